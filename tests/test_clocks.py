@@ -28,6 +28,7 @@ TIMESTAMPS = {
     "engine/recordings.py": 1,
     "cli/history_regrade.py": 1,
     "engine/events.py": 1,
+    "engine/planned_run.py": 1,
     "evaluation/regrade.py": 1,
     "evaluation/run.py": 1,
     "history/database.py": 1,

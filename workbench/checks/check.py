@@ -22,6 +22,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from workbench.checks.clock import NOMINAL_CLOCK, Clock
 from workbench.checks.fields import Editor, Weight, editor_among, editor_of
 from workbench.checks.patterns import CheckError, SearchError, SpentTime
 from workbench.checks.values import cut, describe_value, json_equal, json_text
@@ -84,7 +85,7 @@ class CheckContext:
     `verdicts` is a cache, shared by the graders of a run. It holds no plain values, which each grader compares by its
     own rule, and no judgements, which the judge remembers. `search_time` limits the time of each pattern over all its
     searches. `run` is the whole run, for functions that ask for it. With `only_fields`, the fields of an object that
-    its check does not name are wrong."""
+    its check does not name are wrong. `clock` is the time of the run, to which dates may be relative."""
 
     call_python: CallPython | None = None
     judge: Judge | None = None
@@ -92,9 +93,12 @@ class CheckContext:
     search_time: SpentTime | None = None
     run: JsonValue = None
     only_fields: bool = False
+    clock: Clock | None = None
 
 
 EMPTY_CONTEXT = CheckContext()
+AUDIT_CONTEXT = CheckContext(clock=NOMINAL_CLOCK)
+"""The context of samples, which are written out for a nominal time."""
 
 HOLDS = CheckVerdict(1.0, True)
 NOT_TEXT = CheckVerdict(0.0, False, "not text")
@@ -261,6 +265,11 @@ class CheckBase(BaseModel):
         return False
 
     @property
+    def needs_clock(self) -> str | None:
+        """The word that stands for the time of the run in the expected value; `None` without one."""
+        return None
+
+    @property
     def expects_null(self) -> bool:
         """Whether only null meets the check."""
         return False
@@ -331,9 +340,10 @@ class CheckBase(BaseModel):
     def holds(self, value: JsonValue) -> bool:
         """Return whether a value meets the check, compared as JSON.
 
-        Raises UnknownSampleError if a search takes too long, and CheckError for checks that need a judge or Python."""
+        Dates are relative to a nominal time, as in samples. Raises UnknownSampleError if a search takes too long, and
+        CheckError for checks that need a judge or Python."""
         try:
-            return evaluate(self, value).holds
+            return evaluate(self, value, context=AUDIT_CONTEXT).holds
         except SearchError:
             raise UnknownSampleError from None
 

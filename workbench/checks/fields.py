@@ -48,6 +48,7 @@ class Editor:
         "checks",
         "fields",
         "text",
+        "time",
         "number",
         "range",
         "duration",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import JsonValue, model_validator
@@ -25,8 +26,9 @@ from workbench.checks.check import (
     plain_verdict,
     with_texts,
 )
+from workbench.checks.clock import NOMINAL_CLOCK, RelativeTime, date_or_time_text, relative_time
 from workbench.checks.fields import ANY_TYPE, JSON_TYPES, NUMBERS, TEXT, Duration, Editor, JsonType, Regex, Unit
-from workbench.checks.patterns import found, matching_text, repeats_ambiguously
+from workbench.checks.patterns import CheckError, found, matching_text, repeats_ambiguously
 from workbench.checks.values import (
     SimilarityMetric,
     as_text,
@@ -105,12 +107,13 @@ class Similar(_TextCheck):
 class DateTime(_TextCheck):
     """A time within `tolerance` of the expected one; the credit falls to 0 at `max_difference`.
 
-    With `offset = "required"`, a time without an offset from UTC does not hold."""
+    The expected time may be relative to the `clock` of the case: `today+1d 15:00`. With `offset = "required"`, a time
+    without an offset from UTC does not hold."""
 
     kind = "datetime"
     written = 'datetime = "2026-05-27T19:00"'
     meaning = "a date and time close to this one"
-    typed = "a date and time as text: `2026-05-27T07:30`"
+    typed = "a date and time as text: `2026-05-27T07:30`; with a `clock` also `today+1d 15:00` or `now+2h`"
     options: ClassVar = {
         "tolerance": "how far off it may be",
         "max_difference": "the distance at which it earns nothing",
@@ -121,23 +124,42 @@ class DateTime(_TextCheck):
     cost = "slow"
     is_approximate = is_critic = True
 
-    datetime: str
+    datetime: Annotated[str, Editor("time", words=("today", "today+1d 15:00", "now+2h"))]
     tolerance: Duration = "500s"
     max_difference: Duration = "2h"
     offset: Literal["any", "required"] = "any"
 
     @model_validator(mode="after")
-    def _offset_of_its_own(self) -> DateTime:
-        if self.offset == "required" and not has_offset(self.datetime):
+    def _can_be_compared(self) -> DateTime:
+        if self._relative is not None:
+            try:
+                self._relative.moments(NOMINAL_CLOCK)
+            except OverflowError:
+                raise PydanticCustomError("check", f"{self.datetime} is beyond the calendar") from None
+        elif self.offset == "required" and not has_offset(self.datetime):
             message = 'offset = "required" needs a time with an offset, such as 2026-05-27T19:00+02:00'
             raise PydanticCustomError("check", message)
         return self
+
+    @property
+    def _relative(self) -> RelativeTime | None:
+        return relative_time(self.datetime)
+
+    @property
+    def needs_clock(self) -> str | None:
+        return None if self._relative is None else self._relative.base
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        if self._relative is None:
+            return (self.datetime,)
+        return (date_or_time_text(self._relative, NOMINAL_CLOCK, with_offset=self.offset == "required"),)
 
     def bound_to(self, value: JsonValue) -> CheckBase:
         return self.model_copy(update={"datetime": value if isinstance(value, str) else ""})
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
-        if self.offset != "any":
+        # A time relative to the clock has the offset of the clock's zone, and models leave it out there.
+        if self.offset != "any" or self._relative is not None:
             return
         text = self.datetime
         # The names of zones are ambiguous (IST has three meanings), so only UTC and GMT are read.
@@ -155,19 +177,20 @@ class DateTime(_TextCheck):
             yield f"{describe_value(text + '+09:00')} passes too", hint, "note"
 
     def advice(self) -> Iterator[Advice]:
-        if not is_timestamp(self.datetime):
+        if self._relative is None and not is_timestamp(self.datetime):
             message = f"{describe_value(self.datetime)} is not a date and time: the check never holds"
-            yield "datetime", message, "write it as 2026-05-27T07:30:00"
+            yield "datetime", message, "write it as 2026-05-27T07:30:00, or relative to a clock: today+1d 15:00, now+2h"
 
     def describe(self, say: Say) -> str:
         with_offset = ", with an offset" if self.offset == "required" else ""
-        return f"{say(self.datetime)} ± {self.tolerance.strip()}{with_offset}"
+        expected = say(self.datetime) if self._relative is None else str(self._relative)
+        return f"{expected} ± {self.tolerance.strip()}{with_offset}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         if not isinstance(value, str):
             return CheckVerdict(0.0, False, "not text with a date and time")
         try:
-            expected = read_timestamp(self.datetime)
+            expected = _moments(self.datetime, context)
         except ValueError:
             return CheckVerdict(0.0, False, "the expected date and time is invalid")
         try:
@@ -177,7 +200,7 @@ class DateTime(_TextCheck):
         if self.offset == "required" and actual.tzinfo is None:
             return CheckVerdict(0.0, False, "no offset from UTC")
         try:
-            distance = seconds_between(expected, actual)
+            distance = min(seconds_between(each, actual) for each in expected)
         except ValueError:
             return CheckVerdict(0.0, False, "an offset of a day or more", measured=False)
         # The credit falls slowly beyond the tolerance, but the check holds only within it.
@@ -185,7 +208,22 @@ class DateTime(_TextCheck):
         credit = timestamp_credit(distance, tolerance, duration_seconds(self.max_difference))
         if distance == 0:
             return HOLDS
-        return CheckVerdict(credit, distance <= tolerance, f"{figure(distance)} s apart")
+        apart = f"{figure(distance)} s apart"
+        if self._relative is not None:
+            apart = f"{figure(distance)} s from {expected[0].isoformat(timespec='minutes')}"
+        return CheckVerdict(credit, distance <= tolerance, apart)
+
+
+def _moments(expected: str, context: CheckContext) -> Sequence[datetime]:
+    """Return the time that a text spells, or both if the clocks of its zone show it twice.
+
+    Raises ValueError for a text that cannot be read, and CheckError without the time of the run."""
+    relative = relative_time(expected)
+    if relative is None:
+        return (read_timestamp(expected),)
+    if context.clock is None:
+        raise CheckError(f"`{relative.base}` needs the time of the run, which is not known: write it in `clock`")
+    return relative.moments(context.clock)
 
 
 class _PartOfText(_TextCheck):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from functools import partial
@@ -78,7 +78,7 @@ from workbench.trajectory.events import (
     usable,
 )
 from workbench.trajectory.media import Media
-from workbench.trajectory.system_prompt import with_instructions
+from workbench.trajectory.system_prompt import prompt_of
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, TrajectoryError
 
 
@@ -437,11 +437,11 @@ class AgentLoop:
         limit: TimeLimit,
         checkpoint: Checkpoint,
         step_failed: StepFailed,
+        started: RunStarted,
         fork: Fork | None = None,
-        instructions: Sequence[ServerInstructions] = (),
         images: tuple[Media, ...] = (),
     ) -> None:
-        self._instructions = instructions
+        self._started = started
         self._case = case
         self._settings = settings
         self._model = model
@@ -553,7 +553,7 @@ class AgentLoop:
         return await http_request_of(self._model, self._request(turn, messages))
 
     def _request(self, turn: Turn, messages: tuple[Message, ...]) -> ModelRequest:
-        system = with_instructions(self._system(turn), self._instructions)
+        system = prompt_of(self._started, self._system(turn))
         shown = self._executor.media.filled(messages, self._model)
         return ModelRequest(self._rounds + 1, system, shown, self._executor.definitions, self._calls)
 
@@ -625,7 +625,8 @@ _logger = logging.getLogger(__name__)
 class RunRequest:
     """One run to make: a case under its settings on a model.
 
-    With `fork`, the run starts as another run did. `images` are those of the case, with their content."""
+    With `fork`, the run starts as another run did. `images` are those of the case, with their content. `clock` is the
+    time that the model is told."""
 
     case: Case
     settings: CaseSettings
@@ -633,6 +634,7 @@ class RunRequest:
     suite_hash: str
     fork: Fork | None = None
     images: tuple[Media, ...] = ()
+    clock: str | None = None
 
 
 async def run_case(
@@ -680,7 +682,7 @@ async def run_case(
                 checkpoint=Checkpoint(control, recorder, limit),
                 step_failed=step_failed or _no_step_fails,
                 fork=request.fork,
-                instructions=started.instructions,
+                started=started,
                 images=request.images,
             )
             if own_calls is not None:
@@ -743,11 +745,12 @@ def start(
     system, messages = _opening(request)
     server_outputs: tuple[ServerOutput, ...] = ()
     instructions: tuple[ServerInstructions, ...] = ()
+    clock = request.clock
     if tools is not None:
         server_outputs, instructions = tools.server_outputs, tools.instructions
     # A fork sends the prompt of the run that it forks.
     if request.fork is not None and request.fork.origin.start is not None:
-        instructions = request.fork.origin.start.instructions
+        instructions, clock = request.fork.origin.start.instructions, request.fork.origin.start.clock
     started = RunStarted(
         suite_hash=request.suite_hash,
         case_id=request.case.id,
@@ -760,6 +763,7 @@ def start(
         notices=notices,
         server_outputs=server_outputs,
         instructions=instructions,
+        clock=clock,
     )
     recorder.emit(started)
     return started

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, Discriminator, Field, JsonValue, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
+from workbench.checks.clock import fixed_clock
 from workbench.dataclasses import dataclass, json_text
 from workbench.engine.turns import opening_messages
 from workbench.limits import MAX_MILLISECONDS, MAX_TOKENS
@@ -106,16 +107,19 @@ def started_elsewhere(
     scores: tuple[SourceScore, ...] = (),
 ) -> RunStarted:
     """Return the beginning of a run of a case that was made elsewhere."""
+    settings = settings_of(suite, case)
+    clock = None if settings.clock is None else fixed_clock(settings.clock)
     return RunStarted(
         suite_hash=suite_hash,
         case_id=case.id,
         case_name=case.name,
         model=model,
-        system=settings_of(suite, case).system,
+        system=settings.system,
         messages=opening_messages(case),
         tools=tuple(tools),
         notices=notices,
         source_scores=scores,
+        clock=None if clock is None else str(clock),
     )
 
 

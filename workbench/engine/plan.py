@@ -279,7 +279,7 @@ def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
         and _same_fields(run.case, case, _ASKED_BY_CASE)
         and _same_fields(run.suite, suite, _ASKED_BY_SUITE)
         and (run.case.skip is None) == (case.skip is None)
-        and (before.system, before.execute) == (now.system, now.execute)
+        and (before.system, before.clock, before.execute) == (now.system, now.clock, now.execute)
         and before.limits.max_rounds == now.limits.max_rounds
         and before.limits.timeout_s == now.limits.timeout_s
         and (

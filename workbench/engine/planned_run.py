@@ -7,10 +7,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from workbench.checks.check import CallPython, CheckContext, Judge, VerdictCache
+from workbench.checks.clock import Clock, clock_at, fixed_clock
 from workbench.checks.patterns import CheckError, SpentTime
 from workbench.config.models import ConfigError, Price
 from workbench.dataclasses import ByIdentity, dataclass
@@ -81,6 +83,8 @@ class RunContext:
     """Returns the control that may hold a run."""
     instructions: InstructionsThen = field(default_factory=dict)
     """The instructions of servers that the earlier runs of a resumed batch were sent; new runs are sent the same."""
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    """Returns the time of day, for runs whose clock has no fixed time."""
     ready: Callable[[], Awaitable[None]] = nothing_to_await
     """Is awaited before the first run begins."""
     stored: Callable[[], Awaitable[None]] = nothing_to_await
@@ -100,7 +104,10 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
     case, settings = planned.case, planned.settings
     if case.skip is not None:
         return result_of(planned, Status.SKIPPED, Trajectory(planned.run_id), error=case.skip)
+    clock = _clock_of(planned, context)
     request = RunRequest(case, settings, planned.model, planned.file.hash, planned.fork)
+    if clock is not None:
+        request = replace(request, clock=str(clock))
     model: Model | None = None
     subject: SubjectRun | None = None
     try:
@@ -108,13 +115,13 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
             request = replace(request, images=await _images_of(planned))
         if planned.subject is not None:
             subject = _subject_run(planned, planned.subject, context)
-            tools = await _open_tools(planned, context)
+            tools = await _open_tools(planned, context, clock)
         elif (model := context.open_model(planned)) and planned.suite.servers:
             # Servers and models may take seconds to start, so both start at once.
-            tools = await _opened_together(planned, context, model)
+            tools = await _opened_together(planned, context, model, clock)
         else:
             await model.start()
-            tools = await _open_tools(planned, context)
+            tools = await _open_tools(planned, context, clock)
     except asyncio.CancelledError:
         return result_of(planned, Status.STOPPED, fail(request, RunFinished("stopped"), _recorder(planned, context)))
     except (ModelError, ToolsError) as error:
@@ -124,9 +131,18 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
         failed = fail(request, finish, _recorder(planned, context))
         return result_of(planned, Status.ERROR, failed, error=str(error))
     try:
-        return await _made(planned, context, request, tools, model, subject)
+        return await _made(planned, context, request, tools, model, subject, clock)
     finally:
         tools.close()
+
+
+def _clock_of(planned: PlannedRun, context: RunContext) -> Clock | None:
+    """Return the clock of a run, which is set once; a fork has that of the run it forks, which its model was told."""
+    if planned.fork is not None and planned.fork.origin.start is not None:
+        told = planned.fork.origin.start.clock
+        return None if told is None else fixed_clock(told)
+    written = planned.settings.clock
+    return None if written is None else clock_at(written, context.now())
 
 
 async def _images_of(planned: PlannedRun) -> tuple[Media, ...]:
@@ -142,8 +158,8 @@ async def _images_of(planned: PlannedRun) -> tuple[Media, ...]:
         raise ToolsError(str(error)) from error
 
 
-async def _opened_together(planned: PlannedRun, context: RunContext, model: Model) -> Toolbox:
-    opening = asyncio.ensure_future(_open_tools(planned, context))
+async def _opened_together(planned: PlannedRun, context: RunContext, model: Model, clock: Clock | None) -> Toolbox:
+    opening = asyncio.ensure_future(_open_tools(planned, context, clock))
     try:
         await asyncio.gather(opening, model.start())
     except BaseException:
@@ -166,12 +182,13 @@ async def _made(
     tools: Toolbox,
     model: Model | None,
     subject: SubjectRun | None,
+    clock: Clock | None,
 ) -> RunResult:
     """Make a run whose tools are open, by a model that is open or by a subject, and grade it."""
     # The clock of the run begins here: starting models and servers counts for no run.
     recorder = _recorder(planned, context)
     judge = context.judge_of(planned)
-    grading = RunGrading(planned, tools.call_python, judge)
+    grading = RunGrading(planned, tools.call_python, judge, clock)
     ask = None if judge is None else judge.judge
     audit = _audit(planned, context)
     own_calls: OwnCalls | None = None
@@ -248,7 +265,7 @@ def _audit(planned: PlannedRun, context: RunContext) -> Audit | None:
 _absolute_path: ByIdentity[SuiteFile, str] = ByIdentity(lambda file: str(file.path.absolute()))
 
 
-async def _open_tools(planned: PlannedRun, context: RunContext) -> Toolbox:
+async def _open_tools(planned: PlannedRun, context: RunContext, clock: Clock | None) -> Toolbox:
     path = planned.file.path
     grant = context.grant_of(path)
     execute = context.execution.wanted
@@ -265,6 +282,7 @@ async def _open_tools(planned: PlannedRun, context: RunContext) -> Toolbox:
         grant=grant,
         changes=changed_tools(planned.variant),
         instructions=context.instructions.get(path, {}),
+        clock=clock,
     )
 
 
@@ -283,12 +301,17 @@ _Graded = TypeVar("_Graded")
 class RunGrading:
     """Grades one run, during the run and after it; each check is evaluated once for the same value."""
 
-    def __init__(self, planned: PlannedRun, call_python: CallPython, judge: RunJudge | None) -> None:
+    def __init__(
+        self, planned: PlannedRun, call_python: CallPython, judge: RunJudge | None, clock: Clock | None = None
+    ) -> None:
         self._planned = planned
         self.call_python = call_python
         self.judge = judge
         self._verdicts: VerdictCache = {}
         self._search_time: SpentTime = {}
+
+        self.clock = clock
+        """The clock of the run, for conditions that are evaluated during it."""
 
     async def result(self, trajectory: Trajectory) -> RunResult:
         """Return the result of the run."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
 
-from workbench.checks.check import Checks, CheckVerdict
+from workbench.checks.check import CheckContext, Checks, CheckVerdict
 from workbench.checks.combined_kinds import Judged
 from workbench.checks.patterns import CheckError
 from workbench.engine.breakpoints import Breakpoint, ConditionError, why_break
@@ -206,9 +206,10 @@ class _Conditions:
             limit.reschedule(None)  # a judge, which is asked last, has a time limit of its own
             return await judge.judge(check, value)
 
+        context = CheckContext(self._python, clock=self._grading.clock)
         try:
             async with asyncio.timeout(GRADING_TIMEOUT_S) as limit:
-                return await condition_holds(when, arguments, self._python, judged if judge is not None else None)
+                return await condition_holds(when, arguments, context, judged if judge is not None else None)
         except TimeoutError as error:
             raise ConditionError(f"its checks did not end within {seconds_text(GRADING_TIMEOUT_S)}") from error
         except (CheckError, ToolsError) as error:

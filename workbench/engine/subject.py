@@ -281,6 +281,7 @@ def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_i
         "repeat": run.repeat,
         "system": request.settings.system,
         "instructions": list(map(asdict, tools.instructions)),
+        "clock": request.clock,
         "user": messages[-1].content if messages else "",
         "messages": list(map(_message, messages)),
         "steps": steps,

@@ -27,7 +27,7 @@ from workbench.startup import late_pattern
 from workbench.suite.model import same_tool
 from workbench.trajectory.events import JsonValue, ToolDefinition, names_of_tools, tools_by_name
 from workbench.trajectory.json_schema import properties_of
-from workbench.trajectory.system_prompt import with_instructions
+from workbench.trajectory.system_prompt import prompt_of
 from workbench.trajectory.trajectory import Round, Trajectory
 
 # Residue: pieces of a chat template around a tool's name, which the endpoint's parser should have removed, such as
@@ -656,7 +656,7 @@ def _least_of_messages(trajectory: Trajectory) -> int:
     """Return a lower bound for the tokens of the conversation alone."""
     start = trajectory.start
     assert start is not None
-    texts = [with_instructions(start.system, start.instructions) or ""]
+    texts = [prompt_of(start, start.system) or ""]
     texts += [message.content for message in start.messages]
     # Half of the estimate for tools: an endpoint that reports fewer tokens does not count prompts at all.
     return sum(map(len, texts)) // (2 * _CHARACTERS_PER_TOKEN)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, EqualsRule, by_json, by_python
+from workbench.checks.clock import Clock, fixed_clock
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value
 from workbench.dataclasses import ByIdentity, dataclass
@@ -215,6 +216,7 @@ def grade_step(
     Raises as `grade_run` does.
     """
     settings = settings_of(suite, case)
+    context = _timed(context, settings, trajectory)
     reached = rounds_of_steps(case, trajectory)[step - 1]
     return _graded(settings.grading.by, case, settings, step, reached, trajectory, context)
 
@@ -336,6 +338,7 @@ def fault_of_call(
     the call. The run need not have ended. Raises as `grade_run` does.
     """
     settings = settings_of(suite, case)
+    context = _timed(context, settings, trajectory)
     grade = graded_whole(settings.grading.by, case, settings, trajectory, context)
     expected = case.expected_calls()
     for pairing in grade.pairings:
@@ -417,9 +420,10 @@ def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: Che
     if suite.gate.endpoint_faults == "error" and (faults := endpoint_faults(trajectory)):
         raise GradingError(fault_as_error(faults[0]))
     settings = settings_of(suite, case)
+    context = _timed(context, settings, trajectory)
     # Five graders evaluate the same slow checks: their verdicts are kept for the run.
     if context.verdicts is None:
-        context = CheckContext(context.call_python, context.judge, {}, {})
+        context = replace(context, verdicts={}, search_time={})
     metrics = metrics_of(case, trajectory, context)
     checked = check_calls(trajectory)
     of_any_grader = issues_of_any_grader(
@@ -437,6 +441,24 @@ def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: Che
             grades.append(run.attempted_by(name))
     metrics += source_metrics(trajectory)
     return GradedRun(tuple(grades), first.status, steps, metrics, tuple([call.valid for call in checked]))
+
+
+def clock_of_run(settings: CaseSettings, trajectory: Trajectory) -> Clock | None:
+    """Return the clock that a run keeps, so that its grade stays the same; without one, a fixed clock of its case."""
+    told = trajectory.clock or settings.clock
+    if told is None:
+        return None
+    try:
+        return fixed_clock(told)
+    except ValueError as error:
+        raise GradingError(f"the clock of the run cannot be read: {error}") from error
+
+
+def _timed(context: CheckContext, settings: CaseSettings, trajectory: Trajectory) -> CheckContext:
+    clock = clock_of_run(settings, trajectory)
+    if clock is None or context.clock is not None:
+        return context
+    return replace(context, clock=clock)
 
 
 def source_metrics(trajectory: Trajectory) -> tuple[Metric, ...]:
@@ -463,6 +485,7 @@ def graded_by(
 
     Raises as `grade_run` does.
     """
+    context = _timed(context, settings, trajectory)
     of_any_grader = issues_of_any_grader(
         *(case, settings.limits, trajectory, context),
         invalid_arguments=settings.grading.invalid_arguments,

@@ -89,7 +89,7 @@ class _Reading:
         self._wanted = [_wanted(call) for call in self._expected]
         self._called_tools = list(map(canonical_text, tools_of(calls)))
         self._context = context
-        self._asking_nobody = CheckContext(search_time=context.search_time)
+        self._asking_nobody = CheckContext(search_time=context.search_time, clock=context.clock)
         self._verdicts: dict[tuple[int, int], _Said] = {}
         self._fitting: dict[tuple[int, int], bool] = {}
         expected = [(wanted.tool, call.args) for wanted, call in zip(self._wanted, self._expected, strict=True)]

@@ -18,6 +18,7 @@ from workbench.suite.call_rules import arcade_rules
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Mock, Suite, written_tools
 from workbench.suite.problems import Finding, Place, code, did_you_mean, quoted, warning, written
 from workbench.suite.rules import is_score
+from workbench.suite.server_model import Answer
 from workbench.suite.settings import Grading, settings_of
 from workbench.suite.tool_names import unknown_in_suite
 
@@ -29,7 +30,7 @@ def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
     if suite.execute and not suite.servers:
         yield warning(("execute",), "there is nothing to execute: the suite has no server")
     yield from _thresholds(suite, None, ())
-    yield from _mock_advice(suite.mocks, ("mocks",))
+    yield from _conditions_advice(suite.mocks, suite.answers, (), has_clock=suite.clock is not None)
     yield from _aggregate_advice(suite)
     yield from _shared_state(suite, case_indices)
     yield from unknown_in_suite(suite, case_indices, (), [server.prefix for server in suite.servers])
@@ -88,19 +89,22 @@ def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
             calls.append(((*place, "steps", number), step.expected_call))
     yield from _thresholds(suite, case, place)
     yield from _contradictions(suite, case, place, calls)
-    yield from _mock_advice(case.mocks, (*place, "mocks"))
+    has_clock = settings_of(suite, case).clock is not None
+    yield from _conditions_advice(case.mocks, case.answers, place, has_clock=has_clock)
     yield from _blank_requests(case, place)
     yield from _blank_keywords(case, place)
     yield from _says_nothing(settings_of(suite, case).grading, case, place, calls)
     if case.execute and not suite.servers:
         yield warning((*place, "execute"), "there is nothing to execute: the suite has no server")
     for at, call in case.written_calls():
-        yield from _checks_advice(call.args, (*place, *at, "args"))
+        yield from _checks_advice(call.args, (*place, *at, "args"), has_clock)
     for name, check in case.answer_checks:
         at_check: Place = (*place, "response")
         if name is not None:
             at_check = (*at_check, name)
-        yield from _check_advice(check, at_check)
+        yield from _check_advice(check, at_check, has_clock)
+    for number, state in enumerate(case.final_states):
+        yield from _check_advice(state.result, (*place, "final", "state", number, "result"), has_clock)
     if _written(suite, case, "arcade_compatible"):
         yield from _arcade_rules(calls)
         for at, call in calls:
@@ -283,19 +287,26 @@ def _known_tags(suite: Suite) -> frozenset[str]:
     return frozenset(suite.tags).union(*(case.tags for case in suite.cases))
 
 
-def _mock_advice(mocks: Sequence[Mock], place: Place) -> Iterator[Finding]:
+def _conditions_advice(
+    mocks: Sequence[Mock], answers: Sequence[Answer], place: Place, *, has_clock: bool
+) -> Iterator[Finding]:
     for index, mock in enumerate(mocks):
-        yield from _checks_advice(mock.when, (*place, index, "when"))
+        yield from _checks_advice(mock.when, (*place, "mocks", index, "when"), has_clock)
+    for index, answer in enumerate(answers):
+        yield from _checks_advice(answer.when, (*place, "answers", index), has_clock)
 
 
-def _checks_advice(checks: Checks | None, place: Place) -> Iterator[Finding]:
+def _checks_advice(checks: Checks | None, place: Place, has_clock: bool) -> Iterator[Finding]:
     for name, check in (checks or {}).items():
-        yield from _check_advice(check, (*place, name))
+        yield from _check_advice(check, (*place, name), has_clock)
 
 
-def _check_advice(check: Check, place: Place) -> Iterator[Finding]:
+def _check_advice(check: Check, place: Place, has_clock: bool) -> Iterator[Finding]:
+    if not has_clock and (word := check.needs_clock) is not None:
+        message = f"`{word}` needs `clock`, which also tells the model the date"
+        yield Finding(place, message, 'write clock = "Europe/Berlin" in the suite, or with a time, which is then fixed')
     for at, part in check.placed_parts():
-        yield from _check_advice(part, (*place, *at))
+        yield from _check_advice(part, (*place, *at), has_clock)
     if isinstance(check.bare_value, dict):
         yield from _type_advice(check.bare_value, place)
         if (mixed := mixed_check(check.bare_value)) is not None:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, TypeVar, get_args
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Discriminator,
     Field,
@@ -23,6 +24,7 @@ from pydantic import (
 )
 
 from workbench.checks.check import AnswerChecks, Check, Checks, with_parts
+from workbench.checks.clock import fixed_clock
 from workbench.checks.fields import PythonReference, Unit
 from workbench.checks.values import keyword_text
 from workbench.dataclasses import ByIdentity
@@ -46,6 +48,16 @@ ComparedBy = Literal["status", "score"]
 """The subject of a comparison: the statuses of cases, or their scores."""
 Statistic = Literal["mean", "median", "mode", "minimum", "maximum", "spread", "variance", "p95"]
 
+
+def _clock(text: str) -> str:
+    fixed_clock(text)
+    return text
+
+
+WrittenClock = Annotated[str, AfterValidator(_clock)]
+"""A time zone, before it a time if the time is fixed: the time that models are told, and to which dates are relative.
+
+Without a fixed time, each run has the time of its start."""
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -589,6 +601,7 @@ class Case(Frozen):
     tools: Items[Tool] = ()
     offer: Items[str] | None = None
     system: str | None = None
+    clock: WrittenClock | None = None
     models: Items[NonEmpty] | None = None
     execute: bool | None = None
     mocks: Items[Mock] = ()
@@ -807,6 +820,7 @@ class Suite(Frozen):
     name: NonEmpty
     description: str = ""
     system: str | None = None
+    clock: WrittenClock | None = None
     models: Items[NonEmpty] = ("offline",)
     tags: Items[str] = ()
     execute: bool = False

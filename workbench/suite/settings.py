@@ -118,6 +118,8 @@ class CaseSettings:
     execute: bool
     limits: Limits
     grading: Grading
+    clock: str | None = None
+    """The clock as written; `None` if models are not told the time."""
 
 
 def settings_of(suite: Suite, case: Case) -> CaseSettings:
@@ -147,7 +149,7 @@ def _merged_settings(held: weakref.ref[Suite], case: Case) -> CaseSettings:
     if execute is None:
         execute = suite.execute
     grading = _in_quarantine(suite, case, grading)
-    return CaseSettings(system, models_of(suite, case), execute, limits, grading)
+    return CaseSettings(system, models_of(suite, case), execute, limits, grading, case.clock or suite.clock)
 
 
 def _extra_calls_in(suite: Suite, case: Case) -> ExtraCalls | None:

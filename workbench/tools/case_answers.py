@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from workbench.checks.check import CallPython
+from workbench.checks.check import CheckContext
 from workbench.checks.patterns import CheckError
 from workbench.suite.server_model import Answer
 from workbench.tools.mocks import AskJudge, condition_holds
@@ -17,8 +17,8 @@ from workbench.trajectory.events import ReplySource
 class Answers:
     """The answers of one run to servers: those of the case before those of the suite."""
 
-    def __init__(self, of_case: Sequence[Answer], of_suite: Sequence[Answer], call_python: CallPython) -> None:
-        self._call_python = call_python
+    def __init__(self, of_case: Sequence[Answer], of_suite: Sequence[Answer], context: CheckContext) -> None:
+        self._context = context
         self._answers: list[tuple[Answer, ReplySource, str]] = []
         for number, answer in enumerate(of_case):
             self._answers.append((answer, "case", f"answers[{number}] of the case"))
@@ -33,7 +33,7 @@ class Answers:
             if answer.to != question.kind or answer.tool not in (None, tool):
                 continue
             try:
-                if not await condition_holds(answer.when, {"message": question.message}, self._call_python, judge):
+                if not await condition_holds(answer.when, {"message": question.message}, self._context, judge):
                     continue
             except CheckError as error:
                 problem: str | None = f"its `message` cannot be checked: {error}"

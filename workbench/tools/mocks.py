@@ -8,10 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from workbench.checks.check import (
-    CallPython,
     Check,
     CheckContext,
     Checks,
@@ -21,6 +21,7 @@ from workbench.checks.check import (
     asks,
     with_parts,
 )
+from workbench.checks.clock import Clock
 from workbench.checks.combined_kinds import Judged, PythonCheck
 from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import Pattern
@@ -74,11 +75,13 @@ class Mocks:
         functions: PythonFunctions,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         row: Row = NO_ROW,
+        clock: Clock | None = None,
     ) -> None:
         self.row = row
         self._mocks: list[tuple[Mock, ResultSource]] = [(mock, "case mock") for mock in case_mocks]
         self._mocks += [(mock, "suite mock") for mock in suite_mocks]
         self._functions = functions
+        self._context = CheckContext(functions.answer, clock=clock)
         self._sleep = sleep
         self._answered: Counter[int] = Counter()
 
@@ -112,7 +115,7 @@ class Mocks:
         # A check of a missing argument fails without a judge.
         known = {name: check for name, check in when.items() if name not in arguments or not check.asks_outside}
         try:
-            holds = all_hold(known, arguments)
+            holds = all_hold(known, arguments, context=self._context)
         except CheckError as error:
             raise _condition_error(mock, error) from error
         if holds and len(known) < len(when):
@@ -121,7 +124,7 @@ class Mocks:
 
     async def _holds(self, mock: Mock, call: ToolCall, judge: AskJudge | None) -> bool:
         try:
-            return await condition_holds(mock.when or {}, call.arguments, self._functions.answer, judge)
+            return await condition_holds(mock.when or {}, call.arguments, self._context, judge)
         except CheckError as error:
             raise _condition_error(mock, error) from error
 
@@ -175,7 +178,7 @@ def _condition_error(mock: Mock, error: CheckError) -> ToolsError:
 
 
 async def condition_holds(
-    when: Checks, arguments: Mapping[str, JsonValue], call_python: CallPython, judge: AskJudge | None
+    when: Checks, arguments: Mapping[str, JsonValue], context: CheckContext, judge: AskJudge | None
 ) -> bool:
     """Return whether the checks of a condition hold for a call's arguments.
 
@@ -187,10 +190,10 @@ async def condition_holds(
             asked[name] = check
         else:
             others[name] = check
-    if not await _all_hold(others, arguments, CheckContext(call_python)):
+    if not await _all_hold(others, arguments, context):
         return False
     for name, check in asked.items():
-        if judge is not None and not await _judged_holds(check, arguments[name], call_python, judge):
+        if judge is not None and not await _judged_holds(check, arguments[name], context, judge):
             return False
     return True
 
@@ -201,12 +204,12 @@ async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], context:
     return all_hold(checks, arguments, context=context)
 
 
-async def _judged_holds(check: Check, value: JsonValue, call_python: CallPython, judge: AskJudge) -> bool:
+async def _judged_holds(check: Check, value: JsonValue, context: CheckContext, judge: AskJudge) -> bool:
     """Return whether a check with judged parts holds, asking a judge only if the other parts do not decide."""
     # A check that fails even if every judgement is perfect, or holds even if every judgement is zero, needs no judge.
 
     async def holds(say: Judge) -> bool:
-        return await _all_hold({"": check}, {"": value}, CheckContext(call_python, say))
+        return await _all_hold({"": check}, {"": value}, replace(context, judge=say))
 
     if not await holds(lambda _check, _value: CheckVerdict(1.0, True)):
         return False

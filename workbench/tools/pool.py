@@ -12,6 +12,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from workbench.checks.check import CheckContext
+from workbench.checks.clock import Clock
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_SERVED_RUNS
@@ -111,10 +113,12 @@ class ServerPool:
         grant: Grant | None,
         changes: Sequence[ToolChange] = (),
         instructions: Mapping[str, str] = NO_INSTRUCTIONS,
+        clock: Clock | None = None,
     ) -> Toolbox:
         """Return the tools of one run of a case; `changes` are those of a variant, which `case` has already.
 
-        `instructions` replace those of servers, by name, with the ones that earlier runs of the batch were sent.
+        `instructions` replace those of servers, by name, with the ones that earlier runs of the batch were sent. Dates
+        in conditions of mocks and answers are relative to `clock`.
 
         Only servers that the grant covers are started. If a server does not run and nothing is executed, its stored
         tools are used, and a notice reports that. Raises UntrustedError and ServerError if a server's tools are not
@@ -123,7 +127,7 @@ class ServerPool:
         try:
             if execute and grant is not None and any(server.state == "run" for server in suite.servers):
                 await leases.wait()
-            return await self._open(suite, case, suite_file, execute, grant, changes, instructions, leases)
+            return await self._open(suite, case, suite_file, execute, grant, changes, instructions, clock, leases)
         except BaseException:
             leases.close()
             raise
@@ -137,6 +141,7 @@ class ServerPool:
         grant: Grant | None,
         changes: Sequence[ToolChange],
         instructions: Mapping[str, str],
+        clock: Clock | None,
         leases: Leases,
     ) -> Toolbox:
         listings = []
@@ -167,7 +172,7 @@ class ServerPool:
         shared = self._functions.setdefault(code, PythonFunctions(code))
         modules = frozenset(_modules_of_runs((*case.mocks, *suite.mocks)))
         functions = shared.for_run(modules)
-        mocks = Mocks(case.mocks, suite.mocks, functions, row=case.row)
+        mocks = Mocks(case.mocks, suite.mocks, functions, row=case.row, clock=clock)
         tools = offered(definitions, suite, case)
         forms = _withheld(suite, grant)
         withheld = [tool.name for tool in tools if tool.provider in forms]
@@ -197,7 +202,7 @@ class ServerPool:
             withheld=withheld,
             instructions=sent,
             owns_state=bool(modules) or any(execute and server.state == "run" for server in suite.servers),
-            answers=Answers(case.answers, suite.answers, functions.answer),
+            answers=Answers(case.answers, suite.answers, CheckContext(functions.answer, clock=clock)),
         )
 
     def _sent(self, instructions: Mapping[str, str]) -> tuple[ServerInstructions, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from workbench.checks.check import CallPython
+from workbench.checks.check import CallPython, CheckContext
 from workbench.checks.schemas import BrokenSchemaError, argument_problems
 from workbench.suite.model import Case, Suite, ToolChange
 from workbench.suite.tool_names import KnownNames, names_for_all, unknown_answers, unknown_mocks, unknown_names
@@ -126,7 +126,7 @@ class Toolbox:
         """Whether the run has servers, or modules of mocks, of its own, which begin anew with it."""
         self.withheld = frozenset(withheld)
         """Tools that no provider may run, because the suite is not trusted to."""
-        self.answers = answers or Answers((), (), call_python)
+        self.answers = answers or Answers((), (), CheckContext(call_python))
         """The answers of the run to requests of its servers."""
         self.instructions = instructions
         """The instructions of its servers that are sent."""

@@ -191,9 +191,10 @@ class ServerInstructions:
 class RunStarted:
     """A run begins with the conversation before its first request.
 
-    `system` is the text of the suite; the instructions of servers stand below it in the prompt of every request.
-    `notices` name differences from the suite: a parameter that the API lacks, or the last known listing of tools of a
-    server that cannot be reached. `server_outputs` are the outputs of such servers.
+    `system` is the text of the suite; the instructions of servers and the time of `clock`, such as
+    "2026-06-09T10:00+02:00 Europe/Berlin", stand below it in the prompt of every request. `notices`
+    name differences from the suite: a parameter that the API lacks, or the last known listing of tools of a server that
+    cannot be reached. `server_outputs` are the outputs of such servers.
     """
 
     suite_hash: str
@@ -208,6 +209,7 @@ class RunStarted:
     server_outputs: tuple[ServerOutput, ...] = field(default=(), metadata=_SPARSE)
     source_scores: tuple[SourceScore, ...] = field(default=(), metadata=_SPARSE)
     instructions: tuple[ServerInstructions, ...] = field(default=(), metadata=_SPARSE)
+    clock: str | None = field(default=None, metadata=_SPARSE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
-"""The system prompt of a request: the text of the suite, and below it the instructions of MCP servers."""
+"""The system prompt of a request: the text of the suite, below it the instructions of MCP servers, then the time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from workbench.limits import MAX_INSTRUCTIONS_BYTES
-from workbench.trajectory.events import ServerInstructions
+from workbench.trajectory.events import RunStarted, ServerInstructions
 
 # The form is Claude Code's, and so is the limit: scores count for users of such a client.
 _HEAD = """# MCP Server Instructions
@@ -38,6 +39,28 @@ def with_instructions(system: str | None, instructions: Sequence[ServerInstructi
     if system:
         parts.insert(0, system)
     return "\n\n".join(parts)
+
+
+def prompt_of(start: RunStarted, system: str | None) -> str | None:
+    """Return the system prompt of a request of a run; `system` is that of its beginning, or of a step of a chain."""
+    prompt = with_instructions(system, start.instructions)
+    if start.clock is None:
+        return prompt
+    # The time comes last: what stays the same from run to run can be read from the provider's cache.
+    return "\n\n".join(filter(None, (prompt, time_text(start.clock))))
+
+
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def time_text(clock: str) -> str:
+    """Return the line of a system prompt with the time of a run.
+
+    >>> time_text("2026-06-09T10:00+02:00 Europe/Berlin")
+    'The current time is Tuesday, 2026-06-09T10:00+02:00 (Europe/Berlin).'
+    """
+    at, zone = clock.split(" ", 1)
+    return f"The current time is {_WEEKDAYS[datetime.fromisoformat(at).weekday()]}, {at} ({zone})."
 
 
 def cut_instructions(text: str) -> str:

@@ -273,6 +273,13 @@ class Trajectory:
         return ()
 
     @property
+    def clock(self) -> str | None:
+        """The time that the model was told; `None` if it was told none."""
+        if self.start is not None:
+            return self.start.clock
+        return None
+
+    @property
     def finish_reason(self) -> FinishReason | None:
         """The reason why the run ended; `None` for a run that is still going on."""
         if self.finish is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.authoring.form.test_argument_schemas import LIGHTS
 from workbench.authoring.form.cells import form_names
-from workbench.authoring.form.completions import complete
+from workbench.authoring.form.completions import complete, suggestions
+from workbench.authoring.form.row import Cell, FormSource
 from workbench.checks.check import CHECK_CLASSES
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import Schema
@@ -49,6 +50,7 @@ def test_values_that_a_schema_lists_are_offered() -> None:
     assert texts("value", "", schema={"type": "integer", "default": 5}) == ["5"]
     assert texts("value", "", schema={"type": "integer", "minimum": 1, "maximum": 9}, kind="range") == ["1..9"]
     assert texts("value", "", schema={"type": "string"}) == []
+    assert texts("value", "now", schema={"type": "string"}, kind="datetime") == ["now+2h"]
 
 
 def test_a_value_is_offered_as_it_would_be_typed() -> None:
@@ -87,6 +89,14 @@ def test_options_are_offered_with_their_default_and_their_values() -> None:
     assert texts("option value", "r", kind="similar", option="metric")[0] == "ratio"
     assert texts("option value", "", kind="is", option="cast") == ["true", "false"]
     assert texts("option value", "", kind="judged", option="model", words=["offline"]) == ["offline"]
+
+
+def test_time_zones_are_offered_for_a_clock_also_behind_a_time() -> None:
+    source = FormSource({})
+    cell = Cell("text", ("clock",))
+    for typed in ("", "2026-06-09T10:00 "):
+        offered = suggestions(source, cell, f"{typed}berl")
+        assert [one.text for one in offered][:1] == [f"{typed}Europe/Berlin"]
 
 
 def test_words_come_by_how_often_they_are_used() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Literal
 
@@ -18,7 +19,7 @@ from workbench.analysis.audit.toothless import (
     value_of,
 )
 from workbench.analysis.audit.unmeetable import ToolTable, Weight, parameter_schema
-from workbench.checks.check import Check, CheckContext, Checks, CheckVerdict, UnknownSampleError
+from workbench.checks.check import AUDIT_CONTEXT, Check, Checks, CheckVerdict, UnknownSampleError
 from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import ANY_TEXT
 from workbench.checks.value_kinds import Present
@@ -34,10 +35,18 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 Made = tuple[str, Mapping[str, JsonValue]]
 """A call: the tool and its arguments."""
 
-AGREEING = CheckContext(lambda _reference, _value: True, lambda _check, _value: CheckVerdict(1.0, True))
+AGREEING = replace(
+    AUDIT_CONTEXT,
+    call_python=lambda _reference, _value: True,
+    judge=lambda _check, _value: CheckVerdict(1.0, True),
+)
 """A judge and Python functions that accept everything: a run that fails with them fails with any."""
 
-REFUSING = CheckContext(lambda _reference, _value: False, lambda _check, _value: CheckVerdict(0.0, False))
+REFUSING = replace(
+    AUDIT_CONTEXT,
+    call_python=lambda _reference, _value: False,
+    judge=lambda _check, _value: CheckVerdict(0.0, False),
+)
 """A judge and Python functions that refuse everything: a run that passes with them passes with any."""
 
 

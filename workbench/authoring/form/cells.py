@@ -46,6 +46,7 @@ _READERS: dict[str, Callable[[str, Editor, Schema | None], object]] = {
     "checks": lambda text, editor, schema: read_checks(text),
     "fields": lambda text, editor, schema: read_fields(text),
     "text": lambda text, editor, schema: read_text(text),
+    "time": lambda text, editor, schema: read_text(text),
     "model": lambda text, editor, schema: read_text(text),
     "number": lambda text, editor, schema: read_number(text, editor.least, editor.most),
     "range": lambda text, editor, schema: read_range(text),
@@ -324,7 +325,7 @@ def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
             return shown_range(low, high)
         case "choice", str():
             return shown_name(value)
-        case (("text" | "model" | "duration"), str()):
+        case (("text" | "time" | "model" | "duration"), str()):
             return shown_text(value)
     return shown_value(value, schema if editor.reads == "value" else None)
 

@@ -23,6 +23,7 @@ from workbench.authoring.form.typed import (
     value_at,
 )
 from workbench.checks.check import CHECK_CLASSES
+from workbench.checks.clock import zone_names
 from workbench.checks.fields import NAMED_WEIGHTS
 from workbench.dataclasses import dataclass
 from workbench.show.visible import one_line
@@ -135,7 +136,7 @@ def _values(schema: Schema | None, kind: str) -> Iterator[Completion]:
             low, high = keyword(schema, "minimum"), keyword(schema, "maximum")
             if isinstance(low, int | float) and isinstance(high, int | float):
                 yield Completion(text := shown_range(low, high), text, "all that the schema allows")
-        case "choice":
+        case "choice" | "time":
             yield from map(_named, cls.editor().words)
         case "value" | "values" as reads:
             yield from _listed_values(schema, of_items=kind == "is" and is_list(schema), several=reads == "values")
@@ -264,6 +265,11 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
             if tool is None:
                 return ()
             return complete("words", typed, words=[argument.name for argument in arguments_of(tool)])
+        case "text" if cell.place == ("clock",):
+            # A time may stand before the zone.
+            at, blank, zone = typed.rpartition(" ")
+            found = complete("word", zone, words=zone_names())
+            return tuple(replace(one, text=at + blank + one.text) for one in found)
         case "names":
             return complete("words", typed, words={"tags": source.tags, "models": source.models}.get(str(key), ()))
         case _:

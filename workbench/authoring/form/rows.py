@@ -246,6 +246,7 @@ def _head(source: FormSource) -> Iterator[FormRow]:
     if not source.is_chain or "user" in table:
         yield field_row(table, (), Field("user", "lines", "what is asked?", empty_stays=True))
     yield field_row(table, (), Field("system", "lines", _of_suite(header, "system", "none"), empty_stays=True))
+    yield field_row(table, (), Field("clock", "text", _of_suite(header, "clock", "none"), rare=True))
 
 
 def _image_rows(source: FormSource, place: Place, image: Table) -> Iterator[FormRow]:
@@ -375,6 +376,7 @@ _HEAD = (
     Field("name", "text", "which name?", empty_stays=True),
     Field("description", "lines"),
     Field("system", "lines"),
+    Field("clock", "text", "none", rare=True),
     Field("tags", "names"),
     Field("models", "names", "offline"),
     Field("execute", "yes_no", "no"),

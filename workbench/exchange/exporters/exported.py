@@ -31,7 +31,7 @@ from workbench.trajectory.events import (
     ToolDefinition,
 )
 from workbench.trajectory.recording import Header, Recording
-from workbench.trajectory.system_prompt import with_instructions
+from workbench.trajectory.system_prompt import prompt_of
 from workbench.trajectory.trajectory import Round
 
 
@@ -130,7 +130,7 @@ def conversation(result: RunResult, rounds: int) -> Iterator[Said]:
     start = result.trajectory.start
     if start is None:
         return
-    system = with_instructions(start.system, start.instructions)
+    system = prompt_of(start, start.system)
     if system is not None:
         yield Said("system", Message("user", system))
     for message in start.messages:
@@ -161,7 +161,7 @@ def _prompt_of(done: Round, start: RunStarted) -> str | None:
     """Return the system prompt of the step with which a round begins; `None` if there is none."""
     if done.step is None or done.step.system is None:
         return None
-    return with_instructions(done.step.system, start.instructions)
+    return prompt_of(start, done.step.system)
 
 
 def question(result: RunResult, round_: Round) -> list[Said]:

@@ -50,6 +50,7 @@ from workbench.show.visible import after
 from workbench.suite.model import tool_text
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import Message, OwnCallAnswered, ServerAsked
+from workbench.trajectory.system_prompt import time_text
 from workbench.trajectory.trajectory import CallRecord, Round
 
 _LINE = 80
@@ -285,6 +286,8 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
         yield _said("system", "system prompt", system, is_folded=True)
         for of in start.instructions:
             yield _said("system", f"instructions of the server {of.server}", of.text, is_folded=True)
+        if start.clock is not None:
+            yield _said("system", "clock", time_text(start.clock))
         for message in start.messages:
             yield from _message(message)
     yield from map(_asked, trajectory.asked_in("setup"))

@@ -304,6 +304,9 @@ class RunReport(ReportModel):
     instructions: tuple[str, ...] = Field(
         (), description="the servers whose instructions were a part of the system prompt"
     )
+    clock: str | None = Field(
+        None, description="the time that the model was told: 2026-06-09T10:00+02:00 Europe/Berlin; null without one"
+    )
     answer: str
     latency_ms: float = Field(description="sum of the latencies of all model answers, 0 if nobody timed them")
     loop_ms: float = Field(
@@ -571,6 +574,7 @@ def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
         "notices": trajectory.notices,
         "server_outputs": trajectory.server_outputs,
         "instructions": trajectory.instructed_by,
+        "clock": trajectory.clock,
         "answer": trajectory.final_answer,
         "latency_ms": trajectory.model_latency_ms,
         "loop_ms": trajectory.loop_ms,

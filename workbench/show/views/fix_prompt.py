@@ -23,7 +23,7 @@ from workbench.show.visible import after, compact_json
 from workbench.suite.model import Case, ExpectedCall, same_tool
 from workbench.suite.variants import model_of, variant_name_of
 from workbench.trajectory.events import Message, ToolDefinition
-from workbench.trajectory.system_prompt import with_instructions
+from workbench.trajectory.system_prompt import prompt_of
 
 _INTRODUCTION = """\
 A language model was given a request and tools, and the check of its tool calls failed. Find the smallest change that
@@ -57,7 +57,7 @@ def _lines(case: Case, result: RunResult, suite: str) -> Iterator[str]:
     start, grade = result.trajectory.start, result.grade
     system, messages = case.system, list[Message]()
     if start is not None:
-        system, messages = with_instructions(start.system, start.instructions), [*start.messages]
+        system, messages = prompt_of(start, start.system), [*start.messages]
     yield from ("# A failing tool call to fix", "", _INTRODUCTION, "")
     yield f"- suite: {code(suite)}, case {code(case.id)}"
     failed = "failed" + after(" with a score of ", score_text(result.score, ""))

@@ -66,6 +66,7 @@ from workbench.trajectory.events import (
     TextDelta,
     TextWasReasoning,
 )
+from workbench.trajectory.system_prompt import time_text
 
 if TYPE_CHECKING:
     from workbench.providers.model import HttpRequest
@@ -282,6 +283,8 @@ class RunView:
         for each in start.instructions:
             text = f"instructions of the server {each.server}\n{each.text}"
             self._run.append(MessageItem("system", GrowingText(text)))
+        if start.clock is not None:
+            self._run.append(MessageItem("system", GrowingText(time_text(start.clock))))
         self._instructed = bool(start.instructions)
         self._suites = self._system = start.system or None
         self._prompted = bool(start.system)

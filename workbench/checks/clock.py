@@ -1,0 +1,231 @@
+"""The clock of a case: the time that its model is told, and the dates relative to it that checks expect."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
+
+if TYPE_CHECKING:
+    pass
+
+_WRITTEN = late_pattern(
+    r"(?P<at>[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2})"
+    r"(?P<offset>Z|[+-][0-9]{2}:[0-9]{2}(:[0-9]{2})?)?\s+(?P<zone>\S+)"
+)
+_EXAMPLES = "Europe/Berlin, or 2026-06-09T10:00 Europe/Berlin"
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time of a run, with an offset from UTC, in a time zone by its name of the IANA database."""
+
+    at: datetime
+    zone: str
+
+    def __str__(self) -> str:
+        """Return the clock as a suite may write it, and as the model is told it, to the minute.
+
+        >>> str(fixed_clock("2026-06-09T10:00 Europe/Berlin"))
+        '2026-06-09T10:00+02:00 Europe/Berlin'
+        """
+        return f"{self.at.isoformat(timespec='minutes')} {self.zone}"
+
+    @property
+    def tz(self) -> tzinfo:
+        """The time zone, with all its changes of the offset."""
+        return _zone(self.zone)
+
+
+NOMINAL_CLOCK = Clock(datetime(2026, 1, 14, 12, tzinfo=UTC), "UTC")
+"""The time of imagined runs, for which dates relative to a clock are written out."""
+
+
+def fixed_clock(text: str) -> Clock | None:
+    """Return the clock that a suite writes with a time; `None` for a time zone alone.
+
+    Raises ValueError for other texts, unknown time zones, and times that the zone skips or has twice."""
+    found = _WRITTEN.fullmatch(text.strip())
+    if found is None:
+        _zone(text.strip())
+        return None
+    written, name = found["at"], found["zone"]
+    zone = _zone(name)
+    try:
+        at = datetime.fromisoformat(written)
+        candidates = wall_times(at, zone)
+        shown = candidates[0].astimezone(UTC).astimezone(zone).replace(tzinfo=None)
+    except OverflowError:
+        raise ValueError(f"{written} is beyond the calendar") from None
+    except ValueError as error:
+        raise ValueError(f"{written} is no date and time: {error}") from None
+    if shown != at:
+        raise ValueError(f"{name} skips {written}, when its clocks are put forward: write another time")
+    if found["offset"] is not None:
+        given = datetime.fromisoformat(written + found["offset"]).utcoffset()
+        fitting = [each for each in candidates if each.utcoffset() == given]
+        if not fitting:
+            raise ValueError(f"{name} does not have the offset {found['offset']} at {written}: leave the offset out")
+        candidates = fitting
+    if len(candidates) > 1:
+        both = " or ".join(each.isoformat(timespec="minutes") for each in candidates)
+        raise ValueError(f"{name} has {written} twice, when its clocks are put back: write {both}")
+    return Clock(candidates[0], name)
+
+
+def clock_at(text: str, now: datetime) -> Clock:
+    """Return the clock that a suite writes, with `now`, which has an offset, where it writes no time.
+
+    Seconds are left out, because the model is not told them either. Raises ValueError as `fixed_clock` does."""
+    if (fixed := fixed_clock(text)) is not None:
+        return fixed
+    at = now.astimezone(_zone(text.strip())).replace(second=0, microsecond=0)
+    return Clock(_with_own_offset(at), text.strip())
+
+
+def wall_times(at: datetime, zone: tzinfo) -> list[datetime]:
+    """Return the one or two times at which clocks in a zone show a date and time, each with its offset.
+
+    A time that is skipped when clocks are put forward has the offset from before the change, as in PEP 495."""
+    first, second = (_with_own_offset(at.replace(tzinfo=zone, fold=fold)) for fold in (0, 1))
+    if (first.utcoffset() or timedelta()) > (second.utcoffset() or timedelta()):
+        return [first, second]
+    return [first]
+
+
+def _with_own_offset(at: datetime) -> datetime:
+    # Python compares two times of one zone by their faces, and so ignores a change of the offset between them.
+    return at.replace(tzinfo=timezone(at.utcoffset() or timedelta()), fold=0)
+
+
+@lru_cache(maxsize=1)
+def zone_names() -> tuple[str, ...]:
+    """Return the names of all time zones that this computer knows, in alphabetical order."""
+    from zoneinfo import available_timezones  # on use, as below
+
+    return tuple(sorted(available_timezones()))
+
+
+@lru_cache(maxsize=64)
+def _zone(name: str) -> tzinfo:
+    """Return a time zone of the IANA database.
+
+    Raises ValueError if there is none of this name."""
+    from zoneinfo import ZoneInfo  # on use: few suites have a clock
+
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, LookupError):
+        known = zone_names()
+    if not known:
+        raise ValueError("this computer has no data of time zones: install them with `pip install tzdata`")
+    raise ValueError(f"there is no time zone {name!r}: {_nearest(name, known)}")
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    # Most mistakes are a city alone, or its name with blanks.
+    city = name.replace(" ", "_").rpartition("/")[2].lower()
+    for zone in known:
+        if zone.lower().endswith(f"/{city}"):
+            return f"did you mean {zone}?"
+    if nearest := difflib.get_close_matches(name, known, n=1, cutoff=0.8):
+        return f"did you mean {nearest[0]}?"
+    return f"write {_EXAMPLES}"
+
+
+Unit = Literal["m", "h", "d", "w"]
+
+_RELATIVE = late_pattern(
+    r"\s*(?P<base>today|now)(?P<amounts>(?:\s*[+-]\s*[0-9]{1,7}\s*[mhdw])*)"
+    r"(?:\s+(?P<at>[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?))?\s*"
+)
+_AMOUNT = late_pattern(r"([+-])\s*([0-9]+)\s*([mhdw])")
+_ELAPSED = {"m": timedelta(minutes=1), "h": timedelta(hours=1)}
+_DAYS = {"d": 1, "w": 7}
+
+
+@dataclass(frozen=True, slots=True)
+class RelativeTime:
+    """A time relative to a clock: `today` or `now`, amounts to add, and after `today` a time of day."""
+
+    base: Literal["today", "now"]
+    amounts: tuple[tuple[int, Unit], ...] = ()
+    at: time | None = None
+
+    def __str__(self) -> str:
+        """Return the time as a suite writes it: `today+1d 15:00`."""
+        text = self.base + "".join(f"{amount:+}{unit}" for amount, unit in self.amounts)
+        if self.at is None:
+            return text
+        return f"{text} {self.at.isoformat('seconds' if self.at.second else 'minutes')}"
+
+    @property
+    def is_date(self) -> bool:
+        """Whether no time of day is meant."""
+        return self.base == "today" and self.at is None
+
+    def moments(self, clock: Clock) -> list[datetime]:
+        """Return the time, with its offset; two if clocks show it twice, when they are put back.
+
+        Days and weeks keep the time of day, hours and minutes elapse. Raises OverflowError beyond the calendar."""
+        days = sum(amount * _DAYS[unit] for amount, unit in self.amounts if unit in _DAYS)
+        elapsed = timedelta()
+        for amount, unit in self.amounts:
+            elapsed += amount * _ELAPSED.get(unit, timedelta())
+        zone = clock.tz
+        face = clock.at.replace(tzinfo=None) + timedelta(days=days)
+        if self.base == "today":
+            face = datetime.combine(face.date(), self.at or time())
+        # The time of the clock itself is one time, even where clocks show it twice.
+        times = [clock.at]
+        if self.base == "today" or days:
+            times = wall_times(face, zone)
+        if not elapsed:
+            return times
+        return [_with_own_offset((each.astimezone(UTC) + elapsed).astimezone(zone)) for each in times]
+
+
+@lru_cache(maxsize=1024)
+def relative_time(text: str) -> RelativeTime | None:
+    """Return the relative time that a text spells; `None` for a text that is none.
+
+    `today` takes days and weeks and a time of day, `now` also hours and minutes.
+
+    >>> str(relative_time("today + 1d 15:00"))
+    'today+1d 15:00'
+    """
+    found = _RELATIVE.fullmatch(text)
+    if found is None:
+        return None
+    amounts: list[tuple[int, Unit]] = []
+    for sign, digits, unit in _AMOUNT.findall(found["amounts"]):
+        amounts.append((int(sign + digits), unit))
+    base: Literal["today", "now"] = "today"
+    if found["base"] == "now":
+        base = "now"
+    if base == "now" and found["at"] is not None:
+        return None
+    if base == "today" and any(unit in _ELAPSED for _, unit in amounts):
+        return None
+    try:
+        at = None if found["at"] is None else time.fromisoformat(_with_two_digits(found["at"]))
+    except ValueError:
+        return None
+    return RelativeTime(base, tuple(amounts), at)
+
+
+def _with_two_digits(at: str) -> str:
+    return at if at[1] != ":" else f"0{at}"
+
+
+def date_or_time_text(when: RelativeTime, clock: Clock, *, with_offset: bool = False) -> str:
+    """Return a relative time as a model writes it: a date alone if no time of day is meant, unless `with_offset`."""
+    at = when.moments(clock)[0]
+    if when.is_date and not with_offset:
+        return at.date().isoformat()
+    return at.isoformat()
