@@ -231,7 +231,7 @@ class _Calls:
             raise CheckError(f"{expected.tool}.{name}: {error}") from error
 
     def _holds_for_show(self, name: str, check: Check, record: CallRecord) -> bool:
-        asking_nobody = CheckContext(search_time=self._context.search_time)
+        asking_nobody = CheckContext(search_time=self._context.search_time, clock=self._context.clock)
         arguments = self._registry.filled(record.tool, record.arguments)
         try:
             verdict = evaluate(check, arguments.get(name), name in arguments, equal=self._equal, context=asking_nobody)

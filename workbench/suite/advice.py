@@ -103,8 +103,11 @@ def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
         if name is not None:
             at_check = (*at_check, name)
         yield from _check_advice(check, at_check, has_clock)
+    for at, check in case.checked_results():
+        yield from _check_advice(check, (*place, *at), has_clock)
     for number, state in enumerate(case.final_states):
-        yield from _check_advice(state.result, (*place, "final", "state", number, "result"), has_clock)
+        if state.result is not None:
+            yield from _check_advice(state.result, (*place, "final", "state", number, "result"), has_clock)
     if _written(suite, case, "arcade_compatible"):
         yield from _arcade_rules(calls)
         for at, call in calls:
