@@ -198,7 +198,7 @@ def last_results(
 
     `redacted` removes secrets from a text as the history does. Damaged runs are left out and reported to `damaged`.
     Raises HistoryError."""
-    files = {_key_of(file.path): file for file in suites}
+    files = {_key_of(file.path): file.standalone for file in suites}
     places = {key: _places(file) for key, file in files.items()}
     found: dict[tuple[str, str], list[RunRow]] = {}
     for run in history.last_runs(places, damaged):

@@ -88,7 +88,7 @@ class SuiteCase:
     @property
     def line(self) -> int:
         """The line of the suite file, from 1, at which the case begins."""
-        return self.suite.file.positions.line(("cases", self._index))
+        return self.suite.file.line_of(("cases", self._index))
 
 
 class Cell(NamedTuple):

@@ -38,6 +38,7 @@ if executes(__name__):
     from workbench.show.report_files import why_not_writable, write_report
     from workbench.show.views.values import estimate_text
     from workbench.show.visible import one_line, visible
+    from workbench.suite.case_rows import filled_table
     from workbench.suite.model import Case
     from workbench.suite.render import suite_text
     from workbench.suite.suite_file import SuiteFile, parse_suite
@@ -124,7 +125,11 @@ def shrink_run(arguments: argparse.Namespace) -> int:
         warn(f"cannot write {arguments.output}: {why}")
         return USAGE
     # Other cases and variants cannot matter, so they are left out without a run.
-    document = _only_case(run)
+    try:
+        document = _only_case(run)
+    except ValueError as error:
+        warn(f"the row of {run.written.id} cannot be written as a case of its own: {error}")
+        return USAGE
     file = parse_suite(suite_text(document), run.file.path)
     options = RunOptions(
         suites=(file,),
@@ -157,7 +162,10 @@ def _only_case(run: NamedRun) -> Document:
     assert run.file.suite is not None
     at = [case.id for case in run.file.suite.cases].index(run.written.id)
     # The case gets its id: otherwise it would follow from the name, which shrinking may shorten.
-    document["cases"] = [{**document["cases"][at], "id": run.written.id}]
+    table = {**document["cases"][at], "id": run.written.id}
+    if "each" in table:
+        table = filled_table(run.written)
+    document["cases"] = [table]
     variants = []
     for each in document.pop("variants", ()):
         if each["name"] == variant_name_of(run.result.model):

@@ -241,7 +241,7 @@ def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteF
 
     Raises HistoryError when its text was not stored completely, or is no longer valid."""
     # The file itself is preferred to the stored text, which may lack secrets.
-    today = load_suite(suite.file)
+    today = load_suite(suite.file).standalone
     if today.suite is not None and today.hash == suite.hash:
         return today, []
     then = replace(parse_suite(history.suite_text(suite), suite.file), as_then=True)

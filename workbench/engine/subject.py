@@ -21,6 +21,7 @@ from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.engine.turns import opening_messages
 from workbench.limits import MAX_ERROR_BYTES, MAX_OUTPUT_BYTES
 from workbench.numerals import seconds_text
+from workbench.suite.case_rows import with_columns
 from workbench.suite.model import Mock, Subject, Suite
 from workbench.suite.render import to_toml_data
 from workbench.tools.answer import ServerError, ToolsError
@@ -268,7 +269,7 @@ def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_i
     messages = opening_messages(case, request.images)
     steps = [{"user": step.user, "system": step.system} for step in case.steps]
     # Mocks of the case come first, as they take precedence. Python mocks can only be called in this program.
-    mocks = [_mock(mock) for mock in (*case.mocks, *run.suite.mocks) if mock.python is None]
+    mocks = [_mock(mock, case.row) for mock in (*case.mocks, *run.suite.mocks) if mock.python is None]
     tool_documents = []
     for tool in _offered(tools):
         document = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
@@ -304,8 +305,8 @@ def _message(message: Message) -> dict[str, Any]:
     return said
 
 
-def _mock(mock: Mock) -> dict[str, Any]:
-    return {key: value for key, value in to_toml_data(mock).items() if key != "unlisted"}
+def _mock(mock: Mock, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: with_columns(value, row) for key, value in to_toml_data(mock).items() if key != "unlisted"}
 
 
 def _offered(tools: Toolbox) -> tuple[ToolDefinition, ...]:

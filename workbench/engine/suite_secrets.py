@@ -89,6 +89,7 @@ def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
     """Yield a message for each place of a suite that holds a secret instead of a variable.
 
     The places are values, otherwise lines: of a comment, or of a text that is not TOML. Messages omit the secret."""
+    file = file.written or file
     text, found = file.text, False
     # An escaped secret is not seen in the text, only in the parsed values.
     if secrets.redact(text) is text and "\\" not in text:

@@ -73,6 +73,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         except AddedVariantError as error:
             raise PlanError(*problems, Notice(f"nothing was run: {error}")) from error
     case_ids, unknown_cases = _chosen_cases(options, files)
+    files = tuple(file.standalone for file in files)
     runs = plan_runs(
         files,
         models=options.model_names,

@@ -239,7 +239,7 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
     """
     now = None
     if options.suite is not None:
-        now = _valid(load_suite(options.suite))
+        now = _valid(load_suite(options.suite)).standalone
     runs: list[RunToGrade] = []
     problems: list[Notice] = []
     files: dict[Path, None] = {}
@@ -465,6 +465,7 @@ def plan_regrading(
         file = suite
         if file is None or ref not in replaced:
             file = load(ref.file)
+        file = file.standalone
         if file.suite is not None:
             try:
                 learn_secrets(program, file.path.parent, file.suite, file.text)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import JsonValue
 
@@ -20,7 +20,7 @@ from workbench.numerals import counted
 from workbench.startup import late_pattern
 from workbench.suite.model import Case, derived_id
 from workbench.suite.problems import Finding, Place, code, did_you_mean, has_error, quoted, table, tables, warning
-from workbench.suite.render import block_text, holds_null, one_line, suite_text
+from workbench.suite.render import block_text, holds_null, one_line, suite_text, to_toml_data
 from workbench.suite.splice import SuiteText
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _cases_of(
         first = names.setdefault(cast("str", made["name"]), at)
         if first != at and len(names) == at:
             message = f"two rows have the name {quoted(cast('str', made['name']))}: {label} and {rows.place(first)}"
-            findings.append(warning((*place, "name"), message, "name a column in it that differs, such as {id}"))
+            findings.append(warning((*place, "name"), message, "name a column in it that differs"))
         cases.append((made, label))
     return cases, findings
 
@@ -375,7 +375,7 @@ class _Template:
         if not names or not all(known):
             return None
         self.of_checks.setdefault(names[0], place)
-        return lambda row: _with_row(value, row)
+        return lambda row: with_columns(value, row)
 
     def _leave(self, check: Table, place: Place) -> None:
         """Warn of columns in a check that is left as it is written."""
@@ -422,12 +422,29 @@ def text_of(value: JsonValue) -> str:
     return json_text(value)
 
 
-def _with_row(text: str, row: Row) -> JsonValue:
-    """Return a text of a mock's condition with the columns that it names; alone, one has the column's value."""
-    alone = COLUMN.fullmatch(text)
+def with_columns(value: Any, row: Row) -> Any:
+    """Return a value of a mock with the columns that its texts name; a text that is only a column has its value."""
+    if isinstance(value, list):
+        return [with_columns(item, row) for item in value]
+    if isinstance(value, dict):
+        return {key: with_columns(item, row) for key, item in value.items()}
+    if not isinstance(value, str) or not row:
+        return value
+    alone = COLUMN.fullmatch(value)
     if alone is not None:
-        return row[alone[1]]
-    return COLUMN.sub(lambda match: text_of(row[match[1]]), text)
+        return row.get(alone[1], value)
+    return COLUMN.sub(lambda match: text_of(row[match[1]]) if match[1] in row else match[0], value)
+
+
+def filled_table(case: Case) -> Table:
+    """Return the case of a row as a person would have written it, without the row.
+
+    Raises ValueError for a null in a value, which TOML lacks."""
+    written = to_toml_data(case)
+    del written["each"]
+    if "mocks" in written:
+        written["mocks"] = with_columns(written["mocks"], case.row)
+    return written
 
 
 def _columns_of_mocks(mocks: object) -> frozenset[str]:

@@ -624,6 +624,13 @@ class Case(Frozen):
             return {}
         return self.each[0]
 
+    @property
+    def template(self) -> str | None:
+        """The id of the case in the file that the case is a row of, `None` without `each`."""
+        if not self.row:
+            return None
+        return self.id.removesuffix(f"/{self.row['id']}")
+
     def expected_calls(self) -> tuple[ExpectedCall, ...]:
         """Return the expected calls: the ordered list, then the unordered one; for a chain, the calls of its steps.
 

@@ -24,7 +24,7 @@ from workbench.suite.advice import advice, unknown_tags
 from workbench.suite.case_rows import CaseRows, place_in_text, text_with_rows, with_rows
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.positions import Positions, scan
-from workbench.suite.problems import Finding, Problem, described, did_you_mean, has_error, written
+from workbench.suite.problems import Finding, Place, Problem, described, did_you_mean, has_error, written
 from workbench.suite.render import Table, block_text
 from workbench.suite.rules import NO_CASES, cases_rules, suite_rules
 from workbench.suite.shape import nested_too_deeply, shape_findings, value_findings
@@ -89,6 +89,25 @@ class SuiteFile:
             return SuiteText.of(self.text)
         except SpliceError:
             return None
+
+    def place_in_text(self, place: Place) -> Place:
+        """Return a place of the suite as a place of its text on disk, where all rows of a case share one table."""
+        return place_in_text(place, (self.written or self).templates)
+
+    def line_of(self, place: Place) -> int:
+        """Return the line of a place of the suite, or of the nearest place around it."""
+        return (self.written or self).positions.line(self.place_in_text(place))
+
+    def case_of(self, index: int, case_id: str) -> Case:
+        """Return a case of a valid suite by the index of its table in the text; among rows of a case, by its id.
+
+        An id that no row has returns the first row. Raises IndexError if there is no such table."""
+        if self.suite is None:
+            raise IndexError(f"{self.path} has no case {index}")
+        if not self.templates:
+            return self.suite.cases[index]
+        of_table = [case for case, at in zip(self.suite.cases, self.templates, strict=True) if at == index]
+        return next((case for case in of_table if case.id == case_id), of_table[0])
 
     def case_lines(self, index: int) -> tuple[int, int]:
         """Return the first and last line (from 1) of a case's block.

@@ -166,17 +166,19 @@ def _findings(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
         message = f"the tools of the server {name!r} are unknown, so names and values were not checked"
         yield AuditFinding("not looked at", "note", ("servers", number), message, "`workbench tools` asks the server")
     yield from audit_suite_mocks(suite, table.of_cases(suite.cases))
-    for index in range(len(suite.cases)):
-        yield from audit_case(suite, index, table)
+    templates: set[str | None] = {None}
+    for index, case in enumerate(suite.cases):
+        yield from audit_case(suite, index, table, with_mutants=case.template not in templates or case.template is None)
+        templates.add(case.template)
     yield from idle_gates(suite)
     yield from _gate(suite, table)
     yield from _aggregates(suite, table)
 
 
-def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFinding]:
+def audit_case(suite: Suite, index: int, table: ToolTable, *, with_mutants: bool = True) -> Iterator[AuditFinding]:
     """Audit one case of a valid suite, skipped or not.
 
-    A case that expects nothing yet is left out."""
+    A case that expects nothing yet is left out. Rows of one case expect alike, so mutants of one are enough."""
     case = suite.cases[index]
     if case.expects_nothing_yet:
         return
@@ -187,7 +189,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable) -> Iterator[AuditFind
     found += toothless_checks(case, place, table)
     if not any(finding.kind in NEVER_MET for finding in found):
         found += _out_of_reach(case, place, settings, table)
-    if case.skip is None:
+    if case.skip is None and with_mutants:
         found += _careless(case, place, settings, table)
         # A case with a graver finding passes many mutants, which would only repeat that finding.
         if not any(finding.weight == "warning" and finding.kind != "cannot fail" for finding in found):
@@ -204,12 +206,13 @@ def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFind
         for kind, words in (("unknown tool", "no such tool"), ("unnoticed", "ignores the order of calls")):
             if words in problem.message:
                 reported.add((problem.where, kind))
-    found = []
-    for each in dict.fromkeys(findings):
-        where = written(each.place)
+    found: dict[object, AuditFinding] = {}
+    for each in findings:
+        where = written(file.place_in_text(each.place))
         if reported.isdisjoint(((where, each.kind), (where, each.message))):
-            found.append(each)
-    return tuple(sorted(found, key=lambda each: file.positions.line(each.place)))
+            # What is found in several rows of one case is said of the first.
+            found.setdefault((where, each.kind, each.message, each.hint), each)
+    return tuple(sorted(found.values(), key=lambda each: file.line_of(each.place)))
 
 
 def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:

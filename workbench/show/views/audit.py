@@ -45,7 +45,7 @@ def finding_text(finding: AuditFinding) -> str:
 
 
 def _finding_line(file: SuiteFile, finding: AuditFinding, paint: Paint) -> str:
-    place = f"{one_line(str(file.path))}:{file.positions.line(finding.place)}"
+    place = f"{one_line(str(file.path))}:{file.line_of(finding.place)}"
     role: Role = "muted"
     if finding.weight == "warning":
         role = "warned"

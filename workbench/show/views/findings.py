@@ -60,7 +60,7 @@ def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> I
         if place[:1] == ("cases",):
             place = place[2:]
         where = written(place)
-        line = file.positions.line(found.place)
+        line = file.line_of(found.place)
         if found.weight == "warning":
             level = "warning"
         subject = f"{found.case or ''} {where}"
@@ -71,9 +71,11 @@ def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
     # Cases are named by their ids here too.
     def named(match: re.Match[str]) -> str:
         index = int(match[1])
-        if file.suite is None or index >= len(file.suite.cases):
+        try:
+            case = file.case_of(index, "")
+        except IndexError:
             return "cases"
-        return file.suite.cases[index].id
+        return case.template or case.id
 
     message = after("", problem.where, ": ") + problem.message + after(" (", problem.hint, ")")
     subject = f"{_CASE.sub(named, problem.where)} {problem.message}"
@@ -125,7 +127,7 @@ def _line_of(file: SuiteFile, tool: ToolName) -> int:
             if each.name == tool.name:
                 place = ("tools", number)
                 break
-    return file.positions.line(place)
+    return file.line_of(place)
 
 
 def _rule(group: str, kind: str) -> str:

@@ -520,7 +520,7 @@ class RunRecord:
         if case is not None:
             now = read_now(suite, case)
         if now is None:
-            return suite.file.hash == self.planned.file.hash
+            return suite.file.standalone.hash == self.planned.file.hash
         if not same_question(self.made, now.suite, now.case) or not graded_alike(self.planned, now.suite, now.case):
             return False
         return self.result is None or stops_alike(now.case, self.result)
