@@ -442,7 +442,8 @@ def left_out(result: RunResult, why: str) -> str:
 def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
     """Return the index of a case in its valid suite, and its table."""
     assert file.suite is not None and file.parts is not None, "only sound suites are captured"
-    index = [other.id for other in file.suite.cases].index(case.id)
+    number = [other.id for other in file.suite.cases].index(case.id)
+    index = file.templates[number] if file.templates else number
     return index, file.parts.cases[index]
 
 
@@ -472,6 +473,9 @@ def _captured(file: SuiteFile, asked: CaseToCapture, secrets: Secrets) -> Captur
     )
     if case.skip is not None:
         return replace(came_to, outcome="skipped", why=case.skip, left_out=())
+    if case.each is not None:
+        why = f"it is a row of {case.template}, whose expectations name columns: change them there, for all rows"
+        return replace(came_to, outcome="skipped", why=why, left_out=())
     if not runs:
         return came_to
     assert file.suite is not None

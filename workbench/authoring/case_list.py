@@ -46,14 +46,14 @@ def read_now(suite: OpenSuite, outline: CaseOutline) -> CaseNow | None:
     """
     file = suite.file
     if file.suite is not None:
-        return CaseNow(file, file.suite, file.suite.cases[outline.index])
+        return CaseNow(file, file.suite, file.case_of(outline.index, outline.id))
     # Another case has an error, so the suite is read again from this case alone.
     if outline.index in suite.broken_cases:
         return None
     cut = suite.runnable((outline.key,))
     if cut is None or cut.suite is None:
         return None
-    return CaseNow(cut, cut.suite, cut.suite.cases[0])
+    return CaseNow(cut, cut.suite, cut.case_of(0, outline.id))
 
 
 def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
@@ -127,12 +127,20 @@ def index_of(suite: OpenSuite, key: str | None) -> int:
     for outline in suite.cases:
         if outline.key == key:
             return outline.index
+    for outline in suite.run_cases:
+        if outline.key == key:
+            raise SpliceError(row_note(suite, outline))
     raise SpliceError(f"the case is no longer in {suite.path.name}")
+
+
+def row_note(suite: OpenSuite, row: CaseOutline) -> str:
+    """Return why a row cannot be edited, with the case that all rows share."""
+    return f"{row.id} is a row of {suite.cases[row.index].name}, the case above it, which is edited for all of its rows"
 
 
 def index_behind(suite: OpenSuite, key: str | None) -> int:
     """Return the index after the case with this key, or at the end if there is none."""
-    for outline in suite.cases:
+    for outline in (*suite.cases, *suite.run_cases):
         if outline.key == key:
             return outline.index + 1
     return len(suite.cases)

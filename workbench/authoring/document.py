@@ -109,6 +109,8 @@ class CaseOutline:
     tags: tuple[str, ...] = ()
     skip: str | None = None
     steps: tuple[str, ...] = ()
+    is_row: bool = False
+    """Whether it is a row of the case at `index`, which is edited there."""
 
 
 _Outlined = tuple[tuple[Table, ...], tuple[CaseOutline, ...]]
@@ -373,7 +375,7 @@ def expects_something(case: Table) -> bool:
 def outline_of(index: int, case: Case) -> CaseOutline:
     """Return the outline of a case that has been read."""
     steps = tuple(step.tool or "" for step in case.steps)
-    return CaseOutline(index, case.id, case.id, case.name, case.tags, case.skip, steps)
+    return CaseOutline(index, case.id, case.id, case.name, case.tags, case.skip, steps, case.each is not None)
 
 
 def _outline(index: int, case: Table) -> CaseOutline:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from workbench.authoring.document import HEAD, CaseOutline, Document, is_in, outline_of, with_unparsed
@@ -83,6 +84,7 @@ class OpenSuite:
         self._outlined: tuple[CaseOutline, ...] | None = None
         self._known: list[tuple[SuiteText, SuiteFile]] = []
         """The last version read and, if that cannot run, the last version that could."""
+        self._rows: tuple[SuiteFile, Mapping[int, tuple[CaseOutline, ...]]] | None = None
         self._broken: tuple[SuiteFile, frozenset[int]] | None = None
         self._cut: tuple[Document, frozenset[int], SuiteFile | None] | None = None
         """The last document from which cases were cut to run, with the result."""
@@ -147,8 +149,34 @@ class OpenSuite:
             return self.document.cases if self.disk.hash else ()
         if self._outlined is None:
             cases = self.disk.suite.cases
-            self._outlined = tuple(outline_of(index, case) for index, case in enumerate(cases))
+            if any(case.each is not None for case in cases):
+                self._outlined = Document.of_parts(self.disk.parts, self.disk.text).cases
+            else:
+                self._outlined = tuple(outline_of(index, case) for index, case in enumerate(cases))
         return self._outlined
+
+    @property
+    def rows(self) -> Mapping[int, tuple[CaseOutline, ...]]:
+        """The rows of each case with `each`, by its index, as they were when the suite last had no errors."""
+        file = self.file
+        if file.suite is not None and (self._rows is None or self._rows[0] is not file):
+            rows: dict[int, list[CaseOutline]] = {}
+            for number, case in enumerate(file.suite.cases):
+                if case.each is not None:
+                    index = file.templates[number] if file.templates else number
+                    rows.setdefault(index, []).append(outline_of(index, case))
+            self._rows = (file, {index: tuple(of_case) for index, of_case in rows.items()})
+        if self._rows is None:
+            return {}
+        return self._rows[1]
+
+    @property
+    def run_cases(self) -> tuple[CaseOutline, ...]:
+        """The cases that run: those of the file, with its rows in place of a case with `each`."""
+        rows = self.rows
+        if not rows:
+            return self.cases
+        return tuple(chain.from_iterable(rows.get(case.index, (case,)) for case in self.cases))
 
     @property
     def broken_cases(self) -> frozenset[int]:
@@ -250,7 +278,7 @@ class OpenSuite:
             cases = self.disk.suite.cases
         else:
             cases = Document.of_parts(self.disk.parts, self.disk.text).cases
-        return any(case.id == case_id for case in cases)
+        return any(case_id in (case.id, getattr(case, "template", None)) for case in cases)
 
     def problems_of(self, index: int) -> tuple[Problem, ...]:
         """Return the problems of a case, or of everything except the cases for `HEAD`."""
@@ -268,7 +296,7 @@ class OpenSuite:
         document = self.document
         if document.parts is None or HEAD in document.unparsed or not document.in_blocks:
             return None
-        asked = [case.index for case in self.cases if case.key in case_ids]
+        asked = [case.index for case in self.run_cases if case.key in case_ids]
         wanted = frozenset(asked).difference(document.unparsed)
         if self._cut is None or self._cut[0] is not document or self._cut[1] != wanted:
             suite: SuiteFile | None = None

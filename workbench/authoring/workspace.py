@@ -326,7 +326,7 @@ class OpenSuites:
         suite = self.at(case[0])
         if suite is None:
             return None
-        for outline in suite.cases:
+        for outline in suite.run_cases:
             if outline.key == case[1]:
                 return read_now(suite, outline)
         return None

@@ -104,10 +104,23 @@ class SuiteFile:
         An id that no row has returns the first row. Raises IndexError if there is no such table."""
         if self.suite is None:
             raise IndexError(f"{self.path} has no case {index}")
+        return self.suite.cases[self.number_of(index, case_id)]
+
+    def number_of(self, index: int, case_id: str) -> int:
+        """Return the index in its suite of the case that `case_of` returns."""
         if not self.templates:
-            return self.suite.cases[index]
-        of_table = [case for case, at in zip(self.suite.cases, self.templates, strict=True) if at == index]
-        return next((case for case in of_table if case.id == case_id), of_table[0])
+            return index
+        number = self._numbers.get(case_id)
+        if number is not None and self.templates[number] == index:
+            return number
+        if index not in self.templates:
+            raise IndexError(f"{self.path} has no case {index}")
+        return self.templates.index(index)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        assert self.suite is not None
+        return {case.id: number for number, case in enumerate(self.suite.cases)}
 
     def case_lines(self, index: int) -> tuple[int, int]:
         """Return the first and last line (from 1) of a case's block.

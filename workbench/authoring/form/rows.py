@@ -315,6 +315,7 @@ def _seldom(source: FormSource) -> Iterator[FormRow]:
     table, header = source.table, source.header
     yield field_row(table, (), Field("repeats", "number", "1", limits=Limits(1, MAX_REPEATS, whole=True)))
     yield field_row(table, (), Field("skip", "text"))
+    yield field_row(table, (), Field("each", "value", rare=True))
     yield field_row(table, (), Field("cluster", "text", rare=True))
     yield field_row(table, (), Field("offer", "names", "all tools", rare=True))
     yield field_row(table, (), Field("models", "names", _of_suite(header, "models", "offline"), rare=True))

@@ -134,7 +134,7 @@ class Capturer:
             now = suite.file.suite
             if now is None or _why_not_captured(suite) is not None:
                 continue
-            cases = {outline.key: now.cases[outline.index] for outline in suite.cases}
+            cases = {each.key: suite.file.case_of(each.index, each.id) for each in suite.run_cases}
             there, to_capture = [], []
             for key in filter(cases.__contains__, wanted):
                 there.append(key)

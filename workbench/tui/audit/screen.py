@@ -256,7 +256,7 @@ def open_audit(app: Workbench) -> None:
         path, case_id = target
         suite, key = selection.open_suites.at(path), None
         if suite is not None:
-            key = next((case.key for case in suite.cases if case.id == case_id), None)
+            key = next((case.key for case in suite.run_cases if case.id == case_id), None)
         selection.select(path, key)
 
     files = [suite.file for suite in suites]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def _edit_held(now: MainSituation) -> str | None:
     if now.pane == "run" and now.held is not None:
         return why_not_edit_held(now)
-    return now.not_editable
+    return now.not_editable or now.of_row
 
 
 def _undo(now: MainSituation) -> str | None:

@@ -23,7 +23,7 @@ from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.excerpt_view import case_picture, step_line
-from workbench.tui.case.form.page import case_of_problem, form_source, why_no_form, with_table
+from workbench.tui.case.form.page import case_of_problem, form_source, row_source, why_no_form, with_table
 from workbench.tui.case.form.view import FormView
 from workbench.tui.case.toml.pane import TomlPane, TomlPart, part_of
 from workbench.tui.kit.actions import View, key_for
@@ -148,14 +148,18 @@ class CasePane(Vertical):
 
     def _show_form(self, form: FormView, row: Row, suite: OpenSuite) -> None:
         index, case = _case_of(row)
-        source = form_source(suite, index, self._known_tools_of(suite), self._selection.models)
+        known, models = self._known_tools_of(suite), self._selection.models
+        if row.case is not None and row.case.is_row:
+            source = row_source(suite, row.case, known)
+        else:
+            source = form_source(suite, index, known, models)
         form.on_change = partial(self._change, suite, index, case)
         form.on_give_up = partial(self._give_up, suite)
         form.invalid_texts, form.case = suite.invalid_texts, case
         message: Message = ()
         if source is None:
             message = why_no_form(suite, index)
-        form.show(source, message, self._forms, suite.why_not_editable)
+        form.show(source, message, self._forms, row.why_not_editable)
         if row.problem is not None:
             form.go_to_problem(row.problem.where)
 

@@ -183,7 +183,7 @@ class LiveRuns:
             if suite.file.suite is not None:
                 name, tags = suite.file.suite.name, suite.file.suite.tags
             # While an id is typed, two cases may share it: the last one is the row.
-            for outline in {outline.id: outline for outline in suite.cases}.values():
+            for outline in {outline.id: outline for outline in suite.run_cases}.values():
                 case = ComparedCase(str(suite.path), name, outline.id, outline.name, (*tags, *outline.tags))
                 if self._takes(case):
                     found.append(case)

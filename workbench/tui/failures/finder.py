@@ -68,7 +68,7 @@ class FailureFinder:
         runs: list[RunRecord] = []
         for suite in suites:
             # A suite with errors may have an id twice.
-            for case_id in dict.fromkeys(outline.id for outline in suite.cases):
+            for case_id in dict.fromkeys(outline.id for outline in suite.run_cases):
                 runs += self._selection.book.runs_that_count((suite.path, case_id))
         return runs
 

@@ -207,6 +207,8 @@ class MainSituation(Situation):
     no_editor: str = NO_EDITOR
     not_editable: str | None = "put the cursor on a suite or a case"
     """Why the selected row cannot be edited; `None` if it can."""
+    of_row: str | None = None
+    """Why the case of the selected row cannot be edited; `None` if it can."""
     undoable: str | None = None
     redoable: str | None = None
     """Descriptions of the changes that undo and redo would make."""

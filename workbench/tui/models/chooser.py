@@ -80,7 +80,7 @@ class ModelChooser:
             files = [row.file]
         suites = [file.suite for file in files if file.suite is not None]
         if row is not None and row.case is not None and suites:
-            return models_of(suites[0], suites[0].cases[row.case.index])
+            return models_of(suites[0], files[0].case_of(row.case.index, row.case.id))
         return tuple(dict.fromkeys(chain.from_iterable(map(models_of, suites))))
 
     @property

@@ -164,7 +164,7 @@ class Regrading:
 
     def _is_graded_by(self, file: SuiteFile, case: CaseKey) -> bool:
         """Return whether all finished runs of a case were graded by this state of its suite."""
-        return all(run.planned.file is file for run in self._book.finished(case))
+        return all((run.planned.file.written or run.planned.file) is file for run in self._book.finished(case))
 
     def _of_case(self, key: CaseKey, file: SuiteFile, case: Case) -> Iterator[Due]:
         for run in self._book.finished(key):

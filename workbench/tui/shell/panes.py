@@ -11,6 +11,7 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
+from workbench.authoring.document import CaseOutline
 from workbench.config.read_only import is_read_only
 from workbench.numerals import counted
 from workbench.show.spans import Message
@@ -162,7 +163,7 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
     row = tree.selected
     if row is None:
         return ()
-    if row.case is not None:
+    if row.case is not None and not row.has_rows:
         if row.case.skip is not None:
             return (("The suite skips this case:", "muted"), (one_line(row.case.skip), "text"))
         if row.open is not None and not can_run(row.open, row.case.key):
@@ -171,7 +172,7 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
         last = tree.remembered.shown((row.key.path, row.case.key), book)
         if last is not None:
             message = last_result_message(row, last, book.now())
-        return (*message, *_runs_case(row, row.case.index, models))
+        return (*message, *_runs_case(row, row.case, models))
     if row.open is not None and row.open.file.suite is None:
         cannot = f"{one_line(row.open.path.name)} cannot run: {counted(len(row.open.file.errors), 'error')}."
         if row.open.why_not_editable is not None:
@@ -191,17 +192,17 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
         message = summary_message(tree, found, book)
     hint: Message = (("Put the cursor on a case to see its run.", "muted"),)
     if not is_read_only():
-        hint = (("R  runs all of them", "text"), *hint)
+        key = "r" if row.has_rows else "R"
+        hint = ((f"{key}  runs all of them", "text"), *hint)
     return (*message, ("", "text"), *hint)
 
 
-def _runs_case(row: Row, index: int, models: tuple[str, ...]) -> Message:
+def _runs_case(row: Row, case: CaseOutline, models: tuple[str, ...]) -> Message:
     """Return the lines that name the keys to run a case, with the models it will run on."""
     if is_read_only():
         return ()
-    suite = row.file.suite if row.file is not None else None
-    if not models and suite is not None:
-        models = models_of(suite, suite.cases[index])
+    if not models and row.file is not None and row.file.suite is not None:
+        models = models_of(row.file.suite, row.file.case_of(case.index, case.id))
     return (
         ("", "text"),
         (f"r  runs this case with {models_label(models)}", "text"),

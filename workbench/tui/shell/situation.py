@@ -13,7 +13,7 @@ from workbench.tui.kit.actions import NO_EDITOR, NO_EDITOR_IN_BROWSER, MainSitua
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.shell.panes import PanesScreen
 from workbench.tui.trajectory.pane import run_name
-from workbench.tui.tree.rows import Row
+from workbench.tui.tree.rows import Row, keys_of
 from workbench.tui.tree.selection import any_runnable_below, can_run
 
 
@@ -67,7 +67,7 @@ def _with_row(now: MainSituation, row: Row) -> MainSituation:
     # The steps of a case are rows of the tree, but the actions on them are those of the case.
     if row.key.kind == "step":
         return replace(now, row="case", on_step=True, broken=_cannot_run(row))
-    return replace(now, row=row.key.kind, broken=_cannot_run(row))
+    return replace(now, row=row.key.kind, broken=_cannot_run(row), of_row=row.why_not_editable)
 
 
 def _with_suite(now: MainSituation, suite: OpenSuite) -> MainSituation:
@@ -128,7 +128,7 @@ def _is_other_editable(screen: PanesScreen) -> bool:
 def _cannot_run(row: Row) -> bool:
     if row.open is None or row.open.file.suite is not None:
         return False
-    return row.case is None or not can_run(row.open, row.case.key)
+    return row.case is None or not any(can_run(row.open, key) for key in keys_of(row.open, row.case))
 
 
 def _typing(screen: PanesScreen) -> Typing | None:
@@ -173,6 +173,7 @@ def _why_not_taken(screen: PanesScreen, *, answered: bool) -> str | None:
         return "put the cursor on a call or its result"
     if answered and not run.view.is_answered(call_id):
         return f"this call has no answer yet: {key_for('step')} steps to it"
-    if suite is None:
+    row = screen.selection.row
+    if suite is None or row is None:
         return None
-    return suite.why_not_editable
+    return row.why_not_editable

@@ -76,7 +76,7 @@ def restore_position(remembered: Remembered, main: MainScreen) -> None:
         main.selection.tree.fold_only(folded)
         for suite in main.selection.tree.suites:
             if str(suite.path) == place.suite:
-                is_there = place.case in {case.key for case in suite.cases}
+                is_there = place.case in {case.key for case in (*suite.cases, *suite.run_cases)}
                 main.selection.tree.select(suite.path, place.case if is_there else None)
                 break
     main.place_panes()

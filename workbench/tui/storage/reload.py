@@ -177,7 +177,7 @@ class Reader:
         if self._left is not None and now.key == self._left[2]:
             path, case, _ = self._left
             suite = self._open_suites.at(path)
-            if suite is not None and any(outline.key == case for outline in suite.cases):
+            if suite is not None and any(outline.key == case for outline in (*suite.cases, *suite.run_cases)):
                 self._left = None
                 self._selection.select(path, case)
         elif before is not None and before.case is not None and now.key != before.key:

@@ -66,7 +66,7 @@ def _accept(now: MainSituation) -> str | None:
         return "this run is not finished yet"
     if now.broke_off:
         return f"only a finished run can be accepted; {key_for('run.case')} runs the case again"
-    return now.not_editable
+    return now.not_editable or now.of_row
 
 
 class ShownRunActions(MainActions):

@@ -19,13 +19,13 @@ def _new(now: MainSituation) -> str | None:
 
 
 def _here(now: MainSituation) -> str | None:
-    return now.not_editable
+    return now.not_editable or now.of_row
 
 
 def _as_a_whole(now: MainSituation) -> str | None:
     if now.on_step and now.not_editable is None:
         return "put the cursor on the case; its steps are changed in the form"
-    return now.not_editable
+    return now.not_editable or now.of_row
 
 
 def _case(now: MainSituation) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from workbench.authoring.case_list import CaseKey
+from workbench.authoring.document import CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
 from workbench.suite.model import Case, Suite
@@ -48,7 +49,7 @@ class AuditBook:
         for row in rows:
             if row.open is None or row.case is None:
                 continue
-            asked = _to_audit(row.open, row.case.index)
+            asked = _to_audit(row.open, row.case)
             if asked is not None and self._known(asked) is None:
                 found[asked.key] = asked
         return list(found.values())
@@ -65,7 +66,7 @@ class AuditBook:
         """Return whether a case's row has a known finding that is nearly always a mistake."""
         if row.open is None or row.case is None or not self._audited:
             return False
-        asked = _to_audit(row.open, row.case.index)
+        asked = _to_audit(row.open, row.case)
         if asked is None:
             return False
         return any(finding.weight == "warning" for finding in self._known(asked) or ())
@@ -80,11 +81,13 @@ class AuditBook:
         return audited.findings
 
 
-def _to_audit(suite: OpenSuite, index: int) -> ToAudit | None:
+def _to_audit(suite: OpenSuite, case: CaseOutline) -> ToAudit | None:
     read = suite.file.suite
-    if read is None or not 0 <= index < len(read.cases):
+    if read is None or not 0 <= case.index < len(suite.cases):
         return None
-    return ToAudit((suite.path, read.cases[index].id), read, index)
+    # A case with rows is audited as its first one.
+    number = suite.file.number_of(case.index, case.id)
+    return ToAudit((suite.path, read.cases[number].id), read, number)
 
 
 def _identity(asked: ToAudit) -> tuple[object, ...]:

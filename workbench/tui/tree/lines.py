@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from workbench.grading.status import Status
+from workbench.grading.status import Status, worst_of
 from workbench.numerals import age_text, counted, score_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Message, Role, Span, cells, cut_line, cut_middle, spread
@@ -86,6 +86,8 @@ def _branch_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
 
 
 def _case_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
+    if row.has_rows:
+        return _line_of_rows(tree, row, book, width)
     case = (row.key.path, row.key.part)
     last = tree.remembered.shown(case, book)
     if last is not None and row.case is not None and not row.is_broken:
@@ -94,6 +96,25 @@ def _case_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
     sign, result = _case(row, summary)
     left = (_indent(row), sign, Span(_case_fold(tree, row), "muted"), Span(f" {one_line(row.label)}"))
     return _marked(left, _marks(tree, row, summary), result, width)
+
+
+def _line_of_rows(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
+    """Return the row of a case with `each`: the graver of its rows' signs, and how many of them passed."""
+    summaries = []
+    for suite, keys in tree.cases_below(row):
+        summaries += [tree.remembered.summary((suite.path, key), book) for key in keys]
+    under_way = next((each for each in summaries if each.stage in ("running", "waiting")), None)
+    worst = worst_of(each.status for each in summaries if each.status is not None)
+    sign, right = Span(GLYPHS.never, "muted"), _tally(tree, row, book)
+    if under_way is not None:
+        sign, right = _case(row, under_way)
+    elif row.is_broken:
+        sign, right = Span(GLYPHS.error, "error"), (Span("problem", "error"),)
+    elif worst is not None:
+        mark, role = worst.mark
+        sign = Span(mark, role)
+    left = (_indent(row), sign, Span(_case_fold(tree, row), "muted"), Span(f" {one_line(row.label)}"))
+    return _marked(left, _marks(tree, row, NEVER_RUN), right, width)
 
 
 def _step_line(row: Row, book: RunBook, width: int) -> Line:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from workbench.authoring.case_list import row_note
 from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.open_suite import OpenSuite
 from workbench.suite.problems import Problem, at_line
@@ -59,6 +60,27 @@ class Row(NamedTuple):
         return self.open.file
 
     @property
+    def has_rows(self) -> bool:
+        """Whether the row's case runs once for each row of its `each`."""
+        case = self.case
+        return (
+            self.key.kind == "case"
+            and case is not None
+            and not case.is_row
+            and self.open is not None
+            and (case.index in self.open.rows)
+        )
+
+    @property
+    def why_not_editable(self) -> str | None:
+        """Why what the row shows cannot be edited; `None` if it can."""
+        if self.open is None:
+            return None
+        if self.case is not None and self.case.is_row:
+            return self.open.why_not_editable or row_note(self.open, self.case)
+        return self.open.why_not_editable
+
+    @property
     def is_broken(self) -> bool:
         """Whether the row's case has errors."""
         return self.open is not None and self.case is not None and self.case.index in self.open.broken_cases
@@ -86,7 +108,7 @@ class SuiteRows:
     def follow(self) -> bool:
         """Rebuild the rows of edited cases, and return whether any row changed."""
         suite = self.suite
-        shown = (suite.cases, _shown_problems(suite), has_cases(suite))
+        shown = (suite.cases, _shown_problems(suite), has_cases(suite), suite.rows)
         if shown == self._shown:
             return False
         self._shown = shown
@@ -107,24 +129,48 @@ class SuiteRows:
         return True
 
     def with_steps(self, cases: list[Row], unfolded: Collection[str]) -> list[Row]:
-        """Return rows of cases, and the rows of steps below each chain whose key is in `unfolded`."""
+        """Return rows of cases, and below each one whose key is in `unfolded` its steps, or the rows of its `each`."""
         if not unfolded:
             return cases
         rows: list[Row] = []
         for row in cases:
             rows.append(row)
-            if row.case is not None and row.case.steps and row.case.key in unfolded:
+            if row.case is None or row.case.key not in unfolded:
+                continue
+            if row.case.index in self.suite.rows:
+                rows += self._rows_of(row, row.case)
+            elif row.case.steps:
                 rows += self._steps_of(row, row.case)
         return rows
 
     @property
     def chains(self) -> tuple[str, ...]:
-        """The keys of the cases that are chains."""
-        return tuple(row.case.key for row in self.cases if row.case is not None and row.case.steps)
+        """The keys of the cases that are chains or have rows."""
+        foldable = []
+        for row in self.cases:
+            if row.case is not None and (row.case.steps or row.case.index in self.suite.rows):
+                foldable.append(row.case.key)
+        return tuple(foldable)
+
+    def keys(self, row: Row) -> tuple[str, ...]:
+        """Return the keys of the cases that run for a row of a case: its own, or those of its rows."""
+        assert row.case is not None
+        return keys_of(self.suite, row.case)
 
     def _case(self, case: CaseOutline) -> Row:
         self.rows_made += 1
         return Row(RowKey("case", self.suite.path, case.key), self.depth + 1, case.name, self.suite, case)
+
+    def _rows_of(self, row: Row, case: CaseOutline) -> list[Row]:
+        if case.key not in self._steps:
+            outlines = self.suite.rows[case.index]
+            self.rows_made += len(outlines)
+            rows: list[Row] = []
+            for outline in outlines:
+                key = RowKey("case", self.suite.path, outline.key)
+                rows.append(Row(key, row.depth + 1, outline.name, self.suite, outline))
+            self._steps[case.key] = rows
+        return self._steps[case.key]
 
     def _steps_of(self, row: Row, case: CaseOutline) -> list[Row]:
         if case.key not in self._steps:
@@ -135,6 +181,13 @@ class SuiteRows:
                 rows.append(Row(key, row.depth + 1, f"{number} {tool or 'no call'}", self.suite, case))
             self._steps[case.key] = rows
         return self._steps[case.key]
+
+
+def keys_of(suite: OpenSuite, case: CaseOutline) -> tuple[str, ...]:
+    """Return the keys of the cases that run for a case: its own, or those of its rows."""
+    if case.is_row:
+        return (case.key,)
+    return tuple(row.key for row in suite.rows.get(case.index, (case,)))
 
 
 def has_cases(suite: OpenSuite) -> bool:

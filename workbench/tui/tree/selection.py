@@ -58,7 +58,7 @@ def _sound_cases(suite: OpenSuite) -> frozenset[str]:
     if any(not problem.where.startswith("cases[") for problem in suite.file.errors):
         return frozenset()
     broken = suite.broken_cases
-    return frozenset(case.key for case in suite.cases if case.index not in broken)
+    return frozenset(case.key for case in suite.run_cases if case.index not in broken)
 
 
 SelectionNews: TypeAlias = Literal["row", "run"]
@@ -196,7 +196,7 @@ class Selection:
         suite = self.open_suites.at(run.path)
         if suite is None:
             return False
-        for case in suite.cases:
+        for case in suite.run_cases:
             if case.id == run.case_id:
                 self.select(run.path, case.key)
                 self.choose_run(next((at for at, other in enumerate(self.runs) if other is run), self.chosen_run))

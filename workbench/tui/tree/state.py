@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 from workbench.authoring.case_list import CaseKey
@@ -19,7 +20,7 @@ from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.audit_marks import AuditBook
 from workbench.tui.tree.filter import Search, with_status
 from workbench.tui.tree.remembered import RememberedResults
-from workbench.tui.tree.rows import Row, RowKey, RowKind, SuiteRows, has_cases
+from workbench.tui.tree.rows import Row, RowKey, RowKind, SuiteRows, has_cases, keys_of
 
 __all__ = ["Row", "RowKey", "RowKind", "TreeState", "has_cases"]
 
@@ -99,7 +100,7 @@ class TreeState:
 
     @property
     def case_count(self) -> int:
-        return sum(len(suite.cases) for suite in self.suites)
+        return sum(len(suite.run_cases) for suite in self.suites)
 
     @property
     def selected(self) -> Row | None:
@@ -141,7 +142,7 @@ class TreeState:
 
     def is_foldable(self, row: Row) -> bool:
         if row.key.kind == "case":
-            return row.case is not None and bool(row.case.steps)
+            return row.has_rows or (row.case is not None and bool(row.case.steps) and not row.case.is_row)
         return row.key.kind in ("folder", "suite")
 
     def is_folded(self, row: Row) -> bool:
@@ -183,7 +184,8 @@ class TreeState:
     def parent(self, index: int) -> int:
         """Return the row that contains this one, or the row itself at the top."""
         key, depth = self.rows[index].key, self.rows[index].depth
-        if key.kind in ("case", "problem"):
+        case = self.rows[index].case
+        if key.kind in ("case", "problem") and (case is None or not case.is_row):
             return self._starts[RowKey("suite", key.path)]
         return next((above for above in range(index, -1, -1) if self.rows[above].depth < depth), index)
 
@@ -244,6 +246,7 @@ class TreeState:
         at = self._index_of(wanted)
         if at is None:
             self.set_filter("")
+            self._unfold_above(path, case)
             self._folded = {key for key in self._folded if not path.is_relative_to(key.path) or key == wanted}
             self._rebuild()
             at = self._index_of(wanted)
@@ -251,10 +254,20 @@ class TreeState:
             self.cursor = at
         return at is not None
 
+    def _unfold_above(self, path: Path, case: str | None) -> None:
+        """Unfold the case that has the selected one as its row."""
+        rows = self._of_suites.get(path)
+        if rows is None:
+            return
+        for index, outlines in rows.suite.rows.items():
+            if any(outline.key == case for outline in outlines):
+                self._unfolded.setdefault(path, set()).add(rows.suite.cases[index].key)
+                self._forget_shown(path)
+
     def cases_below(self, row: Row) -> list[tuple[OpenSuite, tuple[str, ...]]]:
         """Return the keys of the displayed cases at or below a row, by suite."""
         if row.open is not None and row.case is not None:
-            return [(row.open, (row.case.key,))]
+            return [(row.open, keys_of(row.open, row.case))]
         suites = self._suites_in(row.key.path)
         if row.open is not None:
             suites = [row.open]
@@ -423,7 +436,8 @@ class TreeState:
 
     def _shown_of(self, path: Path, rows: list[Row]) -> _Shown:
         with_steps = self._of_suites[path].with_steps(rows, self._unfolded.get(path, ()))
-        return _Shown(with_steps, tuple(row.key.part for row in rows))
+        keys = tuple(chain.from_iterable(map(self._of_suites[path].keys, rows)))
+        return _Shown(with_steps, keys)
 
     def _index_of(self, key: RowKey) -> int | None:
         """Return the index of a row, `None` if it is not displayed; searches the rows of its suite only."""

@@ -54,7 +54,7 @@ def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
     """Return the last runs of the displayed cases at or below a row."""
     found = LastRuns()
     for suite, keys in tree.cases_below(row):
-        outlines = {case.key: case for case in suite.cases}
+        outlines = {case.key: case for case in suite.run_cases}
         for key in keys:
             case = suite.path, key
             last = tree.remembered.shown(case, book)

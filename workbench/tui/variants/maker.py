@@ -28,6 +28,7 @@ from workbench.tui.kit.dialogs import Dialog, Option, ReadLines, keys_line
 from workbench.tui.kit.questions import AskScreen, NameScreen
 from workbench.tui.kit.stage import Announce
 from workbench.tui.kit.text_editor import TextEditor
+from workbench.tui.tree.rows import keys_of
 
 if TYPE_CHECKING:
     from workbench.trajectory.events import ToolDefinition
@@ -61,10 +62,10 @@ class VariantMaker:
         if read is None:
             return
         present, name = read.system, suite.path.stem
-        keys = tuple(each.key for each in suite.cases)
+        keys = tuple(each.key for each in suite.run_cases)
         if outline is not None:
-            case = read.cases[outline.index]
-            present, name, keys = settings_of(read, case).system, case.name, (outline.key,)
+            case = suite.file.case_of(outline.index, outline.id)
+            present, name, keys = settings_of(read, case).system, outline.name, keys_of(suite, outline)
         self._stage.work(
             self._make(
                 suite.path,
@@ -83,7 +84,7 @@ class VariantMaker:
         keys: tuple[str, ...] = ()
         suite = self._selection.open_suites.at(path)
         if suite is not None:
-            keys = tuple(each.key for each in suite.cases)
+            keys = tuple(each.key for each in suite.run_cases)
 
         async def make() -> None:
             await self._make(

@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from rich.cells import cell_len
 
-from workbench.authoring.document import HEAD, Document
+from workbench.authoring.document import HEAD, CaseOutline, Document
 from workbench.authoring.form.cells import class_named, lists_values
 from workbench.authoring.form.row import Cell, CellKind, FormRow, FormSource
 from workbench.authoring.form.row_changes import Adding, adding, item_of
@@ -38,6 +38,7 @@ from workbench.show.spans import (
     wrap_line,
 )
 from workbench.show.visible import one_line, visible
+from workbench.suite.case_rows import filled_table
 from workbench.suite.problems import Place, Problem, at_line
 from workbench.suite.render import Table
 from workbench.suite.rules import NO_CASES
@@ -332,6 +333,19 @@ def form_source(
         tuple(name for name in known if isinstance(name, str)),
         document.tags,
     )
+
+
+def row_source(suite: OpenSuite, outline: CaseOutline, tools: tuple[ToolDefinition, ...] = ()) -> FormSource | None:
+    """Return the content of a row as a form: its case with the values of its columns; `None` if there can be none."""
+    source = form_source(suite, outline.index, tools)
+    if source is None or suite.file.suite is None:
+        return source
+    try:
+        table = filled_table(suite.file.case_of(outline.index, outline.id))
+    except ValueError:
+        # TOML has no null, and a row may hold one: its columns are then shown in place of their values.
+        return source
+    return replace(source, table=table)
 
 
 def case_of_problem(problem: Problem | None) -> int:

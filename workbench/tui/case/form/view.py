@@ -21,7 +21,7 @@ from workbench.tui.kit.typed_text import with_breakpoint
 
 
 def _edit(now: MainSituation) -> str | None:
-    return now.not_editable
+    return now.not_editable or now.of_row
 
 
 class FormActions(MainActions):
