@@ -48,7 +48,7 @@ class Limit(int):
 MAX_REPEATS = Limit(1_000, "must be a whole number from 1 to {limit}, not {given}")
 """How often a case runs in one batch. A thousand runs tell pass rates apart to three percentage points."""
 
-MAX_DEMANDED_CALLS = Limit(1_000, "must demand at most {limit} calls: write a lower number")
+MAX_DEMANDED_CALLS = Limit(1_000, "must demand at most {limit} calls", "write a lower number")
 """How many calls `times` of one expected call may demand. Each is an expectation of its own for the graders."""
 
 MAX_LOOKS = 10

@@ -7,8 +7,10 @@ the score.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from workbench.checks.check import Check, CheckContext, CheckVerdict, EqualsRule, evaluate, why
@@ -19,7 +21,7 @@ from workbench.dataclasses import ByIdentity, dataclass
 from workbench.grading.critics import ToolRegistry, critics_of, judge
 from workbench.grading.final import expected_result, result_value
 from workbench.grading.grade import FIRST_KINDS, CallPairing, Grade, GradingError, Issue
-from workbench.grading.pairing import Bucket, GrowingPairing, remaining, rounds_of_steps
+from workbench.grading.pairing import NOT_ALL_COMPARED, Bucket, GrowingPairing, remaining, rounds_of_steps
 from workbench.grading.pairing_issues import describe_call, describe_expected
 from workbench.grading.status import Status
 from workbench.grading.trajectory import arguments_hold
@@ -44,6 +46,8 @@ class ResolvedCase:
     case: Case
     written: tuple[int, ...]
     issues: tuple[Issue, ...]
+    all_compared: bool = True
+    """Whether the choice of calls is known to be the best."""
 
     def as_written(self, grade: Grade, wanted: Sequence[ExpectedCall]) -> Grade:
         """Return a grade of the resolved case with the indices of the written calls and the issues beside the score.
@@ -63,8 +67,15 @@ class ResolvedCase:
             beyond = {issue.call for issue in self.issues if issue.kind == "too many calls"}
             kept = [issue for issue in issues if issue.kind != "extra call" or issue.call not in beyond]
             issues = tuple(sorted((*kept, *self.issues), key=lambda issue: issue.kind not in FIRST_KINDS))
+        reason = grade.reason
+        if not self.all_compared and NOT_ALL_COMPARED not in reason:
+            reason += f"; {NOT_ALL_COMPARED}"
         return grade._replace(
-            pairings=self._pairings(grade.pairings), issues=issues, status=status, published=published
+            reason=reason,
+            pairings=self._pairings(grade.pairings),
+            issues=issues,
+            status=status,
+            published=published,
         )
 
     def _pairings(self, pairings: Iterable[CallPairing]) -> tuple[CallPairing, ...]:
@@ -330,6 +341,7 @@ class _Resolution:
         self._ordered = list(_positions(case.ordered, 0))
         self._unordered = list(_positions(case.unordered, sum(map(len, self._ordered))))
         self._base = len(calls.records) + 1
+        self._all_compared = True
 
     def resolved(self, by: GraderName) -> ResolvedCase:
         """Return the case with plain calls only."""
@@ -354,7 +366,7 @@ class _Resolution:
         if not written:
             update |= _expecting_nothing(self._case, by)
         issues = (*self._result_issues(tried), *self._too_many(taken, tried), *self._apart(taken))
-        return ResolvedCase(self._case.model_copy(update=update), tuple(written), issues)
+        return ResolvedCase(self._case.model_copy(update=update), tuple(written), issues, self._all_compared)
 
     def _plain(self, index: int, taken: Sequence[int], tried: Sequence[int]) -> list[ExpectedCall]:
         expected = self._wanted[index]
@@ -371,29 +383,32 @@ class _Resolution:
 
     def _best(self) -> list[list[int]]:
         """Return the calls that each expected call takes."""
-        ways = [self._chosen(ordered_first=True, optional=True)]
-        if self._ordered and self._unordered:
-            # Optional calls of the ordered list may take what the unordered one requires, and either list may take the
-            # one call that the other could have, so each list chooses first once.
-            ways.append(self._chosen(ordered_first=True, optional=False))
-            ways.append(self._chosen(ordered_first=False, optional=True))
-        return max(ways, key=self._worth)
+        first = [self._none() for _ in range(3)]
+        self._take_in_order(first[0], True, ())
+        self._take_unordered(first[0], _union(first[0]))
+        if not (self._ordered and self._unordered):
+            return first[0]
+        # Either list may take a call that the other one needs, and the best choice for both at once has no fast
+        # algorithm. So each list chooses first once; the ordered one also chooses its required calls first, and the
+        # optional ones last.
+        self._take_unordered(first[1], ())
+        self._take_in_order(first[1], True, _union(first[1]))
+        self._take_in_order(first[2], False, ())
+        self._take_unordered(first[2], _union(first[2]))
+        last = self._none()
+        for position in self._unordered:
+            for index in position:
+                last[index] = first[2][index]
+        self._take_in_order(last, True, _union(last))
+        return max((*first, last), key=self._worth)
+
+    def _none(self) -> list[list[int]]:
+        return [[] for _ in self._wanted]
 
     def _worth(self, taken: Sequence[Sequence[int]]) -> tuple[int, int, int]:
         required = sum(min(len(calls), wanted.fewest) for calls, wanted in zip(taken, self._wanted, strict=True))
         total = sum(map(len, taken))
-        used = set().union(*taken)
-        return required, len(used) - total, total
-
-    def _chosen(self, *, ordered_first: bool, optional: bool) -> list[list[int]]:
-        taken: list[list[int]] = [[] for _ in self._wanted]
-        if ordered_first:
-            self._take_in_order(taken, optional, ())
-            self._take_unordered(taken, set().union(*taken))
-        else:
-            self._take_unordered(taken, set())
-            self._take_in_order(taken, optional, set().union(*taken))
-        return taken
+        return required, len(_union(taken)) - total, total
 
     def _take_in_order(self, taken: list[list[int]], optional: bool, used: Collection[int]) -> None:
         best = [0] * self._base
@@ -445,20 +460,24 @@ class _Resolution:
             return
         slots = _Slots(position, self._wanted, self._fitting, optional)
         calls = remaining(sorted(slots.wants_of), used)
-        for start in range(len(best)):
-            if start and best[start] == best[start - 1]:
-                continue
+        starts = [start for start in range(len(best)) if not start or best[start] > best[start - 1]]
+        every_nth = -(-len(starts) * len(calls) // _MAX_TRIED)
+        if every_nth > 1:
+            starts = starts[::every_nth]
+            self._all_compared = False
+        for start in starts:
             required, every = slots.pairing(slots.required), slots.pairing(slots.all)
-            for call in calls:
-                if call < start:
-                    continue
-                before = len(every.call_of), len(required.call_of)
-                required.take(call)
+            demanded = filled = 0
+            for call in calls[bisect_left(calls, start) :]:
+                before = demanded, filled
+                if demanded < len(slots.required):
+                    required.take(call)
+                    demanded = len(required.call_of)
                 every.take(call)
-                filled = len(every.call_of), len(required.call_of)
-                if filled != before:
-                    yield best[start] + filled[1] * self._base + filled[0] - filled[1], start, call
-                if filled[0] == len(slots.all):
+                filled = len(every.call_of)
+                if (demanded, filled) != before:
+                    yield best[start] + demanded * self._base + filled - demanded, start, call
+                if filled == len(slots.all):
                     break
 
     def _filled(self, position: Sequence[int], calls: Sequence[int], optional: bool) -> dict[int, list[int]]:
@@ -479,7 +498,7 @@ class _Resolution:
 
     def _tried(self, taken: Sequence[Sequence[int]]) -> dict[int, list[int]]:
         """Return the calls that were meant as expected calls, and fit none: by their arguments, or by their tool."""
-        left = dict.fromkeys(remaining(range(len(self._calls.records)), set().union(*taken)))
+        left = dict.fromkeys(remaining(range(len(self._calls.records)), _union(taken)))
         tried: dict[int, list[int]] = {}
         required_first = sorted(range(len(self._wanted)), key=lambda index: self._wanted[index].fewest == 0)
         for by_arguments in (True, False):
@@ -511,7 +530,7 @@ class _Resolution:
                 yield _result_issue(expected, index, record, call, reason or "")
 
     def _too_many(self, taken: Sequence[Sequence[int]], tried: Mapping[int, Sequence[int]]) -> Iterator[Issue]:
-        used = set().union(*taken, *tried.values())
+        used = _union((*taken, *tried.values()))
         for index, expected in enumerate(self._wanted):
             if expected.times is None:
                 continue
@@ -570,8 +589,16 @@ class _Resolution:
         return len(pairing.call_of) == len(slots.all)
 
 
+_MAX_TRIED = 20_000
+"""The most calls that all windows of a group together may begin or go on with."""
+
+
 class _Windows(list[tuple[int, int] | None]):
     """For each number of calls, from 0, the first and the last call that a position takes; `None` if it takes none."""
+
+
+def _union(taken: Iterable[Iterable[int]]) -> set[int]:
+    return set(chain.from_iterable(taken))
 
 
 def _positions(items: Iterable[ExpectedCall | AnyOrder], first: int) -> Iterator[tuple[int, ...]]:
