@@ -1,4 +1,4 @@
-"""Expected calls that are resolved against a run: alternatives, optional and repeated calls, results, parallel groups."""
+"""Expected calls that are resolved against a run: alternatives, optional and repeated calls, results, groups."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from workbench.checks.check import describe_whole
 from workbench.checks.values import json_text
 from workbench.dataclasses import dataclass
+from workbench.grading.pairing_issues import call_notes
 from workbench.suite.model import AnyOrder, Case, ExpectedCall, Step
 from workbench.suite.settings import Grading, extra_calls_of
 
@@ -21,16 +22,18 @@ class ExpectedArgument:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """An expected or a disallowed call.
+    """An expected or a disallowed call, or the `alternatives` of which one is expected.
 
     `arguments` is `None` if any arguments will do. `place` is its place in the order of calls: `ordered 2`, `ordered 2,
-    in any order`, `unordered`, `step 1` or `disallowed`."""
+    in any order`, `unordered`, `step 1` or `disallowed`. `notes` are further expectations, such as `1 to 3 times`."""
 
     tool: str
     place: str
     arguments: tuple[ExpectedArgument, ...] | None
     forbidden: tuple[str, ...] = ()
     only_args: bool = False
+    notes: tuple[str, ...] = ()
+    alternatives: tuple[Expectation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +137,15 @@ def _expectation(call: ExpectedCall | Step, place: str) -> Expectation:
     arguments = None
     if call.args is not None:
         arguments = tuple(ExpectedArgument(name, describe_whole(check)) for name, check in call.args.items())
+    notes = call_notes(call)
+    if call.because is not None:
+        notes.append(f"because: {call.because}")
     return Expectation(
         tool=call.tool or "",
         place=place,
         arguments=arguments,
         forbidden=call.forbidden_args,
         only_args=call.only_args,
+        notes=tuple(notes),
+        alternatives=tuple(_expectation(each, place) for each in call.any_of),
     )

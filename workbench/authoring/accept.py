@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TypeVar
 
 from workbench.authoring.document import Document
-from workbench.authoring.form.typed import value_at
+from workbench.authoring.form.typed import value_at, without_keys
 from workbench.authoring.proposal import (
     NO_CALLS,
     AcceptedCall,
@@ -23,6 +23,7 @@ from workbench.authoring.proposal import (
     accept_step,
     accept_step_without_call,
     accept_steps,
+    alternative_place,
     as_expected,
     as_expected_again,
     check_calls,
@@ -43,7 +44,7 @@ from workbench.grading.traits import TRAITS
 from workbench.numerals import counted
 from workbench.show.views.capture import CapturedCase, CapturedSuite
 from workbench.suite.files import from_here
-from workbench.suite.model import Case, Suite, tool_text
+from workbench.suite.model import Case, ExpectedCall, Suite, tool_text
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
@@ -72,10 +73,24 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
             pair = None
         taken.append(_taken(record, table, pair))
     calls = tuple(taken)
-    gone = tuple(_tools_besides(set(places_of(calls)), case))
+    in_place = _is_as_expected(case, calls)
+    gone: tuple[str, ...] = ()
+    if in_place:
+        # An expected call that was made several times is written once, and one that was left out stays.
+        calls = tuple({call.place: call for call in reversed(calls)}.values())[::-1]
+    else:
+        gone = tuple(_tools_besides(set(places_of(calls)), case))
+        calls = tuple(map(_once, calls))
     if calls and "expect_no_calls" in table:
         gone = (NO_CALLS, *gone)
-    return Proposal(case.name, calls, whole=True, in_place=_is_as_expected(case, calls), gone=gone)
+    return Proposal(case.name, calls, whole=True, in_place=in_place, gone=gone)
+
+
+def _once(call: AcceptedCall) -> AcceptedCall:
+    """Return a call of a run that is written out call by call: each must be made, and once."""
+    if not call.other_keys:
+        return call
+    return replace(call, other_keys=without_keys(call.other_keys, "optional", "times"))
 
 
 def accept_call(
@@ -92,9 +107,8 @@ def accept_call(
     paired = _paired(case, pairings)
     gone: tuple[str, ...] = ()
     if (pair := paired.get(call)) is not None:
-        expected = value_at(table, pair.place)
-        if not pair.pairing.same_tool and isinstance(expected, dict):
-            gone = (tool_text(expected["tool"]),)
+        if not pair.pairing.same_tool:
+            gone = (pair.expected.tool_text,)
         return Proposal(case.name, (_taken(record, table, pair),), whole=False, gone=gone)
     place: Place = ("ordered", _position_for(call, paired, len(case.ordered)))
     if case.unordered and not case.ordered:
@@ -115,26 +129,35 @@ def accept_missing(case: Case, expected: int) -> Proposal:
 @dataclass(frozen=True)
 class _Pair:
     place: Place
+    expected: ExpectedCall
     pairing: CallPairing
 
 
 def _paired(case: Case, pairings: Sequence[CallPairing]) -> dict[int, _Pair]:
     """Map each call to the expectation that it was paired with."""
-    places = [place for place, _ in case.placed_expected_calls()]
+    places = list(case.placed_expected_calls())
     found: dict[int, _Pair] = {}
     for pairing in pairings:
         call, expected = pairing.call, pairing.expected_call
         # The case may have fewer expected calls by now than when the run was graded.
         if call is not None and expected is not None and expected < len(places):
-            found[call] = _Pair(places[expected], pairing)
+            found[call] = _Pair(*places[expected], pairing)
     return found
 
 
 def _tools_besides(places: Collection[Place | None], case: Case) -> Iterator[str]:
     """Yield the tools of the expected calls that are at none of these places."""
+    written = set(map(_of_whole_call, places))
     for place, call in case.placed_expected_calls():
-        if place not in places:
+        if place not in written:
             yield call.tool_text
+
+
+def _of_whole_call(place: Place | None) -> Place | None:
+    """Return the place of the expected call to which an alternative belongs."""
+    if place is not None and "any_of" in place:
+        return place[: place.index("any_of")]
+    return place
 
 
 def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> AcceptedCall:
@@ -142,16 +165,21 @@ def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> AcceptedCall
         return as_expected(record)
     if not pair.pairing.same_tool:
         return as_expected(record, pair.place)
-    written = value_at(table, pair.place)
+    place = alternative_place(pair.expected, pair.place, record.tool)
+    written = value_at(table, place)
     assert isinstance(written, dict)
-    return as_expected_again(record, pair.place, written, pair.pairing.arguments)
+    return as_expected_again(record, place, written, pair.pairing.arguments)
 
 
 def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
     """Return whether a run has exactly the expected calls, in an allowed order."""
     places = places_of(calls)
-    if None in places or len(places) != len(case.expected_calls()) or not places:
+    if None in places or not places:
         return False
+    times = Counter(map(_of_whole_call, places))
+    for written, call in case.placed_expected_calls():
+        if not call.fewest <= times[written] <= call.most:
+            return False
     positions: list[int] = []
     for place in places:
         if place is not None and place[0] == "ordered":

@@ -24,7 +24,7 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.pairing import StepRound, rounds_of_steps
 from workbench.grading.scoring import judge_arguments
 from workbench.numerals import counted
-from workbench.suite.model import ANY_TOOL, Case, Step, derived_id, tool_text
+from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step, derived_id
 from workbench.suite.problems import Place
 from workbench.suite.problems import written as written_place
 from workbench.suite.render import Table, one_line
@@ -173,6 +173,14 @@ def as_expected_again(
     if left:
         other_keys["forbidden_args"] = left
     return AcceptedCall(str(written["tool"]), record.round, tuple(arguments), place, other_keys, tuple(lost))
+
+
+def alternative_place(expected: ExpectedCall, place: Place, tool: str) -> Place:
+    """Return the place of the alternative of an expected call that a call of a tool is; without any, of the call."""
+    for number, alternative in enumerate(expected.any_of):
+        if alternative.means(tool):
+            return (*place, "any_of", number)
+    return place
 
 
 _NOT_GIVEN = "must not be given"
@@ -550,10 +558,10 @@ def _without_expectation(table: Table, place: Place) -> Table:
     step = value_at(table, place)
     if place[0] != "steps" or not isinstance(step, dict):
         return without(table, place)
-    return with_value(table, place, without_keys(step, *_OF_CALL))
+    return with_value(table, place, without_keys(step, *_OF_CALL, "result", "is_error", "because"))
 
 
-_OF_CALL = ("tool", "args", "forbidden_args", "only_args")
+_OF_CALL = ("tool", "args", "forbidden_args", "only_args", "any_of")
 """The keys of a step that are about its call."""
 
 
@@ -586,7 +594,7 @@ def accept_steps(
         if reached.round.calls:
             calls.append(_taken(case, table, number, reached, pairings))
             gone += _no_longer(case, number, calls[-1])
-        elif case.steps[number].tool is not None:
+        elif case.steps[number].expects_call:
             dropped.append(("steps", number))
             gone += _no_longer(case, number, None)
     if only is not None and not calls and not dropped:
@@ -608,25 +616,33 @@ def accept_step(
 
 def accept_step_without_call(case: Case, expected: int) -> Proposal:
     """Accept that a call was not made, by its index among the calls that the steps expect."""
-    calling = [number for number, step in enumerate(case.steps) if step.tool is not None]
+    calling = [number for number, step in enumerate(case.steps) if step.expects_call]
     number = calling[expected]
     return Proposal(case.name, (), False, dropped=(("steps", number),), gone=_no_longer(case, number, None))
 
 
 def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: Sequence[CallPairing]) -> AcceptedCall:
-    step, record, place = case.steps[number], reached.round.calls[0], ("steps", number)
+    step, record = case.steps[number], reached.round.calls[0]
+    place: Place = ("steps", number)
     check_calls([record])
     written = value_at(table, place)
     assert isinstance(written, dict)
     # The grader counts only the steps that expect a call.
-    expected = sum(earlier.tool is not None for earlier in case.steps[:number])
-    same_tool, verdicts = step.tool in (ANY_TOOL, record.tool), None
+    expected = sum(earlier.expects_call for earlier in case.steps[:number])
+    wanted = step.expected_call
+    tools = () if wanted is None else [each.tool for each in wanted.alternatives]
+    same_tool, verdicts = ANY_TOOL in tools or record.tool in tools, None
     for pairing in pairings:
         if (pairing.expected_call, pairing.call) == (expected, reached.first_call):
             same_tool, verdicts = pairing.same_tool, pairing.arguments
             break
-    if step.tool is None or not same_tool:
+    if wanted is None or not same_tool:
         return as_expected(record, place, without_keys(written, *_OF_CALL))
+    if wanted.any_of:
+        at = alternative_place(wanted, place, record.tool)
+        alternative = value_at(table, at)
+        assert isinstance(alternative, dict)
+        return as_expected_again(record, at, alternative, verdicts or ())
     if verdicts is None:
         verdicts = _judged(step, record)
     return as_expected_again(record, place, written, verdicts)
@@ -644,10 +660,10 @@ def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
 
 def _no_longer(case: Case, number: int, taken: AcceptedCall | None) -> tuple[str, ...]:
     """Return the tool that a step no longer expects, with the number of the step."""
-    tool = case.steps[number].tool
-    if tool is None or (taken is not None and taken.tool == tool):
+    expected = case.steps[number].expected_call
+    if expected is None or (taken is not None and taken.tool in [each.tool for each in expected.alternatives]):
         return ()
-    return (f"{tool_text(tool)} in step {number + 1}",)
+    return (f"{expected.tool_text} in step {number + 1}",)
 
 
 # Secrets are kept out of the text that the program writes into a suite from a run or a call. A check on a value that

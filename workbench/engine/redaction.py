@@ -135,7 +135,7 @@ def _is_meant(expected: str, tool: str) -> bool:
 
 
 def _expectations(case: Case) -> tuple[object, ...]:
-    steps = tuple((step.tool, step.args, step.forbidden_args) for step in case.steps)
+    steps = tuple((step.expected_call, step.forbidden_args) for step in case.steps)
     expected: Sequence[object] = (case.ordered, case.unordered, case.disallowed, case.response, case.response_contains)
     return (*expected, case.final, steps)
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, all_hold, describe, evaluate, why
+from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, all_hold, evaluate, why
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value, json_equal
 from workbench.grading.grade import Issue
 from workbench.grading.pairing import MAX_PAIRS, best_pairing, gain_table
-from workbench.grading.pairing_issues import describe_call, describe_expected
+from workbench.grading.pairing_issues import describe_call, describe_expected, expected_result
 from workbench.numerals import counted
 from workbench.suite.model import Case, ExpectedCall, FinalState, FinalTable
 from workbench.trajectory.events import JsonValue, OwnCallAnswered, ToolDefinition
@@ -198,16 +198,6 @@ def _state_issues(number: int, state: FinalState, trajectory: Trajectory, contex
             decides=True,
             because=state.result.because,
         )
-
-
-def expected_result(result: Check | None, is_error: bool | None) -> str:
-    """Return an expected result in a few words: `an error`, `no error`, or the check of the result."""
-    parts = []
-    if is_error is not None:
-        parts.append("an error" if is_error else "no error")
-    if result is not None:
-        parts.append(describe(result))
-    return " with ".join(parts)
 
 
 def error_text(content: str) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from workbench.checks.check import describe
+from workbench.checks.check import Check, describe
 from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind, call_text
 from workbench.grading.scoring import ROUNDING_SLACK, part_earned
-from workbench.numerals import score_text
-from workbench.suite.model import ExpectedCall
+from workbench.numerals import counted, score_text
+from workbench.suite.model import ExpectedCall, Step
 from workbench.trajectory.trajectory import CallRecord
 
 
@@ -195,14 +196,49 @@ def extra_call(calls: Sequence[CallRecord], index: int, why: str, *, decides: bo
     return Issue("extra call", why, tool=record.tool, call=index, got=describe_call(record), decides=decides)
 
 
+def expected_result(result: Check | None, is_error: bool | None) -> str:
+    """Return an expected result in a few words: `an error`, `no error`, or the check of the result."""
+    parts = []
+    if is_error is not None:
+        parts.append("an error" if is_error else "no error")
+    if result is not None:
+        parts.append(describe(result))
+    return " with ".join(parts)
+
+
+def call_notes(call: ExpectedCall | Step) -> list[str]:
+    """Return in words what is expected of a call besides its tool and its arguments: `1 to 3 times`, `→ no error`."""
+    notes = []
+    if isinstance(call, ExpectedCall):
+        if call.optional:
+            notes.append("optional")
+        if call.times is not None:
+            notes.append(_times_text(call.fewest, call.most))
+    if result := expected_result(call.result, call.is_error):
+        notes.append(f"→ {result}")
+    return notes
+
+
+def _times_text(fewest: int, most: float) -> str:
+    if fewest == most:
+        return counted(fewest, "time")
+    if math.isinf(most):
+        return f"at least {counted(fewest, 'time')}" if fewest else "any number of times"
+    return f"{fewest} to {counted(int(most), 'time')}"
+
+
 def _expected_text(expected: ExpectedCall) -> str:
+    return cut(" or ".join(map(_alternative_text, expected.alternatives)))
+
+
+def _alternative_text(expected: ExpectedCall) -> str:
     if expected.args is None:
         return f"{expected.tool_text}(…)"
     arguments = []
     for name, check in expected.args.items():
         arguments.append(f"{name}={describe(check)}")
     arguments += ["nothing else"] * expected.only_args
-    return cut(f"{expected.tool_text}({', '.join(arguments)})")
+    return f"{expected.tool_text}({', '.join(arguments)})"
 
 
 describe_expected: ByIdentity[ExpectedCall, str] = ByIdentity(_expected_text)

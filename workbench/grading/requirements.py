@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import chain
 
 from workbench.checks.check import (
     EMPTY_CONTEXT,
@@ -39,6 +40,7 @@ from workbench.grading.pairing import (
     remaining,
 )
 from workbench.grading.pairing_issues import ALLOWED, extra_call, forbidden_call
+from workbench.grading.resolution import expected_errors
 from workbench.grading.scoring import known_values
 from workbench.grading.status import Status
 from workbench.grading.valid_arguments import (
@@ -449,7 +451,8 @@ def written_integer_issues(case: Case, trajectory: Trajectory) -> Iterator[Issue
 def _expected_types(case: Case) -> Mapping[tuple[str, str], set[type]]:
     """Return the types of the expected values by tool and argument; the type of a list is that of its first item."""
     types: defaultdict[tuple[str, str], set[type]] = defaultdict(set)
-    for call in case.expected_calls():
+    alternatives = chain.from_iterable(call.alternatives for call in case.expected_calls())
+    for call in alternatives:
         for name, check in (call.args or {}).items():
             for part in with_parts(check):
                 match part:
@@ -556,17 +559,20 @@ def issues_of_any_grader(
         metrics = metrics_of(case, trajectory, context)
     if checked is None:
         checked = check_calls(trajectory)
+    may_fail = expected_errors(case, trajectory, context) if case.needs_resolving else frozenset()
     found = [
         *endpoint_faults(trajectory),
         *end_issues(trajectory),
         *unknown_tools(case, trajectory),
-        *argument_issues(trajectory, checked, invalid_arguments),
     ]
+    for issue in argument_issues(trajectory, checked, invalid_arguments):
+        if issue.call not in may_fail:
+            found.append(issue)
     if whole_numbers == "as BFCL":
         found += written_integer_issues(case, trajectory)
     return (
         *found,
-        *error_issues(trajectory, calls_of(found)),
+        *error_issues(trajectory, calls_of(found) | may_fail),
         *_answer_issues(case, trajectory, context, metrics),
         *final_issues(case, trajectory, context),
         *_limit_issues(case, limits, trajectory),

@@ -18,11 +18,11 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import canonical_text, cut
 from workbench.dataclasses import ByIdentity, dataclass
-from workbench.grading.critics import ToolRegistry, critics_of, judge
-from workbench.grading.final import expected_result, result_value
+from workbench.grading.critics import ToolRegistry, by_casting, critics_of, judge
+from workbench.grading.final import result_value
 from workbench.grading.grade import FIRST_KINDS, CallPairing, Grade, GradingError, Issue
 from workbench.grading.pairing import NOT_ALL_COMPARED, Bucket, GrowingPairing, remaining, rounds_of_steps
-from workbench.grading.pairing_issues import describe_call, describe_expected
+from workbench.grading.pairing_issues import describe_call, describe_expected, expected_result
 from workbench.grading.status import Status
 from workbench.grading.trajectory import arguments_hold
 from workbench.numerals import counted
@@ -46,6 +46,8 @@ class ResolvedCase:
     case: Case
     written: tuple[int, ...]
     issues: tuple[Issue, ...]
+    made: Mapping[int, int]
+    """The number of calls that fit, by the index of the written call."""
     all_compared: bool = True
     """Whether the choice of calls is known to be the best."""
 
@@ -92,10 +94,17 @@ class ResolvedCase:
             if issue.expected_call is not None:
                 index = self.written[issue.expected_call]
                 issue = issue._replace(expected_call=index)
-                if issue.kind == "missing call" and wanted[index].any_of:
-                    issue = issue._replace(tool=wanted[index].tool_text, expected=describe_expected(wanted[index]))
+                if issue.kind == "missing call":
+                    issue = self._missing(issue, index, wanted[index])
             found.append(issue)
-        return tuple(found)
+        # A call that is demanded several times is missing once.
+        return tuple(dict.fromkeys(found))
+
+    def _missing(self, issue: Issue, index: int, expected: ExpectedCall) -> Issue:
+        why = issue.why
+        if expected.times is not None:
+            why = f"called {counted(self.made.get(index, 0), 'time')}, at least {expected.fewest}"
+        return issue._replace(tool=expected.tool_text, expected=describe_expected(expected), why=why)
 
 
 def resolved_case(
@@ -115,6 +124,24 @@ def resolved_case(
     if case.steps:
         return _resolved_steps(case, trajectory, calls)
     return _Resolution(case, calls).resolved(by)
+
+
+def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -> frozenset[int]:
+    """Return the calls that ended with an error, as the case expects of them; their arguments may be invalid.
+
+    Raises CheckError when a check cannot be evaluated.
+    """
+    found: set[int] = set()
+    calls: _Calls | None = None
+    for expected in case.expected_calls():
+        if not any(each.is_error for each in _alternatives(expected)):
+            continue
+        # The names and values of `critics` are the loosest ones.
+        calls = calls or _Calls("critics", trajectory, by_casting, context)
+        for call, fit in calls.fits(expected).items():
+            if fit.returned and _alternatives(expected)[fit.alternative].is_error:
+                found.add(call)
+    return frozenset(found)
 
 
 # The fit of a call: its tool and arguments, by the rules of a grader, and then its result.
@@ -307,7 +334,7 @@ def _resolved_steps(case: Case, trajectory: Trajectory, calls: _Calls) -> Resolv
             step = step.model_copy(update={"any_of": (), **{key: getattr(plain, key) for key in keys}})
         steps.append(step)
         index += 1
-    return ResolvedCase(case.model_copy(update={"steps": tuple(steps)}), tuple(range(index)), tuple(issues))
+    return ResolvedCase(case.model_copy(update={"steps": tuple(steps)}), tuple(range(index)), tuple(issues), {})
 
 
 # The resolution of lists. An expected call has slots: `fewest` required ones, and optional ones up to `most`. The best
@@ -366,7 +393,8 @@ class _Resolution:
         if not written:
             update |= _expecting_nothing(self._case, by)
         issues = (*self._result_issues(tried), *self._too_many(taken, tried), *self._apart(taken))
-        return ResolvedCase(self._case.model_copy(update=update), tuple(written), issues, self._all_compared)
+        made = {index: len(calls) for index, calls in enumerate(taken)}
+        return ResolvedCase(self._case.model_copy(update=update), tuple(written), issues, made, self._all_compared)
 
     def _plain(self, index: int, taken: Sequence[int], tried: Sequence[int]) -> list[ExpectedCall]:
         expected = self._wanted[index]
@@ -543,7 +571,7 @@ class _Resolution:
                     tool=record.tool,
                     call=made[int(expected.most)],
                     expected_call=index,
-                    expected=f"{describe_expected(expected)}",
+                    expected=describe_expected(expected),
                     got=describe_call(record),
                     decides=True,
                 )

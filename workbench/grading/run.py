@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from workbench.checks.check import EMPTY_CONTEXT, CheckContext, EqualsRule, by_json, by_python
+from workbench.checks.check import EMPTY_CONTEXT, CheckContext, EqualsRule, by_json, by_python, describe
 from workbench.checks.clock import Clock, fixed_clock
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value
@@ -359,8 +359,10 @@ def _said(wrong: ArgumentVerdict, wanted: ExpectedCall) -> str:
     if not wrong.given:
         return f"{wrong.argument} is not given"
     fails = "fails"
-    if (check := (wanted.args or {}).get(wrong.argument)) is not None:
-        fails = check.failing
+    for alternative in wanted.alternatives:
+        check = (alternative.args or {}).get(wrong.argument)
+        if check is not None and describe(check) == wrong.expected:
+            fails = check.failing
     return f"{wrong.argument} {describe_value(wrong.got)} {fails} {wrong.expected}"
 
 

@@ -197,6 +197,10 @@ def _expected(expected: Expectations) -> Element:
 
 
 def _expected_call(call: Expectation) -> Element:
+    notes = filled_el("p", ", ".join(call.notes), class_="quiet")
+    if call.alternatives:
+        head = el("div", "one of", el("small", call.place), class_="call-head")
+        return el("div", head, notes, [_expected_call(each) for each in call.alternatives], class_="call expected")
     head = el("div", el("code", tool_text(call.tool), class_="tool"), el("small", call.place), class_="call-head")
     if call.arguments:
         arguments: Node = pairs(((each.argument, each.check) for each in call.arguments), "checks")
@@ -210,6 +214,7 @@ def _expected_call(call: Expectation) -> Element:
         arguments,
         filled_el("p", "and no others" if call.only_args else None, class_="quiet"),
         filled_el("p", after("without ", ", ".join(call.forbidden)), class_="quiet"),
+        notes,
         class_="call expected",
     )
 
@@ -460,7 +465,8 @@ def _outcome(pairing: CallPairing, expected: Expectations) -> str:
         outcome = f"forbidden: {outcome}"
     meant = pairing.expected_call
     if meant is not None and not pairing.same_tool and meant < len(expected.calls):
-        outcome += f", expected {expected.calls[meant].tool}"
+        wanted = expected.calls[meant]
+        outcome += f", expected {' or '.join(each.tool for each in wanted.alternatives or (wanted,))}"
     return outcome
 
 

@@ -146,7 +146,7 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
 
 def _involved(case: Case, result: RunResult, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
     """Return the offered tools that were expected, disallowed or called; all offered tools if there is none."""
-    names = {call.tool for call in (*case.expected_calls(), *case.disallowed)} | set(result.called)
+    names = {call.tool for _, call in case.written_calls() if call.tool} | set(result.called)
     found = []
     for tool in tools:
         if any(same_tool(name, tool.name) for name in names):

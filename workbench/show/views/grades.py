@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from workbench.grading.pairing_issues import call_notes
 from workbench.grading.status import NOT_APPLICABLE, Status, disagree, passed_if
 from workbench.grading.traits import TRAITS
 from workbench.numerals import NOTHING, cost_text, counted, range_text, score_text, setting_text
@@ -297,13 +298,16 @@ def expected_lines(case: Case, grade: Grade | None) -> list[str]:
                 described[pairing.expected_call, verdict.argument] = verdict.expected
     lines = []
     for index, call in enumerate(case.expected_calls()):
-        arguments: list[str] = []
-        for name, check in (call.args or {}).items():
-            arguments.append(f"{name}: {described.get((index, name)) or compact_json(check.as_written())}")
-        given = ", ".join(arguments)
-        if call.args is None:
-            given = "…"
-        lines.append(one_line(f"{call.tool_text}({given})"))
+        texts = []
+        for alternative in call.alternatives:
+            # A grade describes the arguments of the alternative that it took.
+            in_words = {} if call.any_of else described
+            arguments: list[str] = []
+            for name, check in (alternative.args or {}).items():
+                arguments.append(f"{name}: {in_words.get((index, name)) or compact_json(check.as_written())}")
+            given = "…" if alternative.args is None else ", ".join(arguments)
+            texts.append(f"{alternative.tool_text}({given})")
+        lines.append(one_line(", ".join([" or ".join(texts), *call_notes(call)])))
     return lines
 
 
