@@ -53,31 +53,31 @@ async def test_steps_lead_back_to_the_first_hold_and_execute_nothing_again(tmp_p
         await app.press("s")
         await held_at(app, "held before the request of round 1")
         first = shown(app)
-        await app.press("3", "left_square_bracket")
+        await app.press("3", "left_curly_bracket")
         assert "This is the first place where the run was held" in app.screen
         assert shown(app) is first
         for place in ("held before look", "held after the result of look", "held before the request of round 2"):
             await app.press("s")
             await held_at(app, place)
         assert "look 1: " in app.screen
-        await app.press("left_square_bracket")
+        await app.press("left_curly_bracket")
         await held_at(app, "held after the result of look")
         assert "Back after the result of look, in a fork, which counts for no case" in app.screen
         assert "look 1: " in app.screen, "replayed"
         again = shown(app)
         assert again is not first
         assert app.app.main.selection.runs == [again], "the abandoned run is gone"
-        await app.press("left_square_bracket")
+        await app.press("left_curly_bracket")
         await held_at(app, "held before look")
         assert "look 1: " not in app.screen
         await app.press("s")
         await held_at(app, "held after the result of look")
         assert "look 2: " in app.screen, "executed anew, by the server that still runs"
-        await app.press("left_square_bracket")
+        await app.press("left_curly_bracket")
         await held_at(app, "held before look")
-        await app.press("left_square_bracket")
+        await app.press("left_curly_bracket")
         await held_at(app, "held before the request of round 1")
-        await app.press("left_square_bracket")
+        await app.press("left_curly_bracket")
         assert "This is the first place where the run was held" in app.screen
         await app.press("c")
         await app.until(lambda: shown(app).result is not None)
@@ -109,7 +109,7 @@ async def test_what_was_changed_at_the_hold_is_undone_and_what_was_before_stays(
         )
         await app.settle()
         await app.press("3")
-        (back,) = await app.run("left_square_bracket")
+        (back,) = await app.run("left_curly_bracket")
         assert back.fork is not None
         assert (back.fork.at, back.fork.back_to, app.session.until) == (ForkPoint(1, 0), "call", ["stop", "stop"])
         (call,) = back.fork.origin.calls
@@ -118,7 +118,7 @@ async def test_what_was_changed_at_the_hold_is_undone_and_what_was_before_stays(
         assert shown(app).run_id == back.run_id
         app.session.say(back, opening(back))
         await app.settle()
-        await app.press("left_square_bracket")
+        await app.press("left_curly_bracket")
         assert "The run is not held" in app.screen
         assert len(app.session.runs) == 2
 
@@ -143,7 +143,7 @@ async def test_a_step_back_that_is_not_trusted_leaves_the_run_as_it_is(tmp_path:
         await app.settle()
         await app.press("3")
         before = shown(app)
-        await app.pilot.press("left_square_bracket")
+        await app.pilot.press("left_curly_bracket")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen))
         await app.press("escape")
         await app.until(lambda: "No step back: needy.toml is not trusted" in app.screen)

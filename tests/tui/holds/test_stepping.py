@@ -61,7 +61,7 @@ async def test_c_goes_on_to_the_end_and_n_to_the_next_round(tmp_path: Path) -> N
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         run = await stepped(app)
         await held(app, run)
-        await app.press("right_square_bracket", "c")
+        await app.press("right_curly_bracket", "c")
         assert app.session.gone_on == [(run.run_id, "round"), (run.run_id, "end")]
 
 
@@ -147,7 +147,7 @@ async def test_keys_for_the_call_that_is_held_say_so_where_the_cursor_is_on_anot
         assert app.session.done == [(run.run_id, SkipCall())]
 
 
-@pytest.mark.parametrize("key", ["s", "right_square_bracket", "c", "L", "H"])
+@pytest.mark.parametrize("key", ["s", "right_curly_bracket", "c", "L", "H"])
 async def test_a_key_of_stepping_shows_where_the_run_is_held(tmp_path: Path, key: str) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 12)) as app:
         run = await stepped(app)
@@ -188,7 +188,7 @@ async def test_the_bar_names_the_keys_of_stepping_while_a_run_is_held(tmp_path: 
         await held(app, run)
         await app.press("escape", "3")
         last = app.screen.splitlines()[-1]
-        by_use = "s step   c continue   e edit   L retry   i answer   D skip"
+        by_use = "s step   c continue   e edit   i answer   D skip   ? keys"
         wanted = (by_use,) if size[0] > 40 else ("s step", "c continue")
         assert all(key in last for key in wanted), last
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
         "next",
         "previous",
     ),
-    "} {": ("grader",),
+    "} {": ("grader", "round", "stop"),
 }
 """What every character means, on all screens where it means something: a title of its actions has one of the words."""
 
@@ -197,7 +198,8 @@ def test_the_bar_never_shows_more_keys_than_fit_and_always_the_one_for_help() ->
 
 
 def test_at_160_columns_the_tree_names_the_ways_to_the_other_screens() -> None:
-    now = MainSituation(pane="suites", row="case", runnable=1, cases=1, failed=True, has_file=True, not_editable=None)
+    ran = MainSituation(pane="suites", row="case", runnable=1, cases=1, failed=True, has_file=True, not_editable=None)
+    now = replace(ran, shown="a finished run", graded=True, shown_failed=True)
     line = plain(key_line(shown_keys(now), 160, DEFAULT_KEYS))
     assert all(key in line for key in ("t tools", "= grades", "f failures", "! audit"))
 

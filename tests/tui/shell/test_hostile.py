@@ -177,12 +177,12 @@ async def test_every_screen_shows_any_text_and_keeps_it(tmp_path: Path, text: st
     async with opened(folder.parent, size=(80, 24)) as app:
         assert_safe(app)
         for keys in (
-            *(["2"], ["e", "x", "escape"], ["down"] * 4, ["e", "escape"]),  # the form, and its field
+            *(["2"], ["e", "x", "enter", "escape"], ["down"] * 4, ["e", "escape"]),  # the form, and its field
             ["o", "e", "x", "escape"],  # the TOML
             ["1", "slash", "n", "escape"],
             *([key, "escape"] for key in ("f2", "m", "asterisk", "r")),
             ["t", "down", "down", "c", "escape", "escape"],  # the tools, and a call by hand
-            ["delete", "ctrl+z"],
+            ["delete", "enter", "ctrl+z"],
         ):
             for key in keys:
                 await app.press(key)

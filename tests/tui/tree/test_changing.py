@@ -127,13 +127,19 @@ async def test_a_case_goes_to_another_suite_and_says_what_that_lacks(tmp_path: P
 async def test_names_that_look_like_actions_are_shown_as_they_are(tmp_path: Path) -> None:
     suite = SMART_HOME.replace('name = "Movie night"', 'name = "{save} it"')
     async with opened(suites_in(tmp_path, smart_home=suite)) as app:
-        await app.press("delete")
+        await app.press("delete", "enter")
         assert "Deleted {save} it; Ctrl+Z brings it back" in app.screen
 
 
 async def test_a_deleted_case_comes_back(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
+        await app.press("delete", "escape")
+        assert text_of(app, "smart_home.toml") == SMART_HOME
         await app.press("delete")
+        lines = app.screen.splitlines()
+        assert any("Delete the case Movie night?" in line for line in lines)
+        assert any("Movie night" in line and "Delete" not in line for line in lines), "the case stays in sight"
+        await app.press("enter")
         assert selected(app) == "Lights off"
         assert "Deleted Movie night; Ctrl+Z brings it back" in app.screen
         await app.press("ctrl+z")
@@ -146,7 +152,7 @@ async def test_a_suite_is_deleted_after_a_question_and_kept_elsewhere(tmp_path: 
     async with opened(suites) as app:
         main = app.app.main
         main.selection.select(suites / "smart_home.toml", "movie-night")
-        await app.press("delete")
+        await app.press("delete", "enter")
         main.selection.select(suites / "smart_home.toml")
         await app.press("delete")
         await app.press("escape")

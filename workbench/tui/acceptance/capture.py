@@ -289,7 +289,9 @@ class CaptureScreen(AskScreen[CaptureAnswer]):
             answers.append(("missing", Option(f"run the other {lacking}", _takes(missing))))
         answers.append(("all", Option("run all of them", _takes(everything))))
         answers.append(("no", Option("no", "nothing is captured")))
-        super().__init__(lines, answers, leaving="leave", harmless=frozenset({"use"}))
+        super().__init__(
+            lines, answers, leaving="leave", harmless=frozenset({"use"}), default="use" if having else None
+        )
 
 
 def _takes(wanted: Estimate) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from workbench.grading.status import Status
 from workbench.show.glyphs import GLYPHS
-from workbench.tui.kit.actions import MainActions, MainSituation, action, key_for, why_not_edit_held
+from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, key_for, why_not_edit_held
 
 if TYPE_CHECKING:
     from workbench.authoring.open_suite import OpenSuite
     from workbench.authoring.workspace import OpenSuites, SuiteChange
+    from workbench.suite.problems import Place
     from workbench.tui.tree.state import Row
 
 
@@ -57,7 +59,7 @@ class EditActions(MainActions):
 
     @action(
         "e",
-        "Edit the case, the suite's settings, or a held step",
+        "Edit the expectation that failed, the case, the settings, or a held step",
         name="edit",
         label="edit",
         needs=_edit_held,
@@ -65,8 +67,32 @@ class EditActions(MainActions):
         words="change modify type write settings config prompt message expect assert",
     )
     def edit(self) -> None:
-        """Edit at the cursor of the case pane."""
-        self.app.main.case_pane.edit()
+        """Edit the expectation that the displayed run failed; otherwise, and in the case pane, edit at its cursor."""
+        main = self.app.main
+        place = None
+        if main.pane != "case":
+            place = self._failed_place()
+        if place is None:
+            main.case_pane.edit()
+        else:
+            main.case_pane.edit_at(place)
+
+    def _failed_place(self) -> Place | None:
+        """Return the place of the expectation that failed at the cursor of the run, otherwise in the whole run."""
+        from workbench.authoring.failed_expectation import failed_place
+        from workbench.show.views.run_items import CallItem, MissingItem, ResultItem
+
+        main, run = self.app.main, self.app.selection.run
+        if run is None or run.status != Status.FAILED or (result := run.shown_result) is None:
+            return None
+        item, before = main.run_pane.run_list.item_and_before
+        if isinstance(item, ResultItem):
+            item = before
+        if main.pane != "run":
+            item = None
+        call = item.index if isinstance(item, CallItem) else None
+        expected_call = item.expected if isinstance(item, MissingItem) else None
+        return failed_place(run.shown_case, result, call=call, expected_call=expected_call)
 
     @action(
         "o ctrl+t",
@@ -131,6 +157,10 @@ class EditActions(MainActions):
         row, editor = self.app.selection.row, self.app.editor
         if row is not None and row.open is not None and editor.command is not None:
             self.app.services.reader.read_soon(editor.open_file(row.open.path, _line_of(row, row.open)))
+
+
+OF_FAILED_RUN = Action("edit", "Edit the expectation that failed", ("e",), label="edit expected", changes=True)
+"""The key of the key bar while a failed run is displayed."""
 
 
 def _line_of(row: Row, suite: OpenSuite) -> int:

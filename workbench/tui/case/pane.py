@@ -19,6 +19,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import undo
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Message
+from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.trajectory.events import ToolDefinition
@@ -253,6 +254,15 @@ class CasePane(Vertical):
             form.edit()
         elif self.view == "form":
             form.edit_from_start()
+
+    def edit_at(self, place: Place) -> None:
+        """Go to a place of the case in its form, and begin to type if it is an argument."""
+        if self.view != "form":
+            self.show_as("form")
+        self._panes.go_to("case")
+        self.form.go_to(place)
+        if "args" in place:
+            self.form.edit_value()
 
     def type_message(self) -> None:
         """Begin to type the message of a new case."""

@@ -60,6 +60,7 @@ class FailureFinder:
             self._row = state.selected.key if state.selected is not None else None
             if run is not None:
                 go_to_run(self._selection, self._stage.main, self._stage, run)
+                self._stage.main.run_pane.run_list.go_to_failure()
 
         self._stage.show(FailuresScreen(self._stage, state, place), go)
 

@@ -41,7 +41,7 @@ def _refusal(name: str) -> str | None:
 class ResumeScreen(AskScreen[Literal["resume", "no"]]):
     """Asks before a batch is resumed of which something changed since; `today` if that concerns models or judges."""
 
-    TITLE_LINE = "Something has changed"
+    TITLE_LINE = "Something has changed: resume all the same?"
 
     def __init__(self, batch: BatchRow, texts: Sequence[str], *, today: bool) -> None:
         models = ", with today's models and judges" if today else ""
@@ -91,7 +91,7 @@ class FormScreen(AskScreen[str]):
         label_cells = max(map(len, FORMS))
         forms = [(name, Option(name.ljust(label_cells), form.what)) for name, form in FORMS.items()]
         answers = [*forms, ("", Option("no", "write nothing"))]
-        super().__init__(asked, answers, leaving="write nothing", harmless=frozenset(FORMS))
+        super().__init__(asked, answers, leaving="write nothing", harmless=frozenset(FORMS), default=next(iter(FORMS)))
 
 
 def _listed(asked: str, texts: Sequence[str]) -> BuildLines:

@@ -167,7 +167,7 @@ class StepActions(MainActions):
         self._go_on("end")
 
     @action(
-        "]",
+        "}",
         "Continue to the next round",
         name="step.round",
         where="run",
@@ -198,7 +198,7 @@ class StepActions(MainActions):
             self.app.announce(text, "warned", GLYPHS.warned)
 
     @action(
-        "[",
+        "{",
         "Go back to the previous stop",
         name="step.back",
         where="run",

@@ -153,7 +153,7 @@ def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) ->
     spans: list[Span] = [Span(" ")]
     for action, able, key in _fitting(keys, width, keymap):
         roles: tuple[Role, Role] = ("accent", "text") if able else ("muted", "muted")
-        spans += [Span(key, roles[0]), Span(f" {action.label}{_GAP}", roles[1])]
+        spans += [Span(_GAP if len(spans) > 1 else ""), Span(key, roles[0]), Span(f" {action.label}", roles[1])]
     return tuple(spans)
 
 
@@ -166,6 +166,9 @@ def key_at(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap, x: i
             return action
     return None
 
+
+_KEYS_AT_80 = 6
+"""The most keys in a bar of 80 cells, read at a glance; a wider one has one more for each ten cells."""
 
 _GAP = "   "
 
@@ -186,8 +189,11 @@ def _fitting(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) ->
     for action_id in widths:
         if action_id.rpartition(".")[2] in ("help", "back", "end"):
             chosen.add(action_id)
-    room = width - 1 - sum(widths[action_id] for action_id in chosen)
+    # The gap behind the last key may be cut off.
+    room = width - 1 + len(_GAP) - sum(widths[action_id] for action_id in chosen)
     for action_id, needed in widths.items():
+        if len(chosen) == _KEYS_AT_80 + max(width - 80, 0) // 10:
+            break
         if action_id not in chosen and needed <= room:
             chosen.add(action_id)
             room -= needed

@@ -28,8 +28,8 @@ _WAIT: Line = (Span(f" {GLYPHS.running}", "muted"),)
 class AskScreen(Dialog[_Answer]):
     """A question with numbered answers, of which the last means no.
 
-    No is preselected, and Esc means it. Other answers, except `harmless` ones, are accepted only after the end of the
-    text has been visible."""
+    Esc means no. Enter means what the title asks (`default`), or no where another answer would start, send or lose
+    something. Other answers, except `harmless` ones, are accepted only after the end of the text was visible."""
 
     # A dialog that opens on its own gets keys meant for the screen below. It ignores them until none came for REST_S.
     REST_S: ClassVar[float] = 0.0
@@ -45,8 +45,11 @@ class AskScreen(Dialog[_Answer]):
         *,
         leaving: str,
         harmless: frozenset[_Answer] = frozenset(),
+        default: _Answer | None = None,
     ) -> None:
-        self._on_no = True
+        self._default = answers[-1][0] if default is None else default
+        """The preselected answer."""
+        self._on_no = default is None
         """Whether the cursor is on the last answer, which Esc means, too."""
         super().__init__(_WAIT if self.REST_S else self._reading_keys(leaving))
         self._build = build
@@ -74,7 +77,8 @@ class AskScreen(Dialog[_Answer]):
         for number, (_, option) in enumerate(self._answers, 1):
             key = "Esc" if number == last else f"{number:<3}"
             options.append(replace(option, key=key))
-        yield _Answers(options, cursor=len(options) - 1, widget_id="choices")
+        cursor = [answer for answer, _ in self._answers].index(self._default)
+        yield _Answers(options, cursor=cursor, widget_id="choices")
 
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#choices"))

@@ -139,6 +139,46 @@ class RunActions(MainActions):
             self.app.announce(f"Nothing was run: {otherwise}", "warned", GLYPHS.warned)
 
     @action(
+        "]",
+        "Next failed case, or one in error or stopped",
+        name="failed.next",
+        label="next failed",
+        needs=_run_failed,
+        words="jump error",
+    )
+    def next_failed(self) -> None:
+        """Go to the next displayed case that failed, ended in an error or was stopped, and show its run."""
+        self._go_to_failed(1)
+
+    @action("[", "Previous failed case, or one in error or stopped", name="failed.previous", needs=_run_failed)
+    def previous_failed(self) -> None:
+        """Go to the previous displayed case that failed, ended in an error or was stopped, and show its run."""
+        self._go_to_failed(-1)
+
+    def _go_to_failed(self, step: int) -> None:
+        selection, main = self.app.selection, self.app.main
+        cases, below = selection.cases_around()
+        failed: list[int] = []
+        for at, (suite, key) in enumerate(cases):
+            if selection.tree.remembered.is_to_run_again((suite.path, key), selection.book):
+                failed.append(at)
+        ahead = [at for at in failed if (at >= below.stop if step > 0 else at < below.start)]
+        if selection.case is None and step > 0:
+            # From a suite or folder, the first one is below it.
+            ahead = [at for at in failed if at >= below.start]
+        if not (ahead or failed):
+            self.app.announce("No case that the filter shows failed", "warned", GLYPHS.warned)
+            return
+        # After the last one comes the first.
+        suite, key = cases[(ahead or failed)[0 if step > 0 else -1]]
+        selection.select(suite.path, key)
+        if main.pane == "case":
+            main.go_to("run")
+        else:
+            main.bring("run")
+        main.run_pane.run_list.go_to_failure()
+
+    @action(
         "T",
         "Run several times",
         name="run.repeats",

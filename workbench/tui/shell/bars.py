@@ -13,6 +13,7 @@ from workbench.show.spans import EMPTY, Line, Role, Span
 from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of
 from workbench.suite.variants import SEPARATOR, Variants
+from workbench.tui.case.actions import OF_FAILED_RUN
 from workbench.tui.case.form.view import TYPING
 from workbench.tui.case.toml.pane import TYPING_TOML
 from workbench.tui.holds.actions import TYPING as TYPING_HELD
@@ -34,7 +35,7 @@ from workbench.tui.kit.actions import (
 from workbench.tui.kit.bars import KeyBar, PaneTitle
 from workbench.tui.kit.strips import Bar
 from workbench.tui.runs.status_line import models_label, status_line
-from workbench.tui.shell.actions import MAIN_ACTIONS, ProgramActions, ViewActions, places_of
+from workbench.tui.shell.actions import MAIN_ACTIONS, ProgramActions, ViewActions, main_action, places_of
 from workbench.tui.shell.panes import PanesScreen
 from workbench.tui.shell.situation import situation_of
 from workbench.tui.trajectory.actions import OF_STORED_RUN, ShownRunActions
@@ -174,7 +175,7 @@ class MainBars:
 
 def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     """Return the actions for the main screen's key bar, the most important first, each with whether it is available."""
-    # The order: those of `_FIRST` (or `_HELD`), those that the situation asks for, those of the pane, all others.
+    # The order: those that the situation asks for, those of the pane, all others; what is unavailable comes last.
     if now.typing is not None:
         return [(action, True) for action in _typing_keys(now.typing)]
     places = places_of(now)
@@ -192,25 +193,50 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
         # An action of the pane hides one of the whole screen with the same key or label.
         if taken.isdisjoint((*action.keys, action.label)) and _is_of_now(action, now):
             rest.append(action)
-    wanted = {
-        "save": now.dirty,
-        "accept": now.pane == "run" and now.shown == "a finished run",
-        "grades": now.pane == "run" and (now.graded or now.ran_before),
-    }
-    next_up = [action for action in rest if wanted.get(action.id)]
     offered = {action.id: action for action in (*own, *rest)}
-    names = _FIRST
-    if now.held is not None:
-        names = _HELD
-    first = [offered[name] for name in names if name in offered]
+    if now.ran_before and "run.expand" in offered:
+        offered["run.expand"] = OF_STORED_RUN
+    if now.shown_failed and now.pane != "case":
+        offered["edit"] = OF_FAILED_RUN
     others = sorted(rest, key=lambda action: _rank(action, now))
-    ordered = {action.id: action for action in (*first, *next_up, *own, *others)}
-    if now.ran_before and "run.expand" in ordered:
-        ordered["run.expand"] = OF_STORED_RUN
-    shown: list[tuple[Action, bool]] = []
-    for action in filter(is_offered, ordered.values()):
-        shown.append((action, why_unavailable(action, now) is None))
-    return shown
+    ids = dict.fromkeys((*_asked_for(now), *(action.id for action in (*own, *others))))
+    able: list[Action] = []
+    unable: list[Action] = []
+    for action in (offered[name] for name in ids if name in offered):
+        if not is_offered(action):
+            continue
+        # The declared action has the condition; one with other words for the bar has none.
+        if why_unavailable(main_action(action.id)[1], now) is None:
+            able.append(action)
+        else:
+            unable.append(action)
+    # The sort is stable, and the program's own keys stay at the end.
+    shown = [*((action, True) for action in able), *((action, False) for action in unable)]
+    return sorted(shown, key=lambda each: each[0].id in _OF_THE_PROGRAM)
+
+
+def _asked_for(now: MainSituation) -> tuple[str, ...]:
+    """Return the ids of the actions that are wanted first, by what has the focus and what has just happened."""
+    if now.held is not None:
+        return _HELD
+    first: tuple[str, ...] = ()
+    if now.case_running:
+        first = ("step.held", "run.stop", "run.stop_all")
+    elif now.running:
+        first = ("step.held", "run.stop_all")
+    if now.dirty:
+        first = (*first, "save")
+    if now.pane == "case":
+        return (*first, "form.edit", "toml.edit", "form.add", "form.remove", "run.case", "edit.view")
+    if now.shown_failed:
+        return (*first, "accept", "edit", "failed.next", "failures", "compare", "grades")
+    if now.row != "case":
+        return (*first, "run.suite", "failed.next", "failures", "tree.new", "compare", "tools")
+    if now.pane == "run" and (now.graded or now.ran_before):
+        return (*first, "run.expand", "grades", "failed.next", "run.case", "compare")
+    if now.shown == "a finished run":
+        return (*first, "run.case", "failed.next", "tree.new", "edit", "compare")
+    return (*first, "run.case", "run.suite", "edit", "tree.new", "failed.next", "tree.filter", "models")
 
 
 def _typing_keys(typing: Typing) -> list[Action]:
@@ -227,12 +253,11 @@ def _typing_keys(typing: Typing) -> list[Action]:
 _LABELLED = [action for action in MAIN_ACTIONS if action.label]
 _STOPS = ("run.stop", "run.stop_all")
 
-_FIRST: tuple[str, ...] = ("run.case", "run.suite", "step", "step.held")
 _HELD: tuple[str, ...] = (
-    *("step", "step.continue", "edit", "step.again", "step.answer", "step.skip", "step.mock", "step.say"),
-    *("step.expect", "step.back", "step.round", "run.fork", "step.held", "run.stop"),
+    *("step", "step.continue", "edit", "step.answer", "step.skip", "step.again", "step.say", "step.back"),
+    *("step.mock", "step.expect", "step.round", "run.fork", "step.held", "run.stop"),
 )
-"""The ids of the first actions in the bar: `_HELD` while the displayed run is held, otherwise `_FIRST`."""
+"""The ids of the first actions in the bar while the displayed run is held."""
 
 
 def _ids_of(*groups: type[MainActions]) -> frozenset[str]:
@@ -264,8 +289,8 @@ def _rank(action: Action, now: MainSituation) -> int:
     # Actions on a run that has no focus come after the ways to other screens, those of the program last.
     if action.id in _OF_THE_PROGRAM:
         return 2
-    # With unsaved changes, `shown_keys` puts saving further to the front.
-    if action.id in ("break.here", "save"):
+    # With unsaved changes, `_asked_for` puts saving further to the front.
+    if action.id in ("break.here", "save", "reload", "edit.view"):
         return 1
     return int(now.pane != "run" and action.id in _OF_RUNS)
 

@@ -91,7 +91,7 @@ LeftAnswer = Literal["take", "away", "later"]
 class LeftScreen(AskScreen[LeftAnswer]):
     """Asks about unsaved changes of an earlier session; `when` is the time of the last change, as text."""
 
-    TITLE_LINE = "Unsaved changes from an earlier session"
+    TITLE_LINE = "Unsaved changes from an earlier session: take them?"
     REST_S = 0.4
 
     def __init__(self, path: Path, when: str, found: Difference, *, notice: str = "") -> None:
@@ -107,6 +107,7 @@ class LeftScreen(AskScreen[LeftAnswer]):
             ],
             leaving="later",
             harmless=frozenset({"take"}),
+            default="take",
         )
 
 
@@ -116,7 +117,7 @@ UnsavedAnswer = Literal["save", "drafts", "discard", "stay"]
 class UnsavedScreen(AskScreen[UnsavedAnswer]):
     """Asks at the end of the app about unsaved changes; `trouble` is why drafts cannot be stored."""
 
-    TITLE_LINE = "Not everything is saved"
+    TITLE_LINE = "Save before quitting?"
 
     def __init__(self, paths: Sequence[Path], trouble: str | None) -> None:
         answers: list[tuple[UnsavedAnswer, Option]] = [
@@ -132,6 +133,7 @@ class UnsavedScreen(AskScreen[UnsavedAnswer]):
             answers,
             leaving="stay",
             harmless=frozenset({"save"} if trouble else {"save", "drafts"}),
+            default="save",
         )
 
 

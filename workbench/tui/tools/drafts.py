@@ -196,4 +196,4 @@ class _AfterScreen(AskScreen[Literal["add", "no"]]):
         answers: list[tuple[Literal["add", "no"], Option]] = [("no", Option("no", "the suite stays as it is"))]
         if change:
             answers.insert(0, ("add", Option("add", f"to {one_line(suite.path.name)}, with the tag draft")))
-        super().__init__(lines, answers, leaving="leave it as it is")
+        super().__init__(lines, answers, leaving="leave it as it is", default="add" if change else None)

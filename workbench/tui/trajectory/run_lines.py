@@ -10,7 +10,7 @@ from typing import NamedTuple
 from workbench.show.lazy_lines import LaidOut
 from workbench.show.search import Found, found_in, marked, pattern_for
 from workbench.show.spans import Line, Role
-from workbench.show.views.run_items import AskedItem, CallItem, HoldItem, Item, ResultItem, StepItem
+from workbench.show.views.run_items import AskedItem, CallItem, HoldItem, Item, MissingItem, ResultItem, StepItem
 from workbench.show.views.run_lines import lines_of, rough_height
 from workbench.show.views.run_view import RunView
 
@@ -83,6 +83,14 @@ class RunLines(LaidOut):
             if isinstance(item, StepItem) and item.step == step:
                 # An empty line comes before the heading.
                 return self.start_of(index) + 1
+        return None
+
+    @property
+    def failure_start(self) -> int | None:
+        """The line of the first call with an issue, or of the first expected call that was never made."""
+        for index, item in enumerate(self._items):
+            if isinstance(item, CallItem | MissingItem) and item.issues:
+                return self.start_of(index)
         return None
 
     def heights_from(self, first: int) -> int:

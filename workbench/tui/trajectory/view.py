@@ -206,6 +206,11 @@ class RunList(LineView):
             self.follow()
         return True
 
+    def go_to_failure(self) -> None:
+        """Move to the first call with an issue, if there is one."""
+        if self.lines is not None:
+            self._go(self.lines.failure_start)
+
     # Searching
 
     def look_for(self, text: str) -> None:

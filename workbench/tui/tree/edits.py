@@ -35,7 +35,7 @@ from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.questions import NameScreen
-from workbench.tui.tree.new_suites import DeleteSuiteScreen, NewCase, NewCaseScreen, NewSuites, WhichSuiteScreen
+from workbench.tui.tree.new_suites import DeleteScreen, NewCase, NewCaseScreen, NewSuites, WhichSuiteScreen
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
@@ -178,10 +178,16 @@ class SuiteChanger:
         suite = row.open
         if row.case is None:
             self._stage.work(self._delete_suite(suite), group="ask")
-        else:
-            index, name = row.case.index, row.case.name
-            if self._is_free(suite, row.case) and self._take(suite, lambda: without(suite, index)):
-                self._stage.announce(f"Deleted {name}; {_BACK}")
+        elif self._is_free(suite, row.case) and self._can_be_restructured(suite):
+            self._stage.work(self._delete_case(suite, row.case), group="ask")
+
+    async def _delete_case(self, suite: OpenSuite, case: CaseOutline) -> None:
+        # The case may be moved, renamed or run while the question is open.
+        question = DeleteScreen(f"Delete the case {one_line(case.name)}?", (), ("Ctrl+Z brings it back", ""))
+        if await self._stage.ask(question) != "delete" or not self._is_free(suite, case):
+            return
+        if self._take(suite, lambda: without(suite, index_of(suite, case.key))):
+            self._stage.announce(f"Deleted {case.name}; {_BACK}")
 
     # Suites
 
@@ -220,7 +226,8 @@ class SuiteChanger:
         parts = [str(path), counted(len(suite.cases), "case")]
         if suite.dirty:
             parts.append("Unsaved changes are kept with it.")
-        if await self._stage.ask(DeleteSuiteScreen(parts)) != "delete":
+        title, how = f"Delete the suite {one_line(path.name)}?", "move the file to the program's own folder"
+        if await self._stage.ask(DeleteScreen(title, parts, (how, "move the file"))) != "delete":
             return
         text = None
         if suite.dirty:

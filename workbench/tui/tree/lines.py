@@ -138,14 +138,14 @@ def _marks(tree: TreeState, row: Row, summary: CaseSummary) -> Line:
     return (_BLANK, *marks)
 
 
-def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line) -> Line:
+def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line, name_share: float = NAME_SHARE) -> Line:
     """Put marks after a name, which is the last part of `left`, and a result at the right end.
 
-    A long name is cut in its middle, but keeps `NAME_SHARE` of the row: the result is `right`, or the first of
+    A long name is cut in its middle, but keeps `name_share` of the row: the result is `right`, or the first of
     `shorter` that leaves this room, or none."""
     *before, name = left
     own = width - cells(tuple(before))
-    needed = min(cell_len(name.text), int(own * NAME_SHARE))
+    needed = min(cell_len(name.text), int(own * name_share))
     for shown in (right, *shorter, EMPTY):
         # One blank keeps a result apart from the name.
         room = width - cells(marks) - cells(shown) - bool(shown)
@@ -238,7 +238,8 @@ def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime,
     if is_edited_since(row, last):
         texts = [f"edited {GLYPHS.dot} {dated}", f"{GLYPHS.by_hand} {dated}", result]
     first, *shorter = ((Span(text, "muted"),) for text in texts)
-    return _marked(left, _marks(tree, row, NEVER_RUN), first, width, *shorter)
+    # The sign tells the result, so an old one takes no width from the name.
+    return _marked(left, _marks(tree, row, NEVER_RUN), first, width, *shorter, name_share=1)
 
 
 def _running(summary: CaseSummary | StepSummary) -> tuple[Span, Line]:

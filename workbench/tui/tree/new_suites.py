@@ -138,7 +138,7 @@ class NewSuiteScreen(_Naming[NewSuite]):
 class BeginScreen(AskScreen[Literal["new", "server", "samples", "no"]]):
     """Offers ways to begin in a folder without suites."""
 
-    TITLE_LINE = "No suites here"
+    TITLE_LINE = "No suites here: begin with …"
 
     def __init__(self, folder: str) -> None:
         text = (
@@ -154,6 +154,7 @@ class BeginScreen(AskScreen[Literal["new", "server", "samples", "no"]]):
             ],
             leaving="leave",
             harmless=frozenset({"new", "server", "samples"}),
+            default="new",
         )
 
 
@@ -181,12 +182,12 @@ class WhichSuiteScreen(Dialog[int]):
         self.dismiss(event.index)
 
 
-class DeleteSuiteScreen(AskScreen[Literal["delete", "no"]]):
-    """Asks before deleting a suite's file."""
+class DeleteScreen(AskScreen[Literal["delete", "no"]]):
+    """Asks before deleting a case or a suite's file; `how` says what is done with it, the second one shorter."""
 
-    TITLE_LINE = "Delete the suite"
+    def __init__(self, title: str, texts: Sequence[str], how: tuple[str, str]) -> None:
+        self.TITLE_LINE = title  # type: ignore[misc]
 
-    def __init__(self, texts: Sequence[str]) -> None:
         def lines(width: int) -> list[Line]:
             rows = [EMPTY]
             for text in texts:
@@ -196,10 +197,12 @@ class DeleteSuiteScreen(AskScreen[Literal["delete", "no"]]):
         super().__init__(
             lines,
             [
-                ("delete", Option("delete", "move the file to the program's own folder", "move the file")),
+                ("delete", Option("delete", *how)),
                 ("no", Option("no", "leave it")),
             ],
             leaving="leave it",
+            harmless=frozenset({"delete"}),
+            default="delete",
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -59,6 +59,10 @@ def _sound_cases(suite: OpenSuite) -> frozenset[str]:
         return frozenset()
     broken = suite.broken_cases
     return frozenset(case.key for case in suite.run_cases if case.index not in broken)
+
+
+def _one_by_one(cases: Iterable[tuple[OpenSuite, tuple[str, ...]]]) -> list[tuple[OpenSuite, str]]:
+    return [(suite, key) for suite, keys in cases for key in keys]
 
 
 SelectionNews: TypeAlias = Literal["row", "run"]
@@ -154,6 +158,18 @@ class Selection:
         if row is not None:
             return runnable_below(self.tree, row, self.book)
         return []
+
+    def cases_around(self) -> tuple[list[tuple[OpenSuite, str]], range]:
+        """Return all displayed cases with their suites, and the indices of those at or below the selected row."""
+        cases: list[tuple[OpenSuite, str]] = []
+        below: list[tuple[OpenSuite, str]] = []
+        for row in self.tree.rows:
+            if row.depth == 0:
+                cases += _one_by_one(self.tree.cases_below(row))
+        if self.row is not None:
+            below = _one_by_one(self.tree.cases_below(self.row))
+        start = cases.index(below[0]) if below else 0
+        return cases, range(start, start + len(below))
 
     # Runs
 

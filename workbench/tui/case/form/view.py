@@ -15,6 +15,7 @@ from workbench.authoring.form.typed import tool_of_call
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line
 from workbench.tui.case.form.fields_view import FormFields
+from workbench.tui.case.form.page import main_cell
 from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, actions_at, bindings_for
 from workbench.tui.kit.line_view import Motion
 from workbench.tui.kit.typed_text import with_breakpoint
@@ -209,6 +210,13 @@ class FormView(FormFields):
             self._apply(edited(source, row, cell, other))
         else:
             self._open()
+
+    def edit_value(self) -> None:
+        """Type in the main cell of the selected row."""
+        row = self.page.current
+        if row is not None and row.cells and not self.typing:
+            self.page.cell = main_cell(row)
+            self.edit()
 
     def add(self) -> str | None:
         """Add an element at the cursor, and ask for its name if it needs one."""

@@ -1,0 +1,63 @@
+"""The expectation of a case that a run failed: its place in the case, where it is edited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from workbench.grading.grade import Issue, RunResult
+from workbench.suite.model import Case
+from workbench.suite.problems import Place
+
+_KEYS: dict[str, tuple[str, ...]] = {
+    "extra call": ("expect_no_calls", "extra_calls"),
+    "over calling": ("expect_no_calls", "extra_calls"),
+    "wrong order": ("ordered",),
+    "forbidden call": ("disallowed",),
+    "response": ("response_contains", "response"),
+    "missing change": ("final",),
+    "wrong change": ("final",),
+    "unexpected change": ("final",),
+    "final state": ("final",),
+    "failed step": ("steps",),
+}
+"""The keys of a case that may ask for what an issue without an expected call reports, the first that is set."""
+
+
+def failed_place(
+    case: Case, result: RunResult, *, call: int | None = None, expected_call: int | None = None
+) -> Place | None:
+    """Return the place of the expectation that a run failed, `None` if it did not fail or no expectation is at fault.
+
+    With `call` or `expected_call`, the indices of an issue, one of that call comes first; then those that decide."""
+    if result.grade is None:
+        return None
+    issues = sorted(
+        result.grade.issues,
+        key=lambda issue: (not _is_about(issue, call, expected_call), not issue.decides, issue.argument is None),
+    )
+    return next(_places(case, issues), None)
+
+
+def _is_about(issue: Issue, call: int | None, expected_call: int | None) -> bool:
+    if expected_call is not None:
+        return issue.expected_call == expected_call
+    return call is not None and issue.call == call
+
+
+def _places(case: Case, issues: Iterable[Issue]) -> Iterator[Place]:
+    calls = tuple(_places_of_calls(case))
+    for issue in issues:
+        if issue.expected_call is not None and issue.expected_call < len(calls):
+            place = calls[issue.expected_call]
+            yield place if issue.argument is None else (*place, "args", issue.argument)
+        elif (keys := _KEYS.get(issue.kind)) is not None:
+            yield (next((key for key in keys if getattr(case, key)), keys[-1]),)
+
+
+def _places_of_calls(case: Case) -> Iterator[Place]:
+    """Yield the places of `Case.expected_calls()`."""
+    for index, step in enumerate(case.steps):
+        if step.expected_call is not None:
+            yield ("steps", index)
+    for place, _ in case.placed_expected_calls():
+        yield place
