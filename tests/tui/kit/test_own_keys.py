@@ -128,7 +128,7 @@ async def test_messages_name_own_keys(tmp_path: Path) -> None:
     ) as app:
         await app.press("a")
         assert "This case has not been run; F6 runs it" in app.screen
-        await app.press("delete")
+        await app.press("delete", "enter")
         assert "F7 brings it back" in app.screen
         await app.press("f7", "3", "question_mark", "slash", *"accept the whole")
         assert "not now: this case has not been run; F6 runs it" in app.screen
