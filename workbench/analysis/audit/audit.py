@@ -12,11 +12,14 @@ from typing import Literal, cast
 
 from workbench.analysis.audit.imagined_agents import (
     AGREEING,
+    FIRST_WAY,
     REFUSING,
     ExactAgent,
+    Way,
     careless_agents,
     exact_agent,
     mutants_of,
+    other_ways,
 )
 from workbench.analysis.audit.toothless import idle_gates, toothless_checks
 from workbench.analysis.audit.unmeetable import (
@@ -217,36 +220,46 @@ def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFind
 
 def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
     """Yield a finding if a run that does exactly as expected does not pass."""
-    grade = _best(case, settings, table)
-    if grade is None or grade.status in (Status.PASSED, Status.ERROR):
-        return
+    for way in (FIRST_WAY, *other_ways(case)):
+        grade = _best(case, settings, table, way=way)
+        if grade is not None and grade.status not in (Status.PASSED, Status.ERROR):
+            yield _missed(case, place, grade, way)
+            return
+
+
+def _missed(case: Case, place: Place, grade: Grade, way: Way) -> AuditFinding:
+    """Return the finding that a run does as expected in one way, and does not pass."""
+    none, one = "no run can pass", f"one {way.name}"
+    if way is not FIRST_WAY:
+        none, one = "not every run that is expected can pass", f"a run {way.name}"
     why = [issue.why for issue in grade.issues][:_MAX_SAID] or [grade.reason]
     score = ""
     if grade.score is not None:
         score = f" with {score_text(grade.score)}"
     if grade.status == Status.FAILED:
-        message = (
-            f"no run can pass: one that does exactly what is expected fails{score} ({'; '.join(dict.fromkeys(why))})"
-        )
-        yield AuditFinding("out of reach", "warning", place, message, "", case.id)
-    else:
-        message = f"no run can do better than warned: one that does exactly what is expected gets{score or ' that'}"
-        yield AuditFinding("out of reach", "note", place, message, "lower warn_threshold", case.id)
+        message = f"{none}: {one} fails{score} ({'; '.join(dict.fromkeys(why))})"
+        return AuditFinding("out of reach", "warning", place, message, "", case.id)
+    if way is FIRST_WAY:
+        none = "no run can do better than warned"
+    message = f"{none}: {one} gets{score or ' that'}"
+    return AuditFinding("out of reach", "note", place, message, "lower warn_threshold", case.id)
 
 
-def _best(case: Case, settings: CaseSettings, table: ToolTable, by: GraderName | None = None) -> Grade | None:
+def _best(
+    case: Case, settings: CaseSettings, table: ToolTable, by: GraderName | None = None, *, way: Way = FIRST_WAY
+) -> Grade | None:
     """Return the grade of a run that does exactly as expected, by the deciding grader or by another one.
 
     `None` if such a run cannot be constructed or graded."""
-    agent = _exact(case, settings, table)
+    agent = _exact(case, settings, table, way)
     if agent is None:
         return None
     return _graded(agent, settings, agent.run(), by)
 
 
-def _exact(case: Case, settings: CaseSettings, table: ToolTable) -> ExactAgent | None:
+def _exact(case: Case, settings: CaseSettings, table: ToolTable, way: Way = FIRST_WAY) -> ExactAgent | None:
     try:
-        return exact_agent(case, table, settings.limits.max_rounds)
+        return exact_agent(case, table, settings.limits.max_rounds, way)
     except NeverHoldsError:
         return None
 

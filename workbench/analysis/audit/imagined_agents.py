@@ -5,10 +5,11 @@ The calls of an agent become the trajectory of a run, so that the graders themse
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import Literal
 
 from workbench.analysis.audit.toothless import (
@@ -26,7 +27,7 @@ from workbench.checks.value_kinds import Present
 from workbench.dataclasses import dataclass
 from workbench.grading.final import Readers
 from workbench.grading.requirements import ExtraCallRule
-from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Step
+from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
 from workbench.suite.problems import Place, quoted
 from workbench.trajectory.events import JsonValue, ResultReceived, RunFinished, RunStarted, ToolCall, ToolDefinition
 from workbench.trajectory.json_schema import properties_of
@@ -74,32 +75,82 @@ def careless_agents(case: Case, table: ToolTable) -> tuple[Agent, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """A way to do as a case expects, with its name in messages: the alternative that is called, and how often."""
+
+    name: str = "that does exactly what is expected"
+    alternative: int = 0
+    optional: bool = True
+    most: bool = False
+
+    def times(self, call: ExpectedCall) -> int:
+        """Return how often the agent makes an expected call."""
+        usual = max(call.fewest, 1)
+        if self.most:
+            return int(min(call.most, usual + 2))
+        return usual if self.optional else call.fewest
+
+
+FIRST_WAY = Way()
+
+
+def other_ways(case: Case) -> Iterator[Way]:
+    """Yield the other ways to do as a case expects: each alternative, no optional calls, as many as `times` allows."""
+    expected = case.expected_calls()
+    for number in range(1, max((len(call.any_of) for call in expected), default=0)):
+        yield Way(f"that calls alternative {number + 1} of `any_of`", alternative=number)
+    if any(call.fewest == 0 for call in expected):
+        yield Way("that makes no optional call", optional=False)
+    if any(call.times is not None and call.most > call.fewest for call in expected):
+        yield Way("that makes as many calls as `times` allows", most=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """An expected call with its place in the case, and the round and index of the exact agent's call.
+
+    `call` is the alternative that the agent called, with checks that it meets, and `whole` the call as written."""
+
+    place: Place
+    call: ExpectedCall
+    whole: ExpectedCall
+    round: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class ExactAgent:
     """An agent that does exactly as a case expects.
 
     `case` is the case to grade it by, in which `present` replaces checks without a known value; `calls` are its calls
-    by round, in the order in which the case writes them."""
+    by round, in the order in which the case writes them, and `written` what the case expects of each."""
 
     case: Case
     tools: tuple[ToolDefinition, ...]
     calls: tuple[tuple[Made, ...], ...]
     answer: str
+    written: tuple[_Written, ...]
 
     def run(self, calls: Iterable[Sequence[Made]] | None = None) -> Trajectory:
         """Return the agent's run, or the run with other calls in place of its own."""
         return _run(self.tools, self.calls if calls is None else calls, self.answer)
 
 
-def exact_agent(case: Case, table: ToolTable, max_rounds: int) -> ExactAgent:
-    """Return the exact agent of a case.
+def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: Way = FIRST_WAY) -> ExactAgent:
+    """Return the agent that does as a case expects in one of the possible ways.
 
     Raises NeverHoldsError if no value meets some check."""
     rounds: list[list[Made]] = []
+    found: list[_Written] = []
     if case.steps:
         steps = []
-        for each in case.steps:
-            step, of_step = _step_with_values(each, case, table)
-            steps.append(step)
+        for number, each in enumerate(case.steps):
+            of_step: list[Made] = []
+            steps.append(each)
+            if (expected := each.expected_call) is not None:
+                met = _with_values(expected, ("steps", number), of_step, found, case, table, way, number)
+                keys = ("args", "any_of", "result", "is_error")
+                steps[-1] = each.model_copy(update={key: getattr(met, key) for key in keys})
             rounds.append(of_step)
         case = case.model_copy(update={"steps": tuple(steps)})
     else:
@@ -107,12 +158,15 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int) -> ExactAgent:
         lists: dict[str, object] = {}
         for key, items in (("ordered", case.ordered), ("unordered", case.unordered)):
             written: list[ExpectedCall | AnyOrder] = []
-            for item in items:
+            for number, item in enumerate(items):
                 if isinstance(item, AnyOrder):
-                    inner = tuple(_with_values(call, made, case, table) for call in item.any_order)
-                    written.append(item.model_copy(update={"any_order": inner}))
+                    inner = []
+                    for at, call in enumerate(item.any_order):
+                        place = (key, number, "any_order", at)
+                        inner.append(_with_values(call, place, made, found, case, table, way))
+                    written.append(item.model_copy(update={"any_order": tuple(inner)}))
                 else:
-                    written.append(_with_values(item, made, case, table))
+                    written.append(_with_values(item, (key, number), made, found, case, table, way))
             lists[key] = tuple(written)
         case = case.model_copy(update=lists)
         rounds.append(made)
@@ -122,7 +176,7 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int) -> ExactAgent:
     if max_rounds == 1 and not case.steps and any(rounds):
         answer = ""
     tools = _without_unmet_schemas(table, case, chain.from_iterable(rounds))
-    return ExactAgent(case, tools, tuple(map(tuple, rounds)), answer)
+    return ExactAgent(case, tools, tuple(map(tuple, rounds)), answer, tuple(found))
 
 
 def _with_changes(case: Case, rounds: list[list[Made]], table: ToolTable) -> Case:
@@ -135,7 +189,7 @@ def _with_changes(case: Case, rounds: list[list[Made]], table: ToolTable) -> Cas
     final = None
     if changes is not None and not case.expects_calls_or_none:
         made: list[Made] = []
-        meetable = tuple(_with_values(change, made, case, table) for change in changes)
+        meetable = tuple(_with_values(change, (), made, [], case, table) for change in changes)
         rounds[-1] += made
         final = case.final.model_copy(update={"changes": meetable, "state": ()})
     elif changes is not None and _are_made(changes, case, list(chain.from_iterable(rounds)), table):
@@ -173,26 +227,41 @@ def _without_unmet_schemas(table: ToolTable, case: Case, calls: Iterable[Made]) 
     return tuple(tools)
 
 
-def _with_values(call: ExpectedCall, made: list[Made], case: Case, table: ToolTable) -> ExpectedCall:
-    """Return an expected call with checks that the exact agent can meet, and append its call to `made`."""
-    name = _tool_of(call.tool, table.offered(case.offer))
-    checks, arguments = _values(call.args, table.find(name), table)
-    made.append((name, arguments))
-    return call.model_copy(update={"args": checks})
+def _with_values(
+    call: ExpectedCall,
+    place: Place,
+    made: list[Made],
+    found: list[_Written],
+    case: Case,
+    table: ToolTable,
+    way: Way = FIRST_WAY,
+    round_index: int = 0,
+) -> ExpectedCall:
+    """Return an expected call with checks that the exact agent can meet, and append its calls to `made` and `found`."""
+    # Results of imagined calls are not known, so they are not graded.
+    unknown = {"result": None, "is_error": None}
+    chosen = min(way.alternative, len(call.alternatives) - 1)
+    meetable = []
+    calls: list[Made] = []
+    for alternative in call.alternatives:
+        name = _tool_of(alternative.tool, table.offered(case.offer))
+        checks, arguments = _values(alternative.args, table.find(name), table)
+        meetable.append(alternative.model_copy(update={"args": checks, **unknown}))
+        calls.append((name, arguments))
+    if call.any_of:
+        met = call.model_copy(update={"any_of": tuple(meetable), **unknown})
+        place = (*place, "any_of", chosen)
+    else:
+        met = meetable[0]
+    for _ in range(way.times(call)):
+        found.append(_Written(place, meetable[chosen], met, round_index, len(made)))
+        made.append(calls[chosen])
+    return met
 
 
 def _tool_of(name: str, tools: Sequence[ToolDefinition]) -> str:
     """Return the tool to call; for any tool, the last one offered, which the case is least likely to name elsewhere."""
     return tools[-1].name if name == ANY_TOOL and tools else name
-
-
-def _step_with_values(step: Step, case: Case, table: ToolTable) -> tuple[Step, list[Made]]:
-    """Return a step with checks that the exact agent can meet, and the agent's calls in it."""
-    if step.tool is None:
-        return step, []
-    name = _tool_of(step.tool, table.offered(case.offer))
-    checks, arguments = _values(step.args, table.find(name), table)
-    return step.model_copy(update={"args": checks}), [(name, arguments)]
 
 
 def _values(
@@ -358,28 +427,20 @@ class Mutant:
     `place` is the changed expectation's place within the case; `calls` are all calls, by round."""
 
     what: str
-    how: Literal["wrong", "left out", "swapped", "added", "twice"]
+    how: Literal["wrong", "left out", "swapped", "added", "twice", "once too often", "in two answers"]
     place: Place
     weight: Weight
     calls: Calls
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """An expected call, its place in the case, and the round and index of the exact agent's call."""
-
-    place: Place
-    call: ExpectedCall
-    round: int
-    index: int
-
-
 def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
     """Yield all mutants: of each expected call, then of the order of calls, then with further calls and arguments."""
-    written = tuple(_written_calls(agent.case))
+    written = agent.written
     for each in written:
         yield from _with_other_arguments(agent, each, table.find(_made_by(agent, each)), table)
-    yield from _with_other_order(agent, written)
+    yield from _with_other_order(agent)
+    yield from _too_often(agent)
+    yield from _split(agent)
     yield from _with_further_call(agent, table, rule)
     for each in written:
         tool = table.find(_made_by(agent, each))
@@ -390,16 +451,6 @@ def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iter
 def _made_by(agent: ExactAgent, written: _Written) -> str:
     """Return the tool that the exact agent calls for an expected call."""
     return agent.calls[written.round][written.index][0]
-
-
-def _written_calls(case: Case) -> Iterator[_Written]:
-    if case.steps:
-        for number, step in enumerate(case.steps):
-            if (expected := step.expected_call) is not None:
-                yield _Written(("steps", number), expected, number, 0)
-        return
-    for index, (place, call) in enumerate(case.placed_expected_calls()):
-        yield _Written(place, call, 0, index)
 
 
 def _with_other_arguments(
@@ -452,20 +503,45 @@ def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: To
     return ()
 
 
-def _with_other_order(agent: ExactAgent, written: Sequence[_Written]) -> Iterator[Mutant]:
+def _with_other_order(agent: ExactAgent) -> Iterator[Mutant]:
     """Yield mutants with the calls of two neighbours of the ordered list swapped."""
-    position = 0
-    for item in agent.case.ordered[:-1]:
-        position += len(item.any_order) if isinstance(item, AnyOrder) else 1
-        first, second = written[position - 1], written[position]
+    for first, second in pairwise(agent.written):
+        if (first.place[0], second.place[0]) != ("ordered", "ordered") or first.place[1] == second.place[1]:
+            continue
         calls = list(agent.calls[0])
-        one, other = calls[position - 1], calls[position]
+        one, other = calls[first.index], calls[second.index]
         # Calls that meet each other's expectation may be swapped without harm.
         if _meets(first.call, other) and _meets(second.call, one):
             continue
-        calls[position - 1], calls[position] = other, one
+        calls[first.index], calls[second.index] = other, one
         what = f"the calls of {quoted(one[0])} and {quoted(other[0])}"
         yield Mutant(what, "swapped", ("ordered",), "warning", (tuple(calls),))
+
+
+def _too_often(agent: ExactAgent) -> Iterator[Mutant]:
+    """Yield mutants with one call more than `times` allows."""
+    for number, each in enumerate(agent.written):
+        is_last = number + 1 == len(agent.written) or agent.written[number + 1].whole is not each.whole
+        if each.whole.times is None or math.isinf(each.whole.most) or not is_last:
+            continue
+        made = sum(other.whole is each.whole for other in agent.written)
+        calls = list(agent.calls[0])
+        calls[each.index : each.index] = [calls[each.index]] * (int(each.whole.most) + 1 - made)
+        yield Mutant(quoted(_made_by(agent, each)), "once too often", each.place, "warning", (tuple(calls),))
+
+
+def _split(agent: ExactAgent) -> Iterator[Mutant]:
+    """Yield mutants that make the calls of a parallel group in two answers."""
+    for first, second in pairwise(agent.written):
+        key, number = first.place[:2]
+        if "any_order" not in first.place or first.place[:2] != second.place[:2]:
+            continue
+        group = (agent.case.ordered if key == "ordered" else agent.case.unordered)[int(number)]
+        begins = first.place[:4] == (key, number, "any_order", 0) and second.whole is not first.whole
+        if isinstance(group, AnyOrder) and group.parallel and begins:
+            calls = agent.calls[0]
+            answers = calls[: second.index], calls[second.index :]
+            yield Mutant("the calls of a parallel group", "in two answers", first.place[:2], "warning", answers)
 
 
 def _meets(expected: ExpectedCall, made: Made) -> bool:
@@ -494,9 +570,11 @@ def _with_further_call(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule)
         if call.tool is not None and (tool := table.find(call.tool)) is not None:
             named.add(tool.name)
     *before, last = agent.calls or ((),)
+    # Where `times` is written, it says how often a call may be made.
+    limited = {(each.round, each.index) for each in agent.written if each.whole.times is not None}
     made = []
-    for made_call in last:
-        if (tool := table.find(made_call[0])) is not None:
+    for index, made_call in enumerate(last):
+        if (len(before), index) not in limited and (tool := table.find(made_call[0])) is not None:
             made.append((made_call, tool))
     twice = max(made, key=lambda each: harm_of(each[1]), default=None)
     others = [tool for tool in agent.tools if tool.name not in named and not rule.is_free_tool(tool.name)]
