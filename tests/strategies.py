@@ -56,28 +56,35 @@ _durations = st.builds("{}{}".format, st.integers(0, 10_000), st.sampled_from(["
 _ranges = st.tuples(_finite, _finite).filter(lambda pair: pair[0] < pair[1]).map(list)
 _moments = st.one_of(st.datetimes().map(lambda moment: moment.isoformat()), st.text(max_size=12))
 _metrics = st.sampled_from(["cosine", "ratio", "partial_ratio", "token_sort_ratio", "token_set_ratio"])
+_cases = {"ignore_case": st.booleans()}
 _patterns = st.sampled_from(["", "a", "^x", r"\d+", "[a-z]{2}$", "(?i)seattle", r"\bword\b"])
 
 _tables: list[st.SearchStrategy[dict[str, Any]]] = [
-    st.fixed_dictionaries({"equals": json_values}, optional={"cast": st.booleans()}),
+    st.fixed_dictionaries({"equals": json_values}, optional={"cast": st.booleans(), **_cases}),
     st.just({"equals_null": True}),
-    st.just({"present": True}),
-    st.fixed_dictionaries({"one_of": st.lists(json_values, max_size=3)}),
+    st.fixed_dictionaries({"present": st.booleans()}),
+    st.fixed_dictionaries({"one_of": st.lists(json_values, max_size=3)}, optional=_cases),
     st.fixed_dictionaries({"range": st.tuples(st.floats(), st.floats()).map(list)}),
-    st.fixed_dictionaries({"near": st.floats(), "tolerance": st.floats(min_value=0)}),
+    st.fixed_dictionaries({"near": st.floats(), "tolerance": st.floats(min_value=0) | st.just("5%")}),
     st.fixed_dictionaries({"near": st.floats(), "value_range": _ranges}, optional={"match_threshold": _units}),
     st.fixed_dictionaries({"similar": st.text(max_size=20)}, optional={"threshold": _units, "metric": _metrics}),
     st.fixed_dictionaries({"datetime": _moments}, optional={"tolerance": _durations, "max_difference": _durations}),
-    st.fixed_dictionaries({"contains": st.text(max_size=3)}),
-    st.fixed_dictionaries({"prefix": st.text(max_size=3)}),
-    st.fixed_dictionaries({"suffix": st.text(max_size=3)}),
+    st.fixed_dictionaries({"contains": st.text(max_size=3)}, optional=_cases),
+    st.fixed_dictionaries({"prefix": st.text(max_size=3)}, optional=_cases),
+    st.fixed_dictionaries({"suffix": st.text(max_size=3)}, optional=_cases),
     st.fixed_dictionaries({"pattern": _patterns}),
     st.fixed_dictionaries({"type": st.sampled_from(JSON_TYPES)}),
     st.fixed_dictionaries({"equals_text": json_values}),
 ]
+_lists = st.lists(st.deferred(lambda: _parts), min_size=1, max_size=3)
 _compound: list[st.SearchStrategy[dict[str, Any]]] = [
-    st.fixed_dictionaries({name: st.lists(st.deferred(lambda: _parts), min_size=1, max_size=3)})
-    for name in ("all_of", "any_of")
+    *(st.fixed_dictionaries({name: _lists}) for name in ("all_of", "any_of", "none_of")),
+    *(
+        st.fixed_dictionaries({name: _lists}, optional={"in_order": st.booleans()})
+        for name in ("same_elements", "has_elements")
+    ),
+    st.fixed_dictionaries({"each_element": st.deferred(lambda: _parts)}),
+    st.fixed_dictionaries({"has_length": st.integers(0, 3) | st.just([1, math.inf])}),
 ]
 _fields = st.dictionaries(
     st.sampled_from(["a", "b", "contains", "has_fields"]),

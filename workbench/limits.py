@@ -310,3 +310,12 @@ MAX_SEQUENCE_CHARS = 256
 
 MAX_SERVED_PACKET_BYTES = 1 << 24
 """One packet of the web server to its app: a paste with its frame."""
+
+# Checks.
+
+MAX_COMPARED_PAIRS = Limit(
+    250_000,
+    "the list needs more than {limit} comparisons of elements with checks",
+    "expect plain values, or `in_order`",
+)
+"""Comparisons in one verdict on the elements of a list: about half a second. Plain values are found without any."""

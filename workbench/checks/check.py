@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Union
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union
 
 from pydantic import (
     BaseModel,
@@ -22,12 +22,12 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from workbench.checks.argument_schema import InnerSample, OtherValues, Refused, beyond, one_of_types, refuses_nothing
 from workbench.checks.clock import NOMINAL_CLOCK, Clock
 from workbench.checks.fields import Editor, Weight, editor_among, editor_of
 from workbench.checks.patterns import CheckError, SearchError, SpentTime
 from workbench.checks.values import cut, describe_value, json_equal, json_text
 from workbench.dataclasses import ByIdentity, dataclass
-from workbench.numerals import setting_text
 from workbench.trajectory.json_schema import Schema, is_number, type_names, type_text
 
 
@@ -100,6 +100,9 @@ EMPTY_CONTEXT = CheckContext()
 AUDIT_CONTEXT = CheckContext(clock=NOMINAL_CLOCK)
 """The context of samples, which are written out for a nominal time."""
 
+ANY_TEXT = "…"
+"""A sample where any text will do."""
+
 HOLDS = CheckVerdict(1.0, True)
 NOT_TEXT = CheckVerdict(0.0, False, "not text")
 _LEFT_OUT_ALLOWED = CheckVerdict(1.0, True, "not given, which is allowed")
@@ -128,14 +131,6 @@ class Start(NamedTuple):
     text: str
     ends: list[object]
     parts: object
-
-
-Refused = Callable[[JsonValue], str | None]
-"""A function that returns the reason why a schema refuses a value; `None` if the schema accepts it."""
-
-
-def refuses_nothing(value: JsonValue) -> None:
-    """Refuse no value."""
 
 
 Advice = tuple[str, str, str]
@@ -192,15 +187,17 @@ class CheckBase(BaseModel):
     """Whether the check compares texts character by character."""
     may_be_infinite: ClassVar[bool] = False
     """Whether the check's numbers may be infinite."""
-    combines: ClassVar[bool] = False
-    """Whether the expected value is a list of checks."""
-    names_parts: ClassVar[bool] = False
-    """Whether the expected value is a table of checks by the names of fields."""
+    nests: ClassVar[Literal["", "list", "table", "check"]] = ""
+    """How the expected value holds checks: a list, a table by the names of fields, or one check; empty for none."""
+    looks_inside: ClassVar[bool] = False
+    """Whether the nested checks are about fields or elements of the value, and not about the value itself."""
     is_newer: ClassVar[bool] = False
     """Whether the check came after the first version of the format.
 
     Its name alone then makes no table a check: suites may have such tables as values, and answers have checks by
     name."""
+    shape: ClassVar[str] = ""
+    """The shape of a newer check's expected value, in words: with another value, its table is no check."""
     only_in_answers: ClassVar[Mapping[str, str]] = {}
     """The options that only checks of the answer may have, with their values in words."""
     failing: ClassVar[str] = "fails"
@@ -242,7 +239,17 @@ class CheckBase(BaseModel):
     def placed_parts(self) -> Iterator[tuple[tuple[str | int, ...], CheckBase]]:
         """Yield the nested checks, each with its place inside this one as written."""
         for number, part in enumerate(self.parts):
-            yield (self.kind, number), part
+            yield (self.kind, number) if self.nests == "list" else (self.kind,), part
+
+    @property
+    def own_parts(self) -> tuple[CheckBase, ...]:
+        """The nested checks that are about the value itself."""
+        return () if self.looks_inside else self.parts
+
+    @property
+    def if_missing(self) -> CheckVerdict:
+        """The verdict on an argument or a field that was left out."""
+        return _LEFT_OUT_ALLOWED if self.optional else _NOT_GIVEN
 
     @property
     def expected(self) -> Any:
@@ -292,7 +299,15 @@ class CheckBase(BaseModel):
 
     def as_written(self) -> JsonValue:
         """Return the check as a suite writes it."""
-        written: JsonValue = self.model_dump(mode="json", exclude_unset=True)
+        options = self.model_dump(mode="json", exclude={self.kind, "plain"}, exclude_unset=True)
+        return {self.kind: self._expected_as_written(), **options}
+
+    def _expected_as_written(self) -> JsonValue:
+        if self.nests == "list":
+            return [part.as_written() for part in self.parts]
+        if self.nests == "check":
+            return self.parts[0].as_written()
+        written: JsonValue = self.model_dump(mode="json", include={self.kind})[self.kind]
         return written
 
     @abstractmethod
@@ -379,6 +394,16 @@ class CheckBase(BaseModel):
         except UnknownSampleError:
             return ()
 
+    def assembled(self, schema: Schema, sample: InnerSample) -> JsonValue:
+        """Return a value that meets a check that looks inside, made of samples of its nested checks.
+
+        Raises NeverHoldsError and UnknownSampleError."""
+        raise UnknownSampleError
+
+    def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
+        """Yield values that probably miss the check, made of `met`, which meets it, with one change inside."""
+        yield from ()
+
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         """Yield the reasons why the check accepts values that are likely to be wrong."""
         yield from ()
@@ -427,9 +452,9 @@ class CheckBase(BaseModel):
         if "number" in types:
             allowed.add("integer")
         if self.value_types.isdisjoint(allowed):
-            return f"it needs {_one_of_types(self.value_types)}, and the schema requires {type_text(schema)}"
+            return f"it needs {one_of_types(self.value_types)}, and the schema requires {type_text(schema)}"
         if self.reach is not None:
-            if (why := _beyond(*self.reach, schema)) is not None:
+            if (why := beyond(*self.reach, schema)) is not None:
                 return why
             if types & self.value_types == {"integer"} and not self._has_whole_number():
                 return "the schema requires a whole number, and it contains none"
@@ -469,7 +494,21 @@ class CheckBase(BaseModel):
     @classmethod
     def claims(cls, table: Mapping[str, object]) -> bool:
         """Return whether a table with the check's name is the check, and not a value."""
+        if not cls.is_newer:
+            return True
+        return cls.has_shape(table[cls.kind]) and cls.model_fields.keys() - {"plain"} >= table.keys()
+
+    @classmethod
+    def has_shape(cls, expected: object) -> bool:
+        """Return whether a value may be what a newer check expects; if not, the table is compared as a value."""
         return True
+
+    @classmethod
+    def with_written_parts(cls, expected: object, convert: Callable[[object], object]) -> object:
+        """Return an expected value as written with its nested checks converted, except those of fields."""
+        if cls.nests == "list" and isinstance(expected, list):
+            return list(map(convert, expected))
+        return convert(expected) if cls.nests == "check" else expected
 
     @classmethod
     def editor(cls, option: str = "") -> Editor:
@@ -558,47 +597,11 @@ class WrittenCheck(dict[str, object]):
     """The table of one check that has been read already."""
 
 
-_IN_WORDS = {
-    "string": "a text",
-    "number": "a number",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "an object",
-    "null": "null",
-}
-
-
-def _one_of_types(types: frozenset[str]) -> str:
-    given = types - {"integer"} if "number" in types else types
-    return " or ".join(words for name, words in _IN_WORDS.items() if name in given)
-
-
-def _beyond(low: float, high: float, schema: Schema) -> str | None:
-    """Return the reason why no number from low to high lies within the bounds of a schema; `None` if one may."""
-    least, most = schema.get("minimum"), schema.get("maximum")
-    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    if is_number(least) and high < least:
-        return f"the schema allows nothing below {setting_text(least)}"
-    if is_number(most) and low > most:
-        return f"the schema allows nothing above {setting_text(most)}"
-    if is_number(above) and high <= above:
-        return f"the schema allows only what is above {setting_text(above)}"
-    if is_number(below) and low >= below:
-        return f"the schema allows only what is below {setting_text(below)}"
-    return None
-
-
 def check_names_in(table: Mapping[str, Any]) -> list[str]:
     """Return the names of checks among a table's keys, in the order written.
 
     A name counts only if its check claims the table: `{ type = "circle", radius = 3 }` is a value."""
     return [name for name in table if name in CHECK_CLASSES and CHECK_CLASSES[name].claims(table)]
-
-
-def answer_check_names(table: Mapping[str, Any]) -> list[str]:
-    """Return the names in `response` that make it one check, and not a table of checks by their names."""
-    return [name for name in check_names_in(table) if not CHECK_CLASSES[name].is_newer]
 
 
 def _as_table(value: Any) -> Any:
@@ -667,30 +670,6 @@ def read_check(written: object) -> CheckBase:
     return CHECK_CLASSES[check_names_in(table)[0]].model_validate(table)
 
 
-def are_named_checks(value: object) -> bool:
-    """Return whether the value of `response` is a table of named checks.
-
-    It is one if no key is the name of a check, and every value is a table."""
-    if not isinstance(value, dict) or not value or answer_check_names(value):
-        return False
-    return all(isinstance(inner, dict | CheckBase) for inner in value.values())
-
-
-def _one_or_named(value: Any) -> str:
-    if are_named_checks(value):
-        return NAMED_CHECKS
-    return ONE_CHECK
-
-
-ONE_CHECK: Final = "one check"
-NAMED_CHECKS: Final = "named checks"
-
-AnswerChecks = Annotated[
-    Annotated[Check, Tag(ONE_CHECK)] | Annotated[Checks, Tag(NAMED_CHECKS)], Discriminator(_one_or_named)
-]
-"""A suite's demand on the final answer: one check, or several by their names."""
-
-
 def with_parts(check: CheckBase) -> Iterator[CheckBase]:
     """Yield the check and all checks nested in it."""
     yield check
@@ -724,9 +703,7 @@ def evaluate(
     function raises, and for `pattern` if its search takes too long.
     """
     if not given:
-        if check.optional:
-            return _LEFT_OUT_ALLOWED
-        return _NOT_GIVEN
+        return check.if_missing
     return check.verdict(value, equal or by_json, context)
 
 

@@ -10,7 +10,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, JsonValue, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
+from workbench.checks.argument_schema import OtherValues, Refused, refuses_nothing
 from workbench.checks.check import (
+    ANY_TEXT,
     HOLDS,
     Advice,
     Check,
@@ -20,7 +22,6 @@ from workbench.checks.check import (
     EqualsRule,
     FunctionRaisedError,
     NeverHoldsError,
-    Refused,
     Say,
     Start,
     UnknownSampleError,
@@ -28,7 +29,7 @@ from workbench.checks.check import (
     carried_values,
     describe,
     evaluate,
-    refuses_nothing,
+    with_because,
 )
 from workbench.checks.fields import ANY_TYPE, Editor, Number, Pair, PythonReference, Unit
 from workbench.checks.patterns import CheckError
@@ -42,7 +43,7 @@ class _Combined(CheckBase):
 
     types = ANY_TYPE
     typed = 'a list of checks: `[{ prefix = "u-" }, { suffix = "42" }]`'
-    combines = True
+    nests = "list"
 
     @property
     def parts(self) -> tuple[CheckBase, ...]:
@@ -123,7 +124,7 @@ class AllOf(_Combined):
         verdict, part = min(found, key=lambda each: (each[0].holds, each[0].score))
         if verdict.holds:
             return verdict
-        return replace(verdict, note=f"{describe(part)}: {verdict.note}")
+        return replace(verdict, note=with_because(f"{describe(part)}: {verdict.note}", part.because))
 
 
 class AnyOf(_Combined):
@@ -166,6 +167,60 @@ class AnyOf(_Combined):
         if verdict.holds:
             return verdict
         return replace(verdict, note="none of them")
+
+
+class NoneOf(_Combined):
+    kind = "none_of"
+    written = "none_of = [check, …]"
+    meaning = "a value that meets none of these checks"
+    aliases = ("not", "isnot", "notequals", "ne", "nor")
+    shape = "a list of at least one check"
+    is_newer = True
+
+    none_of: Annotated[tuple[Check, ...], Strict(False), Field(min_length=1), Editor("checks", least=1)]
+
+    def samples(self) -> tuple[JsonValue, ...]:
+        if self.asks_outside:
+            raise UnknownSampleError
+        if not (meeting := tuple(filter(self.holds, _COMMON))):
+            raise UnknownSampleError
+        return meeting
+
+    def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
+        for part in self.parts:
+            try:
+                yield from part.known_samples()
+            except NeverHoldsError:
+                continue
+
+    def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:
+        choices = schema.get("enum")
+        if not isinstance(choices, list) or not choices or self.asks_outside:
+            return None
+        try:
+            if any(map(self.holds, choices)):
+                return None
+        except UnknownSampleError:
+            return None
+        return "the schema allows only values that it excludes"
+
+    def describe(self, say: Say) -> str:
+        return f"not {self._words(' nor ', say)}"
+
+    def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
+        """Return that the value meets none of the parts, or the first part that it meets."""
+        for verdict, part in self._found(value, context, decides=True):
+            if verdict.holds:
+                return CheckVerdict(0.0, False, with_because(f"excluded: {describe(part)}", part.because))
+        return HOLDS
+
+    @classmethod
+    def has_shape(cls, expected: object) -> bool:
+        return isinstance(expected, list) and bool(expected)
+
+
+_COMMON: tuple[JsonValue, ...] = (ANY_TEXT, 0, "", 1, True, False, None, [], {})
+"""Values of each type, of which most checks exclude only some."""
 
 
 class Judged(CheckBase):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, get_args, get_origin
+from fractions import Fraction
+from typing import Annotated, Any, Literal, TypeGuard, get_args, get_origin
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 from pydantic_core import PydanticCustomError
 
 from workbench.checks.values import duration_seconds, is_function_reference
 from workbench.dataclasses import dataclass
+from workbench.startup import late_pattern
 
 NAMED_WEIGHTS: dict[str, int] = {
     "minimal": 1,
@@ -45,8 +47,12 @@ class Editor:
         "nothing",
         "value",
         "values",
+        "check",
         "checks",
         "fields",
+        "length",
+        "presence",
+        "tolerance",
         "text",
         "time",
         "number",
@@ -95,6 +101,40 @@ def _python_reference(text: str) -> str:
 
 Number = Annotated[int | float, BeforeValidator(_number), Editor("number")]
 """A number as it was written: a whole number is not converted to a float, which would round a large one."""
+
+
+def is_percent(value: object) -> TypeGuard[str]:
+    """Return whether a value is a share of another number, such as `"5%"`."""
+    return isinstance(value, str) and _PERCENT.fullmatch(value) is not None
+
+
+_PERCENT = late_pattern(r"[0-9]+(?:\.[0-9]+)?\s*%")
+
+
+def _tolerance(value: Any) -> Any:
+    if is_percent(value):
+        return value
+    if isinstance(value, str):
+        raise PydanticCustomError("check", 'must be a number, or a share of the expected number such as "5%"')
+    if _number(value) < 0:
+        raise PydanticCustomError("greater_than_equal", "must be at least 0", {"ge": 0})
+    return value
+
+
+Tolerance = Annotated[int | float | str, BeforeValidator(_tolerance), Editor("tolerance", 0)]
+"""How far a number may be from the expected one: a number, or a share of the expected one such as `"5%"`."""
+
+
+def distance_of(tolerance: int | float | str, expected: float) -> int | float:
+    """Return a tolerance as a distance from an expected number: 10 for 5% of 200."""
+    if not isinstance(tolerance, str):
+        return tolerance
+    if not math.isfinite(expected):
+        return 0
+    # In floats, 10% of 3 would be slightly more than 0.3.
+    distance = abs(Fraction(expected)) * Fraction(tolerance.removesuffix("%").strip()) / 100
+    return int(distance) if distance.denominator == 1 else float(distance)
+
 
 Pair = Annotated[tuple[Number, Number], Strict(False), Editor("range")]
 """Two numbers written as a TOML array."""

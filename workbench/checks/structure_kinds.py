@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, JsonValue
 from pydantic_core import PydanticCustomError
 
+from workbench.checks.argument_schema import (
+    InnerSample,
+    OtherValues,
+    Refused,
+    field_schema,
+    refusal_by,
+    refuses_nothing,
+)
 from workbench.checks.check import (
+    ANY_TEXT,
     CHECK_CLASSES,
+    OPTION_NAMES,
     Advice,
     Check,
     CheckBase,
@@ -20,7 +30,6 @@ from workbench.checks.check import (
     CheckVerdict,
     EqualsRule,
     NeverHoldsError,
-    Refused,
     Say,
     Start,
     Weakness,
@@ -28,15 +37,12 @@ from workbench.checks.check import (
     carried_values,
     check_names_in,
     evaluate,
-    refuses_nothing,
     why,
+    with_because,
 )
 from workbench.checks.fields import Editor
-from workbench.checks.values import canonical_text, describe_value
-from workbench.trajectory.json_schema import Schema, properties_of
-
-_MAX_NAMED = 4
-"""The most wrong fields that a verdict names."""
+from workbench.checks.values import canonical_text
+from workbench.trajectory.json_schema import Schema
 
 _BARE_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -56,9 +62,7 @@ def _as_field(value: Any) -> Any:
             )
         return WrittenCheck({"has_fields": value, "plain": True})
     name = names[0]
-    if CHECK_CLASSES[name].combines and isinstance(value[name], list):
-        return {**value, name: [_as_field(part) for part in value[name]]}
-    return value
+    return {**value, name: CHECK_CLASSES[name].with_written_parts(value[name], _as_field)}
 
 
 def mixed_check(table: Mapping[str, object]) -> tuple[str, list[str]] | None:
@@ -68,7 +72,10 @@ def mixed_check(table: Mapping[str, object]) -> tuple[str, list[str]] | None:
     if check_names_in(table):
         return None
     for name, cls in CHECK_CLASSES.items():
-        if cls.is_newer and name in table and isinstance(table[name], dict):
+        # Any value may be one check, so only a table is a clue.
+        if not cls.is_newer or name not in table or (cls.nests == "check" and not isinstance(table[name], dict)):
+            continue
+        if cls.has_shape(table[name]):
             return name, [key for key in table if key != name and key not in cls.model_fields]
     return None
 
@@ -88,7 +95,9 @@ class HasFields(CheckBase):
     options: ClassVar = {"only_fields": "whether any other field is wrong, at any depth"}
     types = frozenset({"object"})
     aliases = ("fields", "properties", "partial", "objectcontaining")
-    is_newer = names_parts = True
+    nests = "table"
+    shape = "a table of checks by the names of fields"
+    is_newer = looks_inside = True
 
     has_fields: Annotated[dict[str, FieldCheck], Editor("fields")]
     only_fields: bool = False
@@ -115,10 +124,10 @@ class HasFields(CheckBase):
         return self.model_copy(update={"has_fields": fields})
 
     def as_written(self) -> JsonValue:
-        fields: JsonValue = {name: part.as_written() for name, part in self.has_fields.items()}
-        if self.plain:
-            return fields
-        return {"has_fields": fields, **self.model_dump(exclude={"has_fields", "plain"}, exclude_unset=True)}
+        return self._expected_as_written() if self.plain else super().as_written()
+
+    def _expected_as_written(self) -> JsonValue:
+        return {name: part.as_written() for name, part in self.has_fields.items()}
 
     def describe(self, say: Say) -> str:
         texts = []
@@ -136,9 +145,7 @@ class HasFields(CheckBase):
         if not isinstance(value, dict):
             return CheckVerdict(0.0, False, "not an object")
         score, wrong = self._compared_fields(value, context)
-        if len(wrong) > _MAX_NAMED:
-            wrong = [*wrong[:_MAX_NAMED], f"{len(wrong) - _MAX_NAMED} more"]
-        return CheckVerdict(score, not wrong, "; ".join(wrong))
+        return CheckVerdict(score, not wrong, faults_text(wrong))
 
     def _compared_fields(self, value: dict[str, JsonValue], context: CheckContext) -> tuple[float, list[str]]:
         """Return the mean score of the fields, and a sentence about each wrong one."""
@@ -160,8 +167,8 @@ class HasFields(CheckBase):
                 continue
             found = evaluate(part, inner, name in value, context=context)
             scores.append(found.score)
-            if name not in value:
-                wrong.append(f"{_shown(name)}: not given")
+            if name not in value and not found.holds:
+                wrong.append(with_because(f"{_shown(name)}: not given", part.because))
             elif not found.holds:
                 wrong.append(f"{_shown(name)}: {why(part, found, inner)}")
         if only:
@@ -173,23 +180,39 @@ class HasFields(CheckBase):
         return sum(scores) / len(scores), wrong
 
     def samples(self) -> tuple[JsonValue, ...]:
-        whole: dict[str, JsonValue] = {}
-        for name, part in self.has_fields.items():
-            try:
-                whole[name] = part.samples()[0]
-            except NeverHoldsError as error:
-                if not part.optional:
-                    raise NeverHoldsError(f"{_shown(name)}: {error}") from None
+        whole = self.assembled({}, inner_sample)
         least = {name: value for name, value in whole.items() if not self.has_fields[name].optional}
         if least == whole:
             return (whole,)
         return whole, least
 
+    def assembled(self, schema: Schema, sample: InnerSample) -> dict[str, JsonValue]:
+        whole: dict[str, JsonValue] = {}
+        for name, part in self.has_fields.items():
+            if part.if_missing.holds and not part.optional:
+                continue
+            try:
+                whole[name] = sample(part, field_schema(schema, name) or {})
+            except NeverHoldsError as error:
+                if not part.optional:
+                    raise NeverHoldsError(f"{_shown(name)}: {error}") from None
+        return whole
+
+    def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
+        if not isinstance(met, dict):
+            return
+        for name, part in self.has_fields.items():
+            for other in others(part, field_schema(schema, name) or {}):
+                yield {**met, name: other}
+            yield {key: value for key, value in met.items() if key != name}
+        if self.only_fields:
+            yield {**met, ANY_TEXT: ANY_TEXT}
+
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         for name, part in self.has_fields.items():
             inner = None
             if schema is not None:
-                inner = _field_schema(schema, name)
+                inner = field_schema(schema, name)
             for reason, hint, weight in part.weaknesses(inner):
                 yield f"{_shown(name)}: {reason}", hint, weight
 
@@ -203,19 +226,20 @@ class HasFields(CheckBase):
         for name, part in self.has_fields.items():
             if part.optional:
                 continue
-            inner = _field_schema(schema, name)
+            inner = field_schema(schema, name)
             if inner is None:
                 return f"the schema has no field {_shown(name)}"
-            if (reason := part.fits(inner, _refusal_by(inner))) is not None:
+            if (reason := part.fits(inner, refusal_by(inner))) is not None:
                 return f"{_shown(name)}: {reason}"
         return None
 
     @classmethod
     def claims(cls, table: Mapping[str, object]) -> bool:
-        if isinstance(table, WrittenCheck):
-            return True
-        known = cls.model_fields.keys() - {"plain"}
-        return isinstance(table[cls.kind], dict) and known >= table.keys()
+        return isinstance(table, WrittenCheck) or super().claims(table)
+
+    @classmethod
+    def has_shape(cls, expected: object) -> bool:
+        return isinstance(expected, dict)
 
     @classmethod
     def carried(cls, expected: object) -> list[object]:
@@ -252,32 +276,26 @@ def _shown(name: str) -> str:
     return json.dumps(name, ensure_ascii=False)
 
 
-def _field_schema(schema: Schema, name: str) -> Schema | None:
-    """Return the schema of a field, empty if it is not known; `None` if the schema excludes the field."""
-    properties = properties_of(schema)
-    if name in properties:
-        inner = properties[name]
-        # A reference leads into the tool's whole schema, which is not known here.
-        if isinstance(inner, dict) and "$ref" not in inner:
-            return inner
-        return {}
-    closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
-    if closed and not schema.keys() & {"$ref", "anyOf", "oneOf", "allOf", "if"}:
-        return None
-    return {}
+def inner_sample(check: CheckBase, schema: Schema) -> JsonValue:
+    """Return a value that meets a nested check. Raises NeverHoldsError and UnknownSampleError."""
+    if check.accepts_all:
+        return ANY_TEXT
+    return check.samples()[0]
 
 
-def _refusal_by(schema: Schema) -> Refused:
-    # Imported on use: only the audit and the form ask what a schema refuses.
-    from workbench.checks.schemas import BrokenSchemaError, result_problem
+def faults_text(wrong: Sequence[str]) -> str:
+    """Return what is wrong inside a value on one line, the first few faults one by one."""
+    if len(wrong) > _MAX_NAMED:
+        wrong = [*wrong[:_MAX_NAMED], f"{len(wrong) - _MAX_NAMED} more"]
+    return "; ".join(wrong)
 
-    def refused(value: JsonValue) -> str | None:
-        try:
-            problem = result_problem(value, schema)
-        except BrokenSchemaError:
-            return None
-        if problem is None:
-            return None
-        return f"its schema refuses {describe_value(value)}"
 
-    return refused
+_MAX_NAMED = 4
+"""The most wrong fields or elements that a verdict names."""
+
+
+def as_plain_check(value: object) -> object:
+    """Return a value as a suite expects it: alone, or by `equals` where it would be read as a check."""
+    if isinstance(value, dict) and (check_names_in(value) or (value and OPTION_NAMES.issuperset(value))):
+        return {"equals": value}
+    return value

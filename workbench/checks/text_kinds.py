@@ -11,6 +11,7 @@ from pydantic import JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from workbench.checks.check import (
+    ANY_TEXT,
     HOLDS,
     NOT_TEXT,
     Advice,
@@ -29,6 +30,7 @@ from workbench.checks.check import (
 from workbench.checks.clock import NOMINAL_CLOCK, RelativeTime, date_or_time_text, relative_time
 from workbench.checks.fields import ANY_TYPE, JSON_TYPES, NUMBERS, TEXT, Duration, Editor, JsonType, Regex, Unit
 from workbench.checks.patterns import CheckError, found, matching_text, repeats_ambiguously
+from workbench.checks.value_kinds import IGNORE_CASE, ignoring_case
 from workbench.checks.values import (
     SimilarityMetric,
     as_text,
@@ -38,6 +40,7 @@ from workbench.checks.values import (
     has_offset,
     is_timestamp,
     json_equal,
+    keyword_text,
     loose,
     read_timestamp,
     seconds_between,
@@ -46,9 +49,6 @@ from workbench.checks.values import (
 )
 from workbench.numerals import figure, score_text, setting_text
 from workbench.trajectory.json_schema import Schema, type_of
-
-ANY_TEXT = "…"
-"""A sample where any text will do."""
 
 
 class _TextCheck(CheckBase):
@@ -229,8 +229,17 @@ def _moments(expected: str, context: CheckContext) -> Sequence[datetime]:
 class _PartOfText(_TextCheck):
     """The base class of checks that a text contains the expected one at some place."""
 
+    options: ClassVar = {"ignore_case": IGNORE_CASE}
     types = TEXT
     compares_texts = True
+
+    ignore_case: bool = False
+
+    def _cased(self, value: str) -> tuple[str, str]:
+        """Return a text and the expected part as they are compared."""
+        if self.ignore_case:
+            return keyword_text(value), keyword_text(self.expected)
+        return value, self.expected
 
     @property
     def least_text(self) -> str:
@@ -254,12 +263,13 @@ class Contains(_PartOfText):
             yield f"almost every text contains {describe_value(self.contains)}", "write a word", "warning"
 
     def describe(self, say: Say) -> str:
-        return f"containing {say(self.contains)}"
+        return f"containing {say(self.contains)}" + ignoring_case(self)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        if isinstance(value, str):
-            return plain_verdict(self.contains in value, "does not contain it")
-        return NOT_TEXT
+        if not isinstance(value, str):
+            return NOT_TEXT
+        text, part = self._cased(value)
+        return plain_verdict(part in text, "does not contain it")
 
 
 class Prefix(_PartOfText):
@@ -271,12 +281,13 @@ class Prefix(_PartOfText):
     prefix: str
 
     def describe(self, say: Say) -> str:
-        return f"starting with {say(self.prefix)}"
+        return f"starting with {say(self.prefix)}" + ignoring_case(self)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        if isinstance(value, str):
-            return plain_verdict(value.startswith(self.prefix), "starts differently")
-        return NOT_TEXT
+        if not isinstance(value, str):
+            return NOT_TEXT
+        text, part = self._cased(value)
+        return plain_verdict(text.startswith(part), "starts differently")
 
 
 class Suffix(_PartOfText):
@@ -292,12 +303,13 @@ class Suffix(_PartOfText):
         return " ".join([*words, text])
 
     def describe(self, say: Say) -> str:
-        return f"ending with {say(self.suffix)}"
+        return f"ending with {say(self.suffix)}" + ignoring_case(self)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        if isinstance(value, str):
-            return plain_verdict(value.endswith(self.suffix), "ends differently")
-        return NOT_TEXT
+        if not isinstance(value, str):
+            return NOT_TEXT
+        text, part = self._cased(value)
+        return plain_verdict(text.endswith(part), "ends differently")
 
 
 class Pattern(CheckBase):

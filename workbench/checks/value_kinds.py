@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, JsonValue, Strict, model_validator
+from pydantic import JsonValue, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
 from workbench.checks.check import (
@@ -23,16 +23,38 @@ from workbench.checks.check import (
     Start,
     UnknownSampleError,
     Weakness,
+    by_json,
     describe,
     idle_threshold,
     not_comparable,
     plain_verdict,
     with_texts,
 )
-from workbench.checks.fields import ANY_TYPE, NUMBERS, TEXT, Editor, Number, Pair, Unit
-from workbench.checks.values import canonical, canonical_text, json_equal, json_number, published_number
+from workbench.checks.fields import (
+    ANY_TYPE,
+    NUMBERS,
+    TEXT,
+    Editor,
+    Number,
+    Pair,
+    Tolerance,
+    Unit,
+    distance_of,
+    is_percent,
+)
+from workbench.checks.values import canonical, canonical_text, json_equal, json_number, published_number, without_case
+from workbench.dataclasses import ByIdentity
 from workbench.numerals import number_text, range_text, score_text, setting_text, whole
 from workbench.trajectory.json_schema import Schema, is_number
+
+IGNORE_CASE = "whether case is ignored"
+"""The meaning of the option `ignore_case`."""
+
+
+def ignoring_case(check: CheckBase) -> str:
+    """Return the end of the description of a check that may ignore case."""
+    return ", ignoring case" * (getattr(check, "ignore_case", None) is True)
+
 
 _LARGE = 1_000_000
 """The largest usual number: a check that accepts all smaller ones excludes hardly anything."""
@@ -58,15 +80,20 @@ class Equals(CheckBase):
     meaning = "a value equal to this one"
     remark = "a plain value `v` means the same"
     typed = "the value"
-    options: ClassVar = {"cast": "whether critics may convert types first"}
+    options: ClassVar = {"cast": "whether critics may convert types first", "ignore_case": IGNORE_CASE}
     types = ANY_TYPE
     aliases = ("eq", "value")
-    is_exact = is_critic = compares_texts = True
+    is_critic = compares_texts = True
     failing = "is not"
 
     equals: Annotated[JsonValue, Editor("value")]
     cast: bool = True
+    ignore_case: bool = False
     plain: bool = False
+
+    @property
+    def is_exact(self) -> bool:  # type: ignore[override]
+        return not self.ignore_case
 
     @property
     def bare_value(self) -> JsonValue:
@@ -77,23 +104,28 @@ class Equals(CheckBase):
         return self.equals is None
 
     @property
-    def listed(self) -> tuple[JsonValue, ...]:
-        return (self.equals,)
+    def listed(self) -> tuple[JsonValue, ...] | None:
+        return None if self.ignore_case else self.samples()
 
     def samples(self) -> tuple[JsonValue, ...]:
-        return self.listed
+        return (self.equals,)
 
     def canonical(self) -> CheckBase:
         return with_texts(self, "equals", self.equals, canonical(self.equals))
 
     def as_written(self) -> JsonValue:
-        return self.equals
+        return self.equals if self.plain else super().as_written()
 
     def describe(self, say: Say) -> str:
-        return say(self.equals)
+        return say(self.equals) + ignoring_case(self)
 
     def verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
         expected = self.equals
+        if self.ignore_case:
+            try:
+                return _in_lower_case(self).verdict(without_case(value), equal, context)
+            except RecursionError as error:
+                return not_comparable(error)
         # The fast path of nearly all comparisons, without a call of the grader's rule.
         if type(value) is type(expected) and type(value) in _COMPARED_ALIKE and expected != "None":
             if value == expected:
@@ -107,11 +139,21 @@ class Equals(CheckBase):
             return not_comparable(error)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        return plain_verdict(json_equal(self.equals, value), "not equal")
+        return self.verdict(value, by_json, context)
 
     @classmethod
     def started(cls, start: Start) -> Mapping[str, object]:
         return {"equals": start.values[0]}
+
+
+_in_lower_case: ByIdentity[Equals, Equals] = ByIdentity(
+    lambda check: check.model_copy(update={"equals": without_case(check.equals), "ignore_case": False})
+)
+"""Return a check that ignores case in lower case, as one that does not ignore it."""
+
+
+ANY_VALUE, NOT_GIVEN = "any value", "not given"
+"""The two values of `present` in words."""
 
 
 class _Flag(CheckBase):
@@ -165,20 +207,31 @@ class Present(_Flag):
     kind = "present"
     written = "present = true"
     meaning = "any value that is given, null too"
+    remark = "`present = false`: none is given, see [values that are not given](#values-that-are-not-given)"
+    typed = "`any value` or `not given`; typing another value changes the check to `is`"
     types = ANY_TYPE
     aliases = ("exists",)
-    accepts_all = True
 
-    present: Literal[True]
+    present: Annotated[bool, Editor("presence", words=(ANY_VALUE, NOT_GIVEN))]
+
+    @property
+    def accepts_all(self) -> bool:  # type: ignore[override]
+        return self.present
+
+    @property
+    def if_missing(self) -> CheckVerdict:
+        return super().if_missing if self.present else HOLDS
 
     def samples(self) -> tuple[JsonValue, ...]:
+        if not self.present:
+            raise NeverHoldsError("a value is given here")
         raise UnknownSampleError
 
     def describe(self, say: Say) -> str:
-        return "any value"
+        return ANY_VALUE if self.present else NOT_GIVEN
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        return HOLDS
+        return plain_verdict(self.present, "must not be given")
 
 
 class OneOf(CheckBase):
@@ -186,15 +239,17 @@ class OneOf(CheckBase):
     written = "one_of = [v, …]"
     meaning = "a value equal to one of the list"
     typed = '`red, blue, "one, two"`'
+    options: ClassVar = {"ignore_case": IGNORE_CASE}
     types = ANY_TYPE
     aliases = ("in", "enum", "choices")
     compares_texts = True
 
     one_of: Annotated[tuple[JsonValue, ...], Strict(False), Editor("values")]
+    ignore_case: bool = False
 
     @property
-    def listed(self) -> tuple[JsonValue, ...]:
-        return self.one_of
+    def listed(self) -> tuple[JsonValue, ...] | None:
+        return None if self.ignore_case else self.one_of
 
     def samples(self) -> tuple[JsonValue, ...]:
         if not self.one_of:
@@ -205,10 +260,13 @@ class OneOf(CheckBase):
         return with_texts(self, "one_of", self.one_of, tuple(map(canonical, self.one_of)))
 
     def describe(self, say: Say) -> str:
-        return "one of " + (", ".join(map(say, self.one_of)) or "nothing")
+        return "one of " + (", ".join(map(say, self.one_of)) or "nothing") + ignoring_case(self)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        return plain_verdict(any(json_equal(allowed, value) for allowed in self.one_of), "none of them")
+        listed = self.one_of
+        if self.ignore_case:
+            listed, value = tuple(map(without_case, listed)), without_case(value)
+        return plain_verdict(any(json_equal(allowed, value) for allowed in listed), "none of them")
 
     @classmethod
     def carried(cls, expected: object) -> list[object]:
@@ -304,7 +362,7 @@ class Near(CheckBase):
     remark = "one of `tolerance` and `value_range` is required"
     typed = "a number, with the option `tolerance` or `value_range` (`0..100`)"
     options: ClassVar = {
-        "tolerance": "how far off it may be",
+        "tolerance": 'how far off it may be, also as a share of the expected number: `"5%"`',
         "value_range": "low..high, the scale of the distance",
         "match_threshold": "the lowest score that passes, 0 to 1",
     }
@@ -315,7 +373,7 @@ class Near(CheckBase):
     is_approximate = is_critic = True
 
     near: Number
-    tolerance: Annotated[Number, Field(ge=0), Editor("number", 0)] | None = None
+    tolerance: Tolerance | None = None
     value_range: Pair | None = None
     match_threshold: Unit = 0.8
 
@@ -330,7 +388,8 @@ class Near(CheckBase):
     @property
     def reach(self) -> tuple[float, float]:
         if self.tolerance is not None:
-            return self.near - self.tolerance, self.near + self.tolerance
+            distance = distance_of(self.tolerance, self.near)
+            return self.near - distance, self.near + distance
         low, high = self.value_range or (self.near, self.near)
         far = (high - low) * (1 - self.match_threshold)
         return self.near - far, self.near + far
@@ -354,16 +413,21 @@ class Near(CheckBase):
             return
         # Around 0, any tolerance includes 0 and its double; only a huge one is suspicious.
         suspicious = max(abs(self.near), 10) if self.near else _LARGE / 1000
-        if self.tolerance >= suspicious:
+        if distance_of(self.tolerance, self.near) >= suspicious:
             yield f"{describe(self)} accepts 0 and the double", "write a smaller tolerance", "warning"
 
     def advice(self) -> Iterator[Advice]:
         yield from idle_threshold("match_threshold", self.match_threshold)
+        if isinstance(self.tolerance, str) and not self.near:
+            yield "tolerance", f"{self.tolerance} of 0 is 0, so that only 0 holds", "write the tolerance as a number"
 
     def describe(self, say: Say) -> str:
         if self.value_range is not None:
             return f"near {number_text(self.near)} on {range_text(*self.value_range)}"
-        return f"near {number_text(self.near)} ± {number_text(self.tolerance or 0.0)}"
+        tolerance = self.tolerance or 0.0
+        if not isinstance(tolerance, str):
+            tolerance = number_text(tolerance)
+        return f"near {number_text(self.near)} ± {tolerance}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         try:
@@ -403,7 +467,7 @@ class Near(CheckBase):
             # In Arcade's order of operations, so that the last digits agree.
             result = 1 - abs((float(self.near) - low) / (high - low) - (float(actual) - low) / (high - low))
         else:
-            result = _tolerant_closeness(self.near, actual, self.tolerance or 0)
+            result = _tolerant_closeness(self.near, actual, distance_of(self.tolerance or 0, self.near))
         if not math.isfinite(result):
             raise ValueError("not a finite number")
         return result
@@ -411,9 +475,10 @@ class Near(CheckBase):
     @classmethod
     def ends(cls, table: Mapping[str, object]) -> list[object]:
         near, tolerance = table["near"], table.get("tolerance", 0)
-        if is_number(near) and is_number(tolerance):
-            return [near - tolerance, near + tolerance]
-        return []
+        if not is_number(near) or not (is_number(tolerance) or is_percent(tolerance)):
+            return []
+        distance = distance_of(tolerance, near)
+        return [near - distance, near + distance]
 
     @classmethod
     def started(cls, start: Start) -> Mapping[str, object]:

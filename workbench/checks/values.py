@@ -9,7 +9,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from datetime import datetime, tzinfo
 from functools import lru_cache
 from typing import Any, Literal
@@ -119,6 +119,20 @@ def json_equal(left: JsonValue, right: JsonValue) -> bool:
     return True
 
 
+def hashable(value: JsonValue) -> Hashable:
+    """Return a key that two JSON values share exactly if `json_equal` holds for them.
+
+    Raises RecursionError for a value that is nested too deeply."""
+    if isinstance(value, bool):
+        # To Python, true equals 1.
+        return bool, value
+    if isinstance(value, list):
+        return list, tuple(map(hashable, value))
+    if isinstance(value, dict):
+        return dict, frozenset((name, hashable(held)) for name, held in value.items())
+    return value
+
+
 def canonical_text(text: str) -> str:
     """Return a text in Unicode's composed form, NFC: letters with accents become single characters."""
     if text.isascii():
@@ -130,6 +144,19 @@ def keyword_text(text: str) -> str:
     """Return a text in the form in which keywords are searched: in NFC and lower case."""
     # `casefold` would turn "ß" into "ss". Lower case may leave NFC, so the form is applied twice.
     return canonical_text(canonical_text(text).lower())
+
+
+def without_case(value: JsonValue) -> JsonValue:
+    """Return a value with its texts in NFC and lower case, at any depth; the keys of objects stay.
+
+    Raises RecursionError for a value that is nested too deeply."""
+    if isinstance(value, str):
+        return keyword_text(value)
+    if isinstance(value, list):
+        return list(map(without_case, value))
+    if isinstance(value, dict):
+        return {name: without_case(held) for name, held in value.items()}
+    return value
 
 
 def canonical(value: JsonValue) -> JsonValue:

@@ -126,13 +126,8 @@ def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPair
         argument=verdict.argument,
         expected=verdict.expected,
         got=describe_value(verdict.got) if shown else None,
-        because=_because(expected, verdict.argument),
+        because=expected.reason_for(verdict.argument),
     )
-
-
-def _because(expected: ExpectedCall, argument: str) -> str | None:
-    check = (expected.args or {}).get(argument)
-    return check.because if check is not None else None
 
 
 def _without_verdict(expected: ExpectedCall, record: CallRecord, pairing: CallPairing) -> Iterator[Issue]:

@@ -614,7 +614,8 @@ def _forbidden_arguments(
         if pairing.expected_call is None or pairing.call is None or not pairing.same_tool:
             continue
         record = calls[pairing.call]
-        for name in expected[pairing.expected_call].unwanted(record.arguments):
+        wanted = expected[pairing.expected_call]
+        for name in wanted.unwanted(record.arguments):
             yield Issue(
                 "forbidden argument",
                 "this argument must not be given",
@@ -624,6 +625,7 @@ def _forbidden_arguments(
                 argument=name,
                 got=describe_value(record.arguments[name]),
                 decides=decides,
+                because=wanted.reason_for(name),
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, SWALLOWED, CheckBase, check_names_in
@@ -20,6 +20,16 @@ def checks_rules(checks: object, place: Place) -> Iterator[Finding]:
             yield Finding((*place, name), f"`{name}` is not allowed directly inside `{place[-1]}`", hint)
         elif isinstance(value, dict):
             yield from check_rules(value, (*place, name))
+            yield from _absence_rules(value, (*place, name), place[-1] == "args")
+
+
+def _absence_rules(check: dict[str, object], place: Place, is_graded: bool) -> Iterator[Finding]:
+    """Check the options beside `present = false`, which counts in no score: it forbids the argument."""
+    if check.get("present") is False:
+        options = ("optional", "weight", "required") if is_graded else ("optional",)
+        for option in options:
+            if option in check:
+                yield Finding((*place, option), f"`{option}` has no meaning beside `present = false`", "remove it")
 
 
 def is_check(value: object) -> bool:
@@ -72,23 +82,37 @@ def _expected_rules(
         yield Finding(place, f"`{kind.kind}` takes only true, not {described(expected)}")
     for message, hint in kind.faults(expected):
         yield Finding(place, message, hint)
-    if kind.combines and isinstance(expected, list):
+    if kind.nests == "list" and isinstance(expected, list):
         for index, part in enumerate(expected):
-            yield from _part_rules(part, (*place, index), _OF_ALL_PARTS, of_answer, in_fields)
-    if kind.names_parts and isinstance(expected, dict):
+            yield from _given_part_rules(part, (*place, index), kind, of_answer, in_fields)
+    if kind.nests == "check":
+        yield from _given_part_rules(expected, place, kind, of_answer, in_fields)
+    if kind.nests == "table" and isinstance(expected, dict):
         yield from _fields_rules(expected, place, of_answer)
 
 
-def _part_rules(
-    part: object, place: Place, options: tuple[str, ...], of_answer: bool, in_fields: bool
+def _given_part_rules(
+    part: object, place: Place, outer: type[CheckBase], of_answer: bool, in_fields: bool
 ) -> Iterator[Finding]:
-    """Check one check inside another; `options` are written beside the outer check, such as the weight."""
+    """Check a nested check of a value that is always given: of the value itself, or of an element."""
     if not isinstance(part, dict):
         return
     yield from check_rules(part, place, of_answer=of_answer, in_fields=in_fields)
+    yield from _options_elsewhere(part, place, _OF_ALL_PARTS, outer.kind)
+    yield from given_rules(part, place)
+
+
+def given_rules(check: dict[str, object], place: Place) -> Iterator[Finding]:
+    """Check that a check of a value that is always given does not ask for its absence."""
+    if check.get("present") is False and is_check(check):
+        hint = "for an argument or a field that may be left out, write optional = true"
+        yield Finding((*place, "present"), "`present = false` never holds: a value is always given here", hint)
+
+
+def _options_elsewhere(part: object, place: Place, options: Iterable[str], outer: str) -> Iterator[Finding]:
+    """Find options of a nested check that are written beside the outer one, such as the weight."""
     for option in options:
-        if option in part and check_names_in(part):
-            outer = next(str(key) for key in reversed(place[:-1]) if key in CHECK_CLASSES)
+        if is_check(part) and option in table(part):
             yield Finding((*place, option), f"`{option}` inside `{outer}`", f"write it next to `{outer}`")
 
 
@@ -101,24 +125,27 @@ _OF_WHOLE_ARGUMENT: Final = ("weight", "required")
 
 def _fields_rules(fields: dict[str, object], place: Place, of_answer: bool) -> Iterator[Finding]:
     for name, part in fields.items():
-        yield from _part_rules(part, (*place, name), _OF_WHOLE_ARGUMENT, of_answer, in_fields=True)
+        if isinstance(part, dict):
+            yield from check_rules(part, (*place, name), of_answer=of_answer, in_fields=True)
+            yield from _options_elsewhere(part, (*place, name), _OF_WHOLE_ARGUMENT, "has_fields")
 
 
-def _plain_fields_rules(table: dict[str, object], place: Place, of_answer: bool) -> Iterator[Finding]:
+def _plain_fields_rules(written: dict[str, object], place: Place, of_answer: bool) -> Iterator[Finding]:
     """Check a plain table inside `has_fields`."""
-    if (mixed := mixed_check(table)) is not None:
+    if (mixed := mixed_check(written)) is not None:
         name, others = mixed
         for key in others:
             hint = did_you_mean(key, CHECK_CLASSES[name].options) or f"write {{ equals = … }} for a field `{name}`"
             yield Finding((*place, key), f"`{key}` is not an option of the check `{name}`", hint)
     else:
-        yield from _fields_rules(table, place, of_answer)
+        yield from _fields_rules(written, place, of_answer)
 
 
 def weight_rules(args: object, place: Place) -> Iterator[Finding]:
     """Check that either every argument of a call has a weight or none has; `weight = 0` is a weight."""
-    without = [name for name, value in table(args).items() if not _has_weight(value)]
-    if without and len(without) < len(table(args)):
+    graded = {name: value for name, value in table(args).items() if table(value).get("present") is not False}
+    without = [name for name, value in graded.items() if not _has_weight(value)]
+    if without and len(without) < len(graded):
         message = f"{', '.join(map(quoted, without))} without a weight, though other arguments of this call have one"
         hint = "give every argument a weight or none (weight = 0 records without judging)"
         yield Finding((*place, without[0]), message, hint)

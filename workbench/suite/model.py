@@ -23,9 +23,11 @@ from pydantic import (
     model_validator,
 )
 
-from workbench.checks.check import AnswerChecks, Check, Checks, with_parts
+from workbench.checks.answer_checks import AnswerChecks
+from workbench.checks.check import Check, Checks, with_parts
 from workbench.checks.clock import fixed_clock
 from workbench.checks.fields import PythonReference, Unit
+from workbench.checks.value_kinds import Present
 from workbench.checks.values import keyword_text
 from workbench.dataclasses import ByIdentity
 from workbench.limits import MAX_DEMANDED_CALLS, MAX_REPEATS
@@ -442,6 +444,44 @@ class ExpectedCall(Frozen):
                     unwanted.append(name)
         return unwanted
 
+    def reason_for(self, argument: str) -> str | None:
+        """Return the reason that the suite gives for the check of an argument, if it gives one."""
+        check = (self.args or {}).get(argument)
+        return check.because if check is not None else None
+
+
+class CallWithoutArguments(ExpectedCall):
+    """An expected call some of whose checks say that their argument must not be given: it forbids these arguments.
+
+    `reasons` are those that the suite gives, by the names of the arguments."""
+
+    reasons: dict[str, str] = Field(default_factory=dict)
+
+    def reason_for(self, argument: str) -> str | None:
+        return self.reasons.get(argument) or super().reason_for(argument)
+
+
+def with_forbidden(call: ExpectedCall) -> ExpectedCall:
+    """Return an expected call in which `present = false` in `args` is one of `forbidden_args`.
+
+    A call without such a check is returned itself."""
+    absent: Checks = {}
+    others: Checks = {}
+    for name, check in (call.args or {}).items():
+        is_absent = isinstance(check, Present) and not check.present
+        (absent if is_absent else others)[name] = check
+    if not absent:
+        return call
+    # Empty `args` would mean a call without any arguments.
+    leaves_others_free = not others and not call.only_args
+    changed = {
+        **dict(call),
+        "args": None if leaves_others_free else others,
+        "forbidden_args": (*call.forbidden_args, *absent),
+        "reasons": {name: check.because for name, check in absent.items() if check.because is not None},
+    }
+    return CallWithoutArguments.model_construct(**changed)
+
 
 class CaseImage(Frozen):
     """An image in the request of a case: a file in the folder of the suite, as a path from there."""
@@ -529,7 +569,7 @@ class Step(Frozen):
         if not self.expects_call:
             return None
         # The values are validated already, and building a validator for this model alone takes long.
-        return ExpectedCall.model_construct(
+        call = ExpectedCall.model_construct(
             tool=self.tool or "",
             args=self.args,
             forbidden_args=self.forbidden_args,
@@ -540,6 +580,7 @@ class Step(Frozen):
             is_error=self.is_error,
             because=self.because,
         )
+        return with_forbidden(call)
 
 
 def derived_id(name: str) -> str:
@@ -770,7 +811,7 @@ def _all_expected_calls(case: Case) -> tuple[ExpectedCall, ...]:
     for step in case.steps:
         if (call := step.expected_call) is not None:
             calls.append(call)
-    calls += [call for _, call in case.placed_expected_calls()]
+    calls += [with_forbidden(call) for _, call in case.placed_expected_calls()]
     return tuple(calls)
 
 

@@ -14,18 +14,17 @@ from typing import Any, Final, cast, get_args
 
 from pydantic import JsonValue
 
+from workbench.checks.answer_checks import are_named_checks
 from workbench.checks.check import (
     CHECK_CLASSES,
     RESERVED_NAMES,
-    answer_check_names,
-    are_named_checks,
     check_names_in,
 )
 from workbench.checks.schemas import BrokenSchemaError, dangling_references, dialect_of, is_plainly_valid
 from workbench.checks.values import file_name_fault
 from workbench.startup import late_pattern
 from workbench.suite.call_rules import ARGUMENT_KEYS, call_rules, nothing_scored
-from workbench.suite.check_rules import check_rules, checks_rules, weight_rules
+from workbench.suite.check_rules import check_rules, checks_rules, given_rules, weight_rules
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite, derived_id
 from workbench.suite.problems import (
     Finding,
@@ -107,7 +106,7 @@ def measures_of(cases: object) -> tuple[str, ...]:
     for _, case in tables(cases):
         response = table(case.get("response"))
         # A table with the name of a check is one check without a name.
-        if response and not answer_check_names(response):
+        if response and (are_named_checks(response) or not check_names_in(response)):
             measures |= dict.fromkeys(f"{NAMED_MEASURE}{name}" for name in response)
     return tuple(measures)
 
@@ -500,6 +499,7 @@ def _final_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
         at: Place = (*place, "state", index, "result")
         if isinstance(result := state.get("result"), dict):
             yield from check_rules(result, at)
+            yield from given_rules(result, at)
             yield from nothing_scored(result, ("weight", "optional", "required"), at, "in `final`")
         if not state.keys() & {"result", "is_error"}:
             hint = "say what the tool must answer, or that it must answer with an error: is_error = true"

@@ -10,7 +10,7 @@ from workbench.checks.check import CHECK_CLASSES, check_names_in
 from workbench.checks.values import is_module_name
 from workbench.config.variables import environment_names, has_stray_dollar
 from workbench.startup import late_pattern
-from workbench.suite.check_rules import check_rules
+from workbench.suite.check_rules import check_rules, given_rules
 from workbench.suite.problems import (
     Finding,
     Place,
@@ -198,6 +198,7 @@ def reply_rules(answers: object, place: Place) -> Iterator[Finding]:
                 yield Finding((*at, "content", name), message, 'a list of texts is written ["a", "b"]')
         if isinstance(check := answer.get("message"), dict):
             yield from check_rules(check, (*at, "message"))
+            yield from given_rules(check, (*at, "message"))
             if check and not check_names_in(check):
                 key = next(iter(check))
                 hint = did_you_mean(key, CHECK_CLASSES) or 'such as { contains = "text" }'

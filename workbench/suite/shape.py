@@ -14,7 +14,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from workbench.checks.check import CHECK_CLASSES, NAMED_CHECKS, ONE_CHECK
+from workbench.checks.answer_checks import NAMED_CHECKS, ONE_CHECK
+from workbench.checks.check import CHECK_CLASSES
 from workbench.checks.fields import NAMED_WEIGHTS
 from workbench.numerals import setting_text
 from workbench.suite.model import (
@@ -268,13 +269,13 @@ def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[
     place: Place = ()
     value: object = raw
     previous: tuple[int | str, ...] = ()
-    fields_of: int | None = None
-    """The number of the part that is the tag of a check of fields: the names of its fields may look like tags."""
+    inner_tag: int | None = None
+    """The number of the part that is the tag of a nested check: names of fields may look like tags."""
     for number, part in enumerate(location):
-        is_field = fields_of is not None and number == fields_of + 2
-        if not is_field and _is_tag(previous, part, is_below_field=number - 3 == fields_of):
-            kind = CHECK_CLASSES.get(str(part))
-            fields_of = number if kind is not None and kind.names_parts else None
+        if number == inner_tag or (inner_tag is None and _is_tag(previous, part)):
+            if (kind := CHECK_CLASSES.get(str(part))) is not None:
+                # A tag is followed by the key of the expected value, then by the place in a list or table of checks.
+                inner_tag = number + _PARTS_TO_INNER_TAG[kind.nests]
         else:
             is_inside = (isinstance(value, dict) and part in value) or (
                 isinstance(value, list) and isinstance(part, int) and part < len(value)
@@ -289,11 +290,13 @@ def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[
     return place, value
 
 
-def _is_tag(previous: tuple[int | str, ...], part: int | str, *, is_below_field: bool) -> bool:
-    """Return whether a part of a location is the tag of a union's branch.
+_PARTS_TO_INNER_TAG: Mapping[str, int] = {"list": 3, "table": 3, "check": 2, "": 0}
 
-    `previous` are the parts before it, and `is_below_field` tells whether they end with the name of a field of
-    `has_fields`."""
+
+def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
+    """Return whether a part of a location is the tag of a union's branch, or of a check that is nested in none.
+
+    `previous` are the parts before it."""
     if part in ("call", "group"):
         return len(previous) > 1 and previous[-2] in ("ordered", "unordered") and isinstance(previous[-1], int)
     if part in (ONE_CHECK, NAMED_CHECKS):
@@ -304,7 +307,7 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str, *, is_below_field:
         return previous[-1:] == ("each",)
     if part not in CHECK_CLASSES:
         return False
-    if is_below_field or previous[-1:] == (ONE_CHECK,):
+    if previous[-1:] == (ONE_CHECK,):
         return True
     if previous[-1:] == ("result",) and not {"mocks", "variants"} & {*previous}:
         return True
@@ -312,11 +315,8 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str, *, is_below_field:
         return True
     if len(previous) < 2:
         return False
-    # Checks stand below the name of an argument, and in the list of a combined check.
-    if previous[-2] in ("args", "when", NAMED_CHECKS):
-        return True
-    combined = CHECK_CLASSES.get(str(previous[-2]))
-    return isinstance(previous[-1], int) and combined is not None and combined.combines
+    # Other checks stand below the name of an argument.
+    return previous[-2] in ("args", "when", NAMED_CHECKS)
 
 
 def _is_pair(place: Place) -> bool:
@@ -426,9 +426,7 @@ def _home_of(key: str, keys: tuple[str, ...]) -> str | None:
 def _not_allowed(place: Place, value: object, expected: str) -> Finding:
     hint = ""
     if expected == "True":
-        if place[-1] == "present":
-            hint = "for an argument that must not be given, use `forbidden_args`"
-        return Finding(place, f"`{place[-1]}` takes only true, not {described(value)}", hint)
+        return Finding(place, f"`{place[-1]}` takes only true, not {described(value)}")
     # pydantic gives the allowed words as one text: "'a', 'b' or 'c'".
     allowed = expected.replace(" or ", ", ").replace("'", "").split(", ")
     if isinstance(value, str):

@@ -67,7 +67,19 @@ def test_in_a_list_the_last_item_is_completed_and_none_is_offered_twice() -> Non
 
 def test_checks_are_offered_as_far_as_they_fit_the_type() -> None:
     of_numbers = texts("check", "", schema={"type": "integer"})
-    assert of_numbers == ["is", "present", "one_of", "range", "near", "type", "all_of", "any_of", "judged", "python"]
+    assert of_numbers == [
+        "is",
+        "present",
+        "one_of",
+        "range",
+        "near",
+        "type",
+        "all_of",
+        "any_of",
+        "none_of",
+        "judged",
+        "python",
+    ]
     of_text = texts("check", "", schema={"type": "string"})
     assert "range" not in of_text
     assert "contains" in of_text

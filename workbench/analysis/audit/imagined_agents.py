@@ -20,9 +20,8 @@ from workbench.analysis.audit.toothless import (
     value_of,
 )
 from workbench.analysis.audit.unmeetable import ToolTable, Weight, parameter_schema
-from workbench.checks.check import AUDIT_CONTEXT, Check, Checks, CheckVerdict, UnknownSampleError
+from workbench.checks.check import ANY_TEXT, AUDIT_CONTEXT, Check, Checks, CheckVerdict, UnknownSampleError
 from workbench.checks.patterns import CheckError
-from workbench.checks.text_kinds import ANY_TEXT
 from workbench.checks.value_kinds import Present
 from workbench.dataclasses import dataclass
 from workbench.grading.final import Readers

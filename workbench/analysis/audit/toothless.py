@@ -8,10 +8,9 @@ from itertools import chain, cycle, islice
 
 from workbench.analysis.audit.unmeetable import AuditFinding, ToolTable, Weight, parameter_schema, required
 from workbench.analysis.measures import measure_of
-from workbench.checks.check import Check, NeverHoldsError, UnknownSampleError, describe, with_parts
+from workbench.checks.check import ANY_TEXT, Check, NeverHoldsError, UnknownSampleError, describe, with_parts
 from workbench.checks.patterns import CheckError, matching_text
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
-from workbench.checks.text_kinds import ANY_TEXT
 from workbench.numerals import setting_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step, Suite
 from workbench.suite.problems import Place, quoted

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.analysis.audit.literal_tables import literal_tables
 from workbench.checks.check import (
-    CHECK_CLASSES,
-    CHECK_WORDS,
-    RESERVED_NAMES,
     Check,
     Checks,
     NeverHoldsError,
     UnknownSampleError,
-    check_names_in,
     describe,
 )
 from workbench.checks.patterns import CheckError, SearchError
@@ -24,20 +20,15 @@ from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Step, Suite, comparable_name
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning
-from workbench.suite.render import key_text
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import SuiteFile, with_findings
 from workbench.tools.listings import Listing, Listings, definition_of, definition_of_provider
 from workbench.trajectory.events import JsonValue, ToolDefinition, names_of_tools, tools_by_name
 from workbench.trajectory.json_schema import (
-    UNIONS,
     Schema,
-    alternatives_of,
-    listed_values,
     properties_of,
     required_names,
     resolved,
-    type_names,
 )
 
 if TYPE_CHECKING:
@@ -275,8 +266,8 @@ def _argument(
 
 def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
     """Yield the values that a check or its parts list, each with its place."""
-    # The values of fields are not values of the argument: `HasFields.fits` compares them with their schemas.
-    if not check.names_parts:
+    # The values of fields and elements are no values of the argument: their check's `fits` compares them with schemas.
+    if not check.looks_inside:
         for at, part in check.placed_parts():
             yield from _values_in(part, (*where, *at))
     for value in check.listed or ():
@@ -297,185 +288,6 @@ def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Ite
 
 def _never(case: Case, where: Place, check: Check, why: str) -> AuditFinding:
     return AuditFinding("never holds", "warning", where, f"{describe(check)} never holds: {why}", "", case.id)
-
-
-# Tables that name no check, and so are compared as values, although a check was probably meant.
-
-_NEAR = 0.85
-"""The similarity (difflib's ratio) from which a key may be a misspelt check: `patern` reaches it, `orange` does not."""
-
-_AS_VALUE = "to compare the table as a value, write { equals = { … } }"
-
-
-def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, place: Place) -> Iterator[Finding]:
-    """Yield a finding for each table that names no check, unless the tool's schema takes an object in its place.
-
-    A schema that takes no object makes the finding an error. If the schema is unknown, only tables that look like a
-    check are found, also inside a value.
-    """
-    root: Schema = tool.parameters if tool is not None else {}
-    yield from _literal_tables(check, (argument,), _property(root, argument, root), tool, place)
-
-
-def _literal_tables(
-    check: Check, path: tuple[str, ...], schema: Schema | None, tool: ToolDefinition | None, place: Place
-) -> Iterator[Finding]:
-    """Yield the findings of `literal_tables` on a check of an argument, or of a field in it.
-
-    `path` are the names of the argument and of the field."""
-    root: Schema = tool.parameters if tool is not None else {}
-    for at, part in check.placed_parts():
-        if check.names_parts:
-            name = str(at[-1])
-            yield from _literal_tables(part, (*path, name), _property(schema, name, root), tool, (*place, *at))
-        else:
-            yield from _literal_tables(part, path, schema, tool, (*place, *at))
-    if check.bare_value is None:
-        return
-    value = check.bare_value
-    if isinstance(value, dict) and (takes := _takes_object(schema, root)) is not True:
-        meant = _meant(value)
-        hint = f"did you mean `{meant}`?" if meant else ""
-        if takes is False and tool is not None:
-            message = f"names no check, and the schema of {quoted(tool.name)} takes no object here"
-            yield Finding(place, message, hint or "write a value, or a table with the name of one check")
-            return
-        if meant and _looks_like_check(value):
-            message = "names no check, so the table is compared as a value"
-            yield warning(place, message, f"{hint} {_AS_VALUE}".strip())
-            return
-    for inner, name in _nested(value, schema, root):
-        yield _inside_a_value(name, path, inner, place)
-
-
-def _inside_a_value(name: str, path: tuple[str, ...], inner: Place, place: Place) -> Finding:
-    """Return the warning about a table at `inner` in a plain value that has the name of a check."""
-    message = f"`{name}` is compared as a field here, because nothing inside a plain value is a check"
-    # A list in the value has no check of its elements.
-    if any(isinstance(key, int) for key in inner):
-        hint = f"check the argument as a whole, with `python` for instance; {_AS_VALUE}"
-        return warning((*place, *inner), message, hint)
-    argument, fields = key_text(path[0]), ".".join(key_text(str(key)) for key in (*path[1:], *inner))
-    return warning(
-        (*place, *inner),
-        f"{message}: write `{argument} = {{ has_fields = {{ {fields} = {{ {name} = … }} }} }}`, or "
-        f"`{argument} = {{ equals = … }}` if it is meant",
-    )
-
-
-def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[tuple[Place, str]]:
-    """Yield the place of each table inside a value that would be a check elsewhere, and the name of that check."""
-    inner: list[tuple[str | int, JsonValue, Schema | None]]
-    if isinstance(value, dict):
-        inner = [(key, each, _property(schema, key, root)) for key, each in value.items()]
-    elif isinstance(value, list):
-        items: Schema | None = None
-        if schema is not None and "items" in schema:
-            items = resolved(schema["items"], root)
-        inner = [(number, each, items) for number, each in enumerate(value)]
-    else:
-        return
-    for key, each, of_key in inner:
-        if isinstance(each, dict) and _is_check(each) and _takes_object(of_key, root) is not True:
-            yield (key,), check_names_in(each)[0]
-        else:
-            for at, name in _nested(each, of_key, root):
-                yield (key, *at), name
-
-
-def _is_check(value: Mapping[str, JsonValue]) -> bool:
-    names = check_names_in(value)
-    return len(names) == 1 and names != ["type"] and value.keys() <= CHECK_WORDS
-
-
-def _looks_like_check(value: Mapping[str, JsonValue]) -> bool:
-    """Return whether a table would be a check if one key had another name."""
-    if _fields_as_option(value) is not None:
-        return True
-    others = [key for key in value if key not in RESERVED_NAMES]
-    if len(others) != 1:
-        return False
-    # Arguments of tools may have the names that other systems give to checks (`date`, `like`), so any name counts
-    # beside an option, and alone only one that is near to a check's.
-    return len(value) > 1 or _near_check(others[0]) is not None
-
-
-def _fields_as_option(value: Mapping[str, JsonValue]) -> JsonValue:
-    """Return the fields of a table that has them in the option `only_fields`, `None` for any other table."""
-    fields = value.get("only_fields")
-    return fields if isinstance(fields, dict) and len(value) == 1 else None
-
-
-def _near_check(key: str) -> str | None:
-    squeezed = key.replace("_", "").replace("-", "").lower()
-    known = {name.replace("_", ""): name for name in CHECK_CLASSES}
-    nearest = get_close_matches(squeezed, known, n=1, cutoff=_NEAR)
-    if nearest and nearest[0][0] == squeezed[0]:
-        return known[nearest[0]]
-    return None
-
-
-def _meant(value: Mapping[str, JsonValue]) -> str:
-    """Return the check that a table was probably meant to be, as a suite writes it; empty if there is no clue."""
-    if (fields := _fields_as_option(value)) is not None:
-        return f"has_fields = {describe_value(fields)}, only_fields = true"
-    for key, inner in value.items():
-        if key not in RESERVED_NAMES and (name := _near_check(key) or _check_of_alias(key)):
-            return f"{name} = {describe_value(inner)}"
-    for key in value:
-        for kind, cls in CHECK_CLASSES.items():
-            if cls.is_approximate and key in cls.options:
-                return f"{kind} = …"
-    return ""
-
-
-def _check_of_alias(key: str) -> str | None:
-    alias = key.replace("_", "").replace("-", "").lower()
-    for kind, cls in CHECK_CLASSES.items():
-        if alias in cls.aliases:
-            return kind
-    return None
-
-
-def _property(schema: Schema | None, name: str, root: Schema) -> Schema | None:
-    """Return the schema of a property; `None` if it is unknown."""
-    if schema is None:
-        return None
-    properties = properties_of(schema)
-    if name in properties:
-        return resolved(properties[name], root)
-    others = schema.get("additionalProperties")
-    if isinstance(others, dict):
-        return resolved(others, root)
-    return None
-
-
-def _options_take_object(options: Iterable[JsonValue], root: Schema, depth: int) -> set[bool | None]:
-    """Return the answers of `_takes_object` for the options of a union or an `allOf`."""
-    return {_takes_object(resolved(option, root), root, depth + 1) for option in options}
-
-
-def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool | None:
-    """Return whether a schema accepts objects; `None` if it does not say."""
-    # A schema may refer to itself endlessly.
-    if schema is None or depth > 8:
-        return None
-    if (values := listed_values(schema)) is not None:
-        return any(isinstance(value, dict) for value in values)
-    if (types := type_names(schema)) is not None:
-        return "object" in types
-    # One option that takes objects is enough for a union, one that takes none for `allOf`.
-    for options in alternatives_of(schema, *UNIONS):
-        found = _options_take_object(options, root, depth)
-        if True in found:
-            return True
-        return False if found == {False} else None
-    for options in alternatives_of(schema, "allOf"):
-        found = _options_take_object(options, root, depth)
-        if False in found:
-            return False
-        return True if True in found else None
-    return True if "properties" in schema else None
 
 
 NEVER_MET: frozenset[AuditKind] = frozenset({"never holds", "refused value", "unknown argument"})
@@ -512,9 +324,9 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
     for number, state in enumerate(case.final_states):
         at = ("final", "state", number, "result")
         if state.result is not None:
-            yield from _literal_tables(state.result, ("result",), None, None, (*place, *at))
+            yield from literal_tables(state.result, "result", None, (*place, *at))
     for at, result in case.checked_results():
-        yield from _literal_tables(result, ("result",), None, None, (*place, *at))
+        yield from literal_tables(result, "result", None, (*place, *at))
     # If invalid arguments fail no run, a value that the schema refuses can still meet the expectation.
     can_be_met = settings_of(suite, case).grading.invalid_arguments != "fail"
     yield from map(_as_warning, tables) if can_be_met else tables

@@ -16,10 +16,12 @@ from workbench.authoring.form.typed import (
     read_choice,
     read_duration,
     read_fields,
+    read_length,
     read_number,
     read_range,
     read_switch,
     read_text,
+    read_tolerance,
     read_value,
     read_values,
     shown_name,
@@ -30,12 +32,13 @@ from workbench.authoring.form.typed import (
     without_keys,
 )
 from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, SWALLOWED, CheckBase, Start, carried_values, check_name
-from workbench.checks.fields import NAMED_WEIGHTS, Editor
+from workbench.checks.fields import NAMED_WEIGHTS, Editor, is_percent
+from workbench.checks.value_kinds import ANY_VALUE, NOT_GIVEN
 from workbench.dataclasses import dataclass
 from workbench.numerals import whole
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
-from workbench.trajectory.json_schema import Schema, allowed_values, is_number, keyword, sample_value
+from workbench.trajectory.json_schema import Schema, allowed_values, is_number, items_of, keyword, sample_value
 
 OF_EVERY_CHECK = ("weight", "optional", "required", "because")
 """The options of every check. They stay when an argument gets a different check."""
@@ -43,7 +46,8 @@ OF_EVERY_CHECK = ("weight", "optional", "required", "because")
 _READERS: dict[str, Callable[[str, Editor, Schema | None], object]] = {
     "value": lambda text, editor, schema: read_value(text, schema),
     "values": lambda text, editor, schema: read_values(text, schema),
-    "checks": lambda text, editor, schema: read_checks(text),
+    "check": lambda text, editor, schema: read_value(text, items_of(schema)),
+    "checks": lambda text, editor, schema: read_checks(text, may_be_empty=editor.least == 0),
     "fields": lambda text, editor, schema: read_fields(text),
     "text": lambda text, editor, schema: read_text(text),
     "time": lambda text, editor, schema: read_text(text),
@@ -52,6 +56,8 @@ _READERS: dict[str, Callable[[str, Editor, Schema | None], object]] = {
     "range": lambda text, editor, schema: read_range(text),
     "duration": lambda text, editor, schema: read_duration(text),
     "choice": lambda text, editor, schema: read_choice(text, editor.words),
+    "length": lambda text, editor, schema: read_length(text),
+    "tolerance": lambda text, editor, schema: read_tolerance(text),
     "yes or no": lambda text, editor, schema: read_switch(text),
 }
 
@@ -124,7 +130,9 @@ def with_text(value: object, text: str, schema: Schema | None = None) -> object:
     if text.strip() == value_text(value, schema):
         return value
     cls = class_of(value)
-    if cls.editor().reads == "nothing":  # typing over it means that a value is expected after all
+    if cls.editor().reads in ("nothing", "presence"):  # typing over it means that a value is expected after all
+        if cls.editor().reads == "presence" and text.strip() in (ANY_VALUE, NOT_GIVEN):
+            return {**_table(value), cls.kind: text.strip() == ANY_VALUE}
         if not text.strip():
             return {cls.kind: True}
         return with_text(_with_check(value, {"equals": ""}), text, schema)
@@ -149,7 +157,7 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
         return value
     # Without a value to take over, the new check starts with one that the schema allows.
     carried = carried_values(value) or _suggested(schema)
-    parts = expected_of(value) if old.combines else [_alone(value)]
+    parts = expected_of(value) if old.nests == "list" and not old.looks_inside else [_alone(value)]
     return _with_check(value, cls.started(Start(carried, _as_text(carried[0]), _ends(value, schema), parts)))
 
 
@@ -317,16 +325,20 @@ def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
     """Return a value as the text of a cell with this editor; as TOML if the editor cannot have it."""
     # Other values would not be read back as they are, so they are shown as TOML.
     match editor.reads, value:
-        case "nothing", True:
+        case (("nothing" | "presence"), True):
             return ""
+        case "presence", False:
+            return NOT_GIVEN
         case "values", list():
             return shown_values(value, schema)
-        case "range", [int() | float() as low, int() | float() as high]:
+        case (("range" | "length"), [int() | float() as low, int() | float() as high]):
             return shown_range(low, high)
         case "choice", str():
             return shown_name(value)
         case (("text" | "time" | "model" | "duration"), str()):
             return shown_text(value)
+        case "tolerance", str() if is_percent(value):
+            return value
     return shown_value(value, schema if editor.reads == "value" else None)
 
 

@@ -25,7 +25,7 @@ from workbench.authoring.form.typed import (
     with_value,
     without,
 )
-from workbench.checks.check import are_named_checks
+from workbench.checks.answer_checks import are_named_checks
 from workbench.dataclasses import dataclass
 from workbench.suite.model import NEW_SUITES_FREE
 from workbench.suite.problems import Place

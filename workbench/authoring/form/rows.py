@@ -32,7 +32,7 @@ from workbench.authoring.form.row import (
     unknown_rows,
 )
 from workbench.authoring.form.typed import ABSENT, items_at, only_keys, shown_name, shown_value, value_at
-from workbench.checks.check import are_named_checks
+from workbench.checks.answer_checks import are_named_checks
 from workbench.limits import MAX_REPEATS
 from workbench.numerals import setting_text
 from workbench.show.visible import widest_cells

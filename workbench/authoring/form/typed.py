@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, time
 
+from workbench.checks.fields import is_percent
 from workbench.checks.values import duration_seconds
 from workbench.numerals import setting_text
 from workbench.suite.model import ANY_TOOL
@@ -312,10 +313,10 @@ def shown_values(values: Iterable[object], schema: Schema | None = None) -> str:
     return _listed((value, shown_value(value, schema)) for value in values)
 
 
-def read_checks(text: str) -> list[object]:
+def read_checks(text: str, *, may_be_empty: bool = False) -> list[object]:
     """Read a list of checks, each a plain value or a table. Raises CellError."""
     found = _toml(text.strip())
-    if found is None or not isinstance(found[0], list) or not found[0]:
+    if found is None or not isinstance(found[0], list) or not (found[0] or may_be_empty):
         raise CellError('write a list of checks: [{ prefix = "a" }, { suffix = "z" }]')
     return found[0]
 
@@ -412,6 +413,25 @@ def read_range(text: str) -> list[int | float]:
         except CellError:
             pass  # one message for everything that is not a range
     raise CellError("write two numbers as 5..40; 5.. is at least 5, ..40 at most 40")
+
+
+def read_length(text: str) -> object:
+    """Read a length, `3`, or a range of lengths, `1..3`. Raises CellError."""
+    try:
+        return read_whole(text)
+    except CellError:
+        low, high = read_range(text)
+        return [max(low, 0), high]
+
+
+def read_tolerance(text: str) -> object:
+    """Read a number of at least 0, or a share such as `5%`. Raises CellError."""
+    if is_percent(text.strip()):
+        return text.strip()
+    try:
+        return read_number(text, 0)
+    except CellError:
+        raise CellError("write a number of at least 0, or a share such as 5%") from None
 
 
 def shown_range(low: float, high: float) -> str:

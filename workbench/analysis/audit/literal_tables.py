@@ -1,0 +1,259 @@
+"""Find tables that are compared as values although a check was probably meant, and say how to write the check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from workbench.checks.check import CHECK_CLASSES, CHECK_WORDS, RESERVED_NAMES, Check, CheckBase, check_names_in
+from workbench.checks.values import describe_value
+from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning
+from workbench.suite.render import key_text
+from workbench.trajectory.events import JsonValue, ToolDefinition
+from workbench.trajectory.json_schema import (
+    UNIONS,
+    Schema,
+    alternatives_of,
+    listed_values,
+    properties_of,
+    resolved,
+    type_names,
+)
+
+_NEAR = 0.85
+"""The similarity (difflib's ratio) from which a key may be a misspelt check: `patern` reaches it, `orange` does not."""
+
+_AS_VALUE = "to compare the table as a value, write { equals = { … } }"
+
+
+class _Spot(NamedTuple):
+    """A place in an argument: how the suite would write the argument with another text there.
+
+    `around` returns the whole of a text, and `path` are the names of fields before it, below `has_fields`. In
+    `names_fields`, a plain table means fields."""
+
+    around: Callable[[str], str]
+    path: tuple[str, ...] = ()
+    names_fields: bool = False
+
+    def written(self, text: str) -> str:
+        """Return the argument as it is written with a text at this place."""
+        if self.path:
+            text = f"{'.'.join(map(key_text, self.path))} = {text}"
+        return self.around(text)
+
+    def at_field(self, name: str) -> _Spot:
+        """Return the place of a field of the table at this place."""
+        if self.names_fields and self.path:
+            return _Spot(self.around, (*self.path, name), True)
+        if self.names_fields:
+            return _Spot(lambda text: self.written(f"{{ {text} }}"), (name,), True)
+        return _Spot(lambda text: self.written(f"{{ has_fields = {{ {text} }} }}"), (name,), True)
+
+    def in_list(self, kind: str, options: str = "") -> _Spot:
+        """Return the place of a part of a check that lists its parts."""
+        return _Spot(lambda text: self.written(f"{{ {kind} = [{text}, …]{options} }}"), (), self.names_fields)
+
+    def inside(self, place: Place) -> _Spot:
+        """Return the place in a plain value, whose lists are compared in order."""
+        spot = self
+        for key in place:
+            spot = spot.at_field(key) if isinstance(key, str) else spot.in_list("same_elements", ", in_order = true")
+        return spot
+
+    def of_part(self, check: Check, at: Place) -> _Spot:
+        """Return the place of a nested check; `at` is its place inside the check at this place."""
+        if check.nests == "list":
+            return self.in_list(check.kind)
+        if check.nests == "check":
+            return _Spot(lambda text: self.written(f"{{ {check.kind} = {text} }}"), (), self.names_fields)
+        # A plain table below `has_fields` has its fields without the name of the check.
+        is_plain = len(at) == 1
+        return self._replace(names_fields=is_plain).at_field(str(at[-1]))
+
+
+def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, place: Place) -> Iterator[Finding]:
+    """Yield a finding for each table that names no check, unless the tool's schema takes an object in its place.
+
+    A schema that takes no object makes the finding an error. If the schema is unknown, only tables that look like a
+    check are found, also inside a value.
+    """
+    root: Schema = tool.parameters if tool is not None else {}
+    spot = _Spot(lambda text: f"{key_text(argument)} = {text}")
+    yield from _literal_tables(check, spot, _property(root, argument, root), tool, place)
+
+
+def _literal_tables(
+    check: Check, spot: _Spot, schema: Schema | None, tool: ToolDefinition | None, place: Place
+) -> Iterator[Finding]:
+    """Yield the findings of `literal_tables` on a check of an argument, or of a field or an element in it."""
+    root: Schema = tool.parameters if tool is not None else {}
+    for at, part in check.placed_parts():
+        inner = schema
+        if check.looks_inside:
+            inner = _property(schema, str(at[-1]), root) if check.nests == "table" else _items(schema, root)
+        yield from _literal_tables(part, spot.of_part(check, at), inner, tool, (*place, *at))
+    if check.bare_value is None:
+        return
+    value = check.bare_value
+    if isinstance(value, dict) and (takes := _takes_object(schema, root)) is not True:
+        meant = _meant(value)
+        hint = f"did you mean `{meant}`?" if meant else ""
+        if (unlike := _without_shape(value)) is not None:
+            hint = f"`{unlike.kind}` needs {unlike.shape}"
+        if takes is False and tool is not None:
+            message = f"names no check, and the schema of {quoted(tool.name)} takes no object here"
+            yield Finding(place, message, hint or "write a value, or a table with the name of one check")
+            return
+        if unlike is not None:
+            yield warning(place, f"{hint}, so the table is compared as a value", _AS_VALUE)
+            return
+        if meant and _looks_like_check(value):
+            message = "names no check, so the table is compared as a value"
+            yield warning(place, message, f"{hint} {_AS_VALUE}".strip())
+            return
+    for at, name in _nested(value, schema, root):
+        message = (
+            f"`{name}` is compared as a field here, because nothing inside a plain value is a check: write "
+            f"`{spot.inside(at).written(f'{{ {name} = … }}')}`, or `{spot.written('{ equals = … }')}` if it is meant"
+        )
+        yield warning((*place, *at), message)
+
+
+def _without_shape(value: Mapping[str, JsonValue]) -> type[CheckBase] | None:
+    """Return the check that a table names with an expected value that is not of its shape; `None` if it names none."""
+    for name in value:
+        cls = CHECK_CLASSES.get(name)
+        if (
+            cls is not None
+            and cls.is_newer
+            and not cls.has_shape(value[name])
+            and cls.model_fields.keys() >= value.keys()
+        ):
+            return cls
+    return None
+
+
+def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[tuple[Place, str]]:
+    """Yield the place of each table inside a value that would be a check elsewhere, and the name of that check."""
+    inner: list[tuple[str | int, JsonValue, Schema | None]]
+    if isinstance(value, dict):
+        inner = [(key, each, _property(schema, key, root)) for key, each in value.items()]
+    elif isinstance(value, list):
+        inner = [(number, each, _items(schema, root)) for number, each in enumerate(value)]
+    else:
+        return
+    for key, each, of_key in inner:
+        if isinstance(each, dict) and _is_check(each, _takes_object(of_key, root)):
+            yield (key,), check_names_in(each)[0]
+        else:
+            for at, name in _nested(each, of_key, root):
+                yield (key, *at), name
+
+
+def _is_check(value: Mapping[str, JsonValue], takes_object: bool | None) -> bool:
+    """Return whether a table inside a value would be a check elsewhere, perhaps with a misspelt option."""
+    names = check_names_in(value)
+    # A schema as a value has tables such as { type = "string" }.
+    if len(names) != 1 or takes_object or (names == ["type"] and takes_object is None):
+        return False
+    options = [*CHECK_CLASSES[names[0]].model_fields]
+    return all(key in CHECK_WORDS or did_you_mean(key, options) for key in value)
+
+
+def _looks_like_check(value: Mapping[str, JsonValue]) -> bool:
+    """Return whether a table would be a check if one key had another name."""
+    if _fields_as_option(value) is not None:
+        return True
+    others = [key for key in value if key not in RESERVED_NAMES]
+    if len(others) != 1:
+        return False
+    # Arguments of tools may have the names that other systems give to checks (`date`, `like`), so any name counts
+    # beside an option, and alone only one that is near to a check's.
+    return len(value) > 1 or _near_check(others[0]) is not None
+
+
+def _fields_as_option(value: Mapping[str, JsonValue]) -> JsonValue:
+    """Return the fields of a table that has them in the option `only_fields`, `None` for any other table."""
+    fields = value.get("only_fields")
+    return fields if isinstance(fields, dict) and len(value) == 1 else None
+
+
+def _near_check(key: str) -> str | None:
+    squeezed = key.replace("_", "").replace("-", "").lower()
+    known = {name.replace("_", ""): name for name in CHECK_CLASSES}
+    nearest = get_close_matches(squeezed, known, n=1, cutoff=_NEAR)
+    if nearest and nearest[0][0] == squeezed[0]:
+        return known[nearest[0]]
+    return None
+
+
+def _meant(value: Mapping[str, JsonValue]) -> str:
+    """Return the check that a table was probably meant to be, as a suite writes it; empty if there is no clue."""
+    if (fields := _fields_as_option(value)) is not None:
+        return f"has_fields = {describe_value(fields)}, only_fields = true"
+    for key, inner in value.items():
+        if key not in RESERVED_NAMES and (name := _near_check(key) or _check_of_alias(key)):
+            return f"{name} = {describe_value(inner)}"
+    for key in value:
+        for kind, cls in CHECK_CLASSES.items():
+            if cls.is_approximate and key in cls.options:
+                return f"{kind} = …"
+    return ""
+
+
+def _check_of_alias(key: str) -> str | None:
+    alias = key.replace("_", "").replace("-", "").lower()
+    for kind, cls in CHECK_CLASSES.items():
+        if alias in cls.aliases:
+            return kind
+    return None
+
+
+def _property(schema: Schema | None, name: str, root: Schema) -> Schema | None:
+    """Return the schema of a property; `None` if it is unknown."""
+    if schema is None:
+        return None
+    properties = properties_of(schema)
+    if name in properties:
+        return resolved(properties[name], root)
+    others = schema.get("additionalProperties")
+    if isinstance(others, dict):
+        return resolved(others, root)
+    return None
+
+
+def _items(schema: Schema | None, root: Schema) -> Schema | None:
+    """Return the schema of the elements of a list; `None` if it is unknown."""
+    if schema is not None and "items" in schema:
+        return resolved(schema["items"], root)
+    return None
+
+
+def _options_take_object(options: Iterable[JsonValue], root: Schema, depth: int) -> set[bool | None]:
+    """Return the answers of `_takes_object` for the options of a union or an `allOf`."""
+    return {_takes_object(resolved(option, root), root, depth + 1) for option in options}
+
+
+def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool | None:
+    """Return whether a schema accepts objects; `None` if it does not say."""
+    # A schema may refer to itself endlessly.
+    if schema is None or depth > 8:
+        return None
+    if (values := listed_values(schema)) is not None:
+        return any(isinstance(value, dict) for value in values)
+    if (types := type_names(schema)) is not None:
+        return "object" in types
+    # One option that takes objects is enough for a union, one that takes none for `allOf`.
+    for options in alternatives_of(schema, *UNIONS):
+        found = _options_take_object(options, root, depth)
+        if True in found:
+            return True
+        return False if found == {False} else None
+    for options in alternatives_of(schema, "allOf"):
+        found = _options_take_object(options, root, depth)
+        if False in found:
+            return False
+        return True if True in found else None
+    return True if "properties" in schema else None

@@ -1,0 +1,39 @@
+"""The checks of a final answer: one check, or several by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import Discriminator, Tag
+
+from workbench.checks.check import CHECK_CLASSES, Check, CheckBase, Checks, check_names_in
+
+
+def answer_check_names(table: Mapping[str, Any]) -> list[str]:
+    """Return the names in `response` that make it one check, and not a table of checks by their names."""
+    return [name for name in check_names_in(table) if not CHECK_CLASSES[name].is_newer]
+
+
+def are_named_checks(value: object) -> bool:
+    """Return whether the value of `response` is a table of named checks.
+
+    It is one if no key is the name of a check, and every value is a table."""
+    if not isinstance(value, dict) or not value or answer_check_names(value):
+        return False
+    return all(isinstance(inner, dict | CheckBase) for inner in value.values())
+
+
+def _one_or_named(value: Any) -> str:
+    if are_named_checks(value):
+        return NAMED_CHECKS
+    return ONE_CHECK
+
+
+ONE_CHECK: Final = "one check"
+NAMED_CHECKS: Final = "named checks"
+
+AnswerChecks = Annotated[
+    Annotated[Check, Tag(ONE_CHECK)] | Annotated[Checks, Tag(NAMED_CHECKS)], Discriminator(_one_or_named)
+]
+"""A suite's demand on the final answer: one check, or several by their names."""

@@ -1,0 +1,93 @@
+"""What the schema of an argument says to a check: types and bounds, and the schemas of fields and elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pydantic import JsonValue
+
+from workbench.checks.values import describe_value
+from workbench.numerals import setting_text
+from workbench.trajectory.json_schema import Schema, is_number, properties_of
+
+Refused = Callable[[JsonValue], str | None]
+"""A function that returns the reason why a schema refuses a value; `None` if the schema accepts it."""
+
+InnerSample = Callable[[Any, Schema], JsonValue]
+"""A function that returns a value that meets a nested check; the schema is that of the field or element."""
+
+OtherValues = Callable[[Any, Schema], Iterator[JsonValue]]
+"""A function that yields a few values that a nested check refuses and its schema may allow."""
+
+
+def refuses_nothing(value: JsonValue) -> None:
+    """Refuse no value."""
+
+
+_IN_WORDS = {
+    "string": "a text",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+def one_of_types(types: frozenset[str]) -> str:
+    given = types - {"integer"} if "number" in types else types
+    return " or ".join(words for name, words in _IN_WORDS.items() if name in given)
+
+
+def beyond(low: float, high: float, schema: Schema) -> str | None:
+    """Return the reason why no number from low to high lies within the bounds of a schema; `None` if one may."""
+    least, most = schema.get("minimum"), schema.get("maximum")
+    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    if is_number(least) and high < least:
+        return f"the schema allows nothing below {setting_text(least)}"
+    if is_number(most) and low > most:
+        return f"the schema allows nothing above {setting_text(most)}"
+    if is_number(above) and high <= above:
+        return f"the schema allows only what is above {setting_text(above)}"
+    if is_number(below) and low >= below:
+        return f"the schema allows only what is below {setting_text(below)}"
+    return None
+
+
+def field_schema(schema: Schema, name: str) -> Schema | None:
+    """Return the schema of a field, empty if it is not known; `None` if the schema excludes the field."""
+    properties = properties_of(schema)
+    if name in properties:
+        inner = properties[name]
+        # A reference leads into the tool's whole schema, which is not known here.
+        if isinstance(inner, dict) and "$ref" not in inner:
+            return inner
+        return {}
+    closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+    if closed and not schema.keys() & {"$ref", "anyOf", "oneOf", "allOf", "if"}:
+        return None
+    return {}
+
+
+def refusal_by(schema: Schema) -> Refused:
+    # Imported on use: only the audit and the form ask what a schema refuses.
+    from workbench.checks.schemas import BrokenSchemaError, result_problem
+
+    def refused(value: JsonValue) -> str | None:
+        try:
+            problem = result_problem(value, schema)
+        except BrokenSchemaError:
+            return None
+        if problem is None:
+            return None
+        return f"its schema refuses {describe_value(value)}"
+
+    return refused
+
+
+def items_schema(schema: Schema) -> Schema:
+    """Return the schema of the elements of a list, empty if it is not known."""
+    items = schema.get("items")
+    return items if isinstance(items, dict) and "$ref" not in items else {}
