@@ -13,7 +13,9 @@ import yaml
 from tests.cli.program import Program
 from tests.tools.conftest import SERVERS
 from tests.tools.web import hosted
+from workbench.cli.main import main
 from workbench.config.folders import bundled
+from workbench.evaluation.approval import Needs, Request
 from workbench.evaluation.file_schemas import file_schema
 from workbench.suite.model import Suite
 from workbench.suite.suite_file import load_suite
@@ -75,16 +77,33 @@ def test_the_settings_can_be_used_once_their_marks_are_removed(program: Program)
 
 
 @pytest.mark.slow
-def test_nothing_starts_without_trust_and_an_answer_is_remembered(program: Program) -> None:
-    refused = program.run("init", "--command", TIME, "-o", "time.toml")
+def test_a_server_of_a_file_starts_after_an_answer_and_a_typed_one_without(program: Program) -> None:
+    config = program.folder / "mcp.json"
+    command, *arguments = TIME.split()
+    config.write_text(json.dumps({"mcpServers": {"time": {"command": command, "args": arguments}}}))
+    refused = program.run("init", "--from-config", str(config))
     assert refused.returncode == 2
     assert "run the command:" in refused.stderr
     assert list(program.folder.glob("*.toml")) == []
-    with program.ask("init", "--command", TIME, "-o", "time.toml") as asked:
-        asked.wait_for("Trust time.toml and remember it? [yes/no]")
-        asked.answer("yes")
-        assert "3 cases for 2 tools" in asked.end()
-    assert program.run("tools", "time.toml").returncode == 0
+    typed = program.run("init", "--command", TIME, "-o", "time.toml")
+    assert typed.returncode == 0 and "trusting" not in typed.stderr, typed.stderr
+    file = program.folder / "time.toml"
+    assert program.run("tools", "time.toml").returncode == 0, "what was typed is remembered for the suite"
+    text = file.read_text()
+    for other in (
+        text.replace("Europe/Oslo", "Europe/Rome"),
+        text.replace("command = [", 'env = { HOME = "$HOME" }\ncommand = ['),
+        text.replace("command = [", 'cwd = ".."\ncommand = ['),
+        text + '\n[[servers]]\nname = "other"\ncommand = ["touch", "started"]\n',
+    ):
+        assert other != text
+        file.write_text(other)
+        asked = program.run("tools", "time.toml")
+        assert asked.returncode == 2 and "trusting time.toml allows" in asked.stderr, asked.stderr
+    file.rename(program.folder / "copy.toml")
+    (program.folder / "copy.toml").write_text(text)
+    assert program.run("tools", "copy.toml").returncode == 2, "it holds for this file alone"
+    assert not (program.folder / "started").exists()
 
 
 def test_a_server_at_an_address_and_chosen_tools(program: Program) -> None:
@@ -225,11 +244,21 @@ def test_a_server_that_does_not_start_says_why_in_its_own_words(program: Program
         (["--command", "npx -y x"], "npx -y x", "x.toml"),
     ],
 )
-def test_the_first_bare_word_begins_the_command(program: Program, words: list[str], command: str, file: str) -> None:
-    done = program.run("init", *words)
-    assert done.returncode == 2
-    assert f"trusting {file} allows" in done.stderr, done.stderr
-    assert f"run the command: {command} (in {program.folder})" in done.stderr
+def test_the_first_bare_word_begins_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], command: str, file: str
+) -> None:
+    asked: list[Request] = []
+
+    def refused(needs: Needs, program: object, **how: bool) -> None:
+        assert how["typed"]
+        asked.extend(needs.requests)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("workbench.cli.approval.approved", refused)
+    assert main(["init", *words]) == 2
+    (request,) = asked
+    assert request.file.path == Path(file)
+    assert [str(need) for need in request.needs.commands] == [command]
 
 
 def test_a_key_is_refused_only_before_the_command(program: Program) -> None:

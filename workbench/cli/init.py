@@ -269,7 +269,8 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     asked = servers_to_ask(found, name, path, folder, program)
     program, file = asked.program, asked.file
     know_suites(program, [file])
-    approval = approved(Needs.of_servers([file], program), program, all_of_them=options.trust)
+    typed = options.from_config is None
+    approval = approved(Needs.of_servers([file], program), program, all_of_them=options.trust, typed=typed)
     if approval is None:
         return USAGE
     pool = ServerPool(program, starting=announce_download)

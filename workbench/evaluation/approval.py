@@ -282,6 +282,22 @@ class Trust:
             self.store.add_files(path, needs)
         return True
 
+    def grant_typed(self, needs: Needs) -> tuple[str, ...]:
+        """Grant, for good, the needs of servers that the user has just typed; return why they cannot be remembered.
+
+        The grant covers exactly what was typed: it is lost when a command, its folder, a variable or the imported code
+        differs. A stored login was not typed, so a server that gets one still needs an answer.
+        """
+        problems = []
+        for request in needs.requests:
+            if any(address.auth for address in request.needs.urls):
+                continue
+            try:
+                self.grant(request, always=True)
+            except TrustError as error:
+                problems.append(str(error))
+        return tuple(problems)
+
     def lines(self, request: Request) -> tuple[str, ...]:
         """Return the consequences of granting a request, one line each."""
         lines = tuple(request.needs.lines(request.asked))

@@ -490,15 +490,20 @@ class Starter:
                 self._stage.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
         return decision
 
-    async def approval_of_servers(self, file: SuiteFile, program: Program | None = None) -> Approval | str:
+    async def approval_of_servers(
+        self, file: SuiteFile, program: Program | None = None, *, typed: bool = False
+    ) -> Approval | str:
         """Ask for trust in the servers of a valid suite; return the approval, or why they may not start.
 
-        `program` has another environment for them.
+        `program` has another environment for them. With `typed`, the user has just typed them, so nothing is asked.
         """
         refusal = self._refusal(file)
         if refusal is not None:
             return refusal
         proposal = await asyncio.to_thread(Needs.of_servers, [file], program or self._program)
+        if typed:
+            for problem in await asyncio.to_thread(self._trust.grant_typed, proposal):
+                self._stage.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
         approval = await self._approval(proposal, "start nothing")
         if isinstance(approval, str):
             return f"Nothing was started: {approval}"

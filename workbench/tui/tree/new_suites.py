@@ -253,6 +253,8 @@ class ServerScreen(_Naming[FoundServers]):
         self._folder = folder
         self.typed = proposed
         """The proposed texts; after Enter, the typed ones."""
+        self.is_typed = False
+        """Whether the answer was typed; the other servers come from files."""
         super().__init__(
             f"The MCP server of {one_line(suite)}",
             proposed.server,
@@ -318,7 +320,7 @@ class ServerScreen(_Naming[FoundServers]):
             super().submit()
 
     def answer(self, text: str) -> None:
-        self.typed = self._texts(text)
+        self.typed, self.is_typed = self._texts(text), True
         self.dismiss(self.typed.found(self._folder))
 
     @on(Input.Changed)
@@ -514,7 +516,8 @@ class NewSuites:
             except (ClientConfigError, ConfigError) as error:
                 self._stage.announce(f"Nothing was made: {error}", "warned", GLYPHS.warned)
                 return
-            approval = await self._stage.services.starter.approval_of_servers(asked.file, asked.program)
+            starter = self._stage.services.starter
+            approval = await starter.approval_of_servers(asked.file, asked.program, typed=question.is_typed)
             if isinstance(approval, str):
                 self._stage.announce(approval, "warned", GLYPHS.warned)
                 typed = question.typed
