@@ -241,7 +241,12 @@ def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[R
 
     Judges and functions are not asked again: checks that need one are proposed only where they held.
     """
-    case = Case.model_validate(proposal.expectations_in(table))
+    return why_table_not_met(suite, proposal.expectations_in(table), runs)
+
+
+def why_table_not_met(suite: Suite, table: Table, runs: Sequence[RunToAccept]) -> str | None:
+    """Return why one of the runs would not pass with the case of a table, as `why_not_met` does."""
+    case = Case.model_validate(table)
     # In place of functions and judges, which accept every value here.
     context = CheckContext(lambda *_: True, lambda *_: CheckVerdict(1.0, True))
     for number, run in enumerate(runs, 1):

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from workbench.authoring.form.row_changes import (
-    CaseKind,
     expected_call,
-    new_case,
     new_message,
     new_mock,
     new_step,
@@ -63,24 +61,11 @@ def test_where_nothing_is_required_or_known_the_arguments_do_not_matter() -> Non
     assert expected_call(ToolDefinition("book", "", {"properties": {"city": {"type": "string"}}})) == {"tool": "book"}
 
 
-@pytest.mark.parametrize("kind", ["positive", "negative", "chain"])
-def test_a_new_case_in_a_new_suite_has_no_errors_and_expects_nothing_until_something_is_chosen(kind: CaseKind) -> None:
-    text = SuiteText.of(new_suite("Trains")).with_new_case(0, new_case(kind, "By night"))
-    file = parse_suite(text.text, Path("trains.toml"))
-    assert file.errors == ()
-    assert file.suite is not None
-    assert [case.name for case in file.suite.cases] == ["By night"]
-    assert file.suite.grading.extra_calls == "allow_read_only"
-    assert file.suite.cases[0].expects_nothing_yet == (kind != "negative")
-
-
-def test_a_case_that_expects_a_tool_never_called_says_so() -> None:
-    assert new_case("negative", "Small talk")["expect_no_calls"] is True
-
-
 def test_messages_mocks_and_steps_are_sound_in_a_case() -> None:
     case = {
-        **new_case("positive", "By night"),
+        "name": "By night",
+        "user": "",
+        "expect_nothing_yet": True,
         "messages": [new_message(), {**new_message("assistant"), "content": "Yes?"}],
         "mocks": [new_mock(TOOL), new_mock("other")],
     }

@@ -159,32 +159,20 @@ async def test_an_id_is_typed_without_losing_the_field(tmp_path: Path) -> None:
         assert app.app.main.case_pane.typing
 
 
-async def test_a_new_case_asks_for_its_message_and_then_goes_on_to_what_it_expects(tmp_path: Path) -> None:
+async def test_an_empty_case_gets_its_message_in_the_form_and_then_what_it_expects(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=HOME)) as app:
-        await app.press("n", *"Dim", "enter", *"Erase it: ", "r")
+        await app.press("n", "tab", "tab", "tab", *"Dim", "enter", "escape")
+        await app.press("e", "end", *" Erase it: ", "r")
         suite = app.app.main.selection.suite
         assert suite is not None
         index = next(case.index for case in suite.cases if case.name == "Dim")
-        assert suite.document.table(index)["user"] == "Erase it: r", "no letter is a command"
+        assert suite.document.table(index)["user"] == "Dim Erase it: r", "no letter is a command"
         assert "Esc leave as it was" in app.screen and "Ctrl+Z undo" in app.screen
         await app.press("enter")
         current = app.app.main.query_one(FormView).page.current
         assert current is not None and current.place == ("ordered",)
-        assert "+ adds a call that you expect; or r runs the case" in " ".join(app.screen.split())
         await app.press("plus", "enter", "escape")
         assert 'tool = "set_lights"' in suite.document.block(index)
-
-
-@pytest.mark.slow
-async def test_the_message_of_a_new_case_is_asked_for_where_it_is_missing_and_in_the_toml(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=HOME)) as app:
-        await app.press("n", *"Dim", "enter")
-        row = next(line for line in app.screen.splitlines() if "user  " in line)
-        assert "what is asked?" in row and "!" not in row
-        await app.press("escape", "o", "1", "n", *"Bright", "enter", *"Light!", "escape")
-        suite = app.app.main.selection.suite
-        assert suite is not None
-        assert 'name = "Bright"\nuser = "Light!"\n' in suite.document.text
 
 
 async def test_from_elsewhere_a_case_is_edited_at_its_message_and_here_at_the_cursor(tmp_path: Path) -> None:

@@ -101,11 +101,8 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "!": ("audit",),
     ".": ("show",),
     "*": ("base",),
-    "+ -": (
-        "add",
-        "enable all",
-        "disable all",
-    ),
+    "+": ("add", "enable all"),
+    "-": ("leave out", "disable all"),
     "( )": ("group",),
     "< >": (
         "narrower",

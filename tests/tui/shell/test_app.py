@@ -250,7 +250,7 @@ async def test_without_an_editor_the_key_says_which_variable_to_set(tmp_path: Pa
 
 LOADED = [sys.executable, "-m", "tests.tui.loaded"]
 
-FIRST_SCREEN_WIDGETS = 24
+FIRST_SCREEN_WIDGETS = 29
 """Each costs a millisecond of the start, and of every change of theme."""
 
 

@@ -14,10 +14,13 @@ from tests.tui.in_terminal import Terminal
 SIZES = ((80, 24), (60, 20), (120, 36), (200, 60))
 ENTER, ESC, DOWN = "\r", "\x1b", "\x1b[B"
 HOME, END = "\x1b[H", "\x1b[F"
+EMPTY = "\t\t\t"
+"""Chooses, in the line for new cases, the kind that is not run."""
+
 TOOLS_ROW = 7
 """The row of `tools` in a new suite's form, from 0."""
 
-PAGE_DOWN = "\x1b[6~"
+PAGE_DOWN, BACK_TAB = "\x1b[6~", "\x1b[Z"
 CTRL_S, CTRL_Y, CTRL_Z = "\x13", "\x19", "\x1a"
 PARAMETERS = (
     '{"type": "object", "required": ["room", "state"], "properties": '
@@ -78,9 +81,10 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
         terminal.send(ENTER)
         terminal.quiet(0.3)
 
-        terminal.send(f"1nKitchen light{ENTER}")
-        terminal.wait_for("New case Kitchen light")
-        terminal.send(f"{REQUEST}{ENTER}")  # the message is asked for at once
+        terminal.send(f"1n{EMPTY}{REQUEST}{ENTER}")
+        terminal.wait_for("1 added")
+        escape(terminal)
+        terminal.send(f"e{ENTER}")
         terminal.wait_for("+ adds a call that you expect")
         terminal.send(f"+set_light{ENTER}")
         terminal.wait_for("state  is  off")
@@ -113,7 +117,7 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
     assert (folder / "lights.toml").read_text() == before.replace(WRONG, RIGHT)
 
     with Terminal(["."], tmp_path, folder=folder, columns=columns, rows=rows) as terminal:
-        terminal.wait_for("✗ Kitchen")  # its last run, before it was corrected
+        terminal.wait_for("✗ Turn on")  # its last run, before it was corrected
         terminal.send("r3")
         terminal.wait_for("✓ passed 1.00")
         quit_from(terminal)
@@ -126,8 +130,10 @@ def test_a_suite_that_was_never_saved_outlives_a_kill_while_typing(tmp_path: Pat
         terminal.wait_for("the suite has no cases")
         terminal.send(f"Nmore lights{ENTER}")
         terminal.wait_for("New suite more lights.toml")
-        terminal.send(f"nGood night{ENTER}All lights o")
-        terminal.wait_for("All lights o")
+        terminal.send(f"n{EMPTY}Good night{ENTER}{ESC}")
+        terminal.wait_for("? keys")
+        terminal.send(f"e{END}, all lights o")
+        terminal.wait_for("all lights o")
         terminal.signal(signal.SIGKILL)
         assert terminal.end() == -signal.SIGKILL
     assert not (folder / "more lights.toml").exists()
@@ -136,18 +142,18 @@ def test_a_suite_that_was_never_saved_outlives_a_kill_while_typing(tmp_path: Pat
         terminal.wait_for("Unsaved changes from an earlier session")
         terminal.wait_for("PgDn read on")
         terminal.send(PAGE_DOWN)
-        terminal.wait_for("All lights o")
+        terminal.wait_for("all lights o")
         terminal.wait_for("Esc later")
         terminal.send("1")
         terminal.wait_for("has its unsaved changes again")
         terminal.send("/night")
         terminal.wait_for("Good night")
         terminal.send(f"{ENTER}2{DOWN * 3}e{END}ut.{ENTER}")
-        terminal.wait_for("All lights out.")
+        terminal.wait_for("all lights out.")
         terminal.send(CTRL_S)
         terminal.wait_for("Saved in more lights.toml")
         quit_from(terminal)
-    assert 'user = "All lights out."' in (folder / "more lights.toml").read_text()
+    assert 'user = "Good night, all lights out."' in (folder / "more lights.toml").read_text()
     assert list(tmp_path.rglob("*.draft")) == []
 
 
@@ -203,12 +209,12 @@ def test_keys_that_arrive_all_at_once_do_what_they_do_one_by_one(tmp_path: Path)
     folder = suites_in(tmp_path, smart_home=SMART_HOME)
     with Terminal(["."], tmp_path, folder=folder, columns=80, rows=24) as terminal:
         terminal.wait_for("· Movie night")
-        new = f"nDim{ENTER}Dim the lights.{ENTER}1nTV off{DOWN}{ENTER}TV off.{ENTER}"
-        elsewhere = f"1Nother{ENTER}nOnly{ENTER}Only this.{ENTER}{CTRL_S}"
+        new = f"n{EMPTY}Dim the lights.{ENTER}TV off.{ENTER}{BACK_TAB}"
+        elsewhere = f"1Nother{ENTER}nOnly this.{ENTER}{CTRL_S}{BACK_TAB}"
         again = f"1/movie{ENTER}{DOWN}e{END}!{ENTER}{CTRL_S}q"
         terminal.send(new + elsewhere + again)
         assert terminal.end() == 0
     text = (folder / "smart_home.toml").read_text()
-    assert 'name = "Dim"\nuser = "Dim the lights."\n' in text
-    assert 'name = "TV off"\nuser = "TV off."\nexpect_no_calls = true\n' in text
+    assert 'name = "Dim the lights"\nuser = "Dim the lights."\n' in text
+    assert 'name = "TV off"\nuser = "TV off."\n' in text
     assert 'user = "Only this."' in (folder / "other.toml").read_text()

@@ -30,6 +30,10 @@ tool = "divide"
 """.lstrip()
 
 
+EMPTY = ("n", "tab", "tab", "tab")
+"""Opens the line for new cases, and chooses the kind that is not run."""
+
+
 def tree_of(app: Opened) -> list[str]:
     """What the tree shows, row by row, without the folder."""
     return [row.label for row in app.app.main.selection.tree.rows[1:]]
@@ -50,26 +54,6 @@ async def typed(app: Opened, text: str) -> None:
     await app.press("enter")
 
 
-async def test_a_new_case_stands_behind_the_one_selected_and_undo_takes_it_back(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("n", *"Dim", "down", "enter")
-        assert tree_of(app) == ["smart_home", "Movie night", "Dim", "Lights off", "Nothing to do"]
-        assert selected(app) == "Dim"
-        assert 'name = "Dim"\nuser = ""\nexpect_no_calls = true' in text_of(app, "smart_home.toml")
-        await app.press("ctrl+z")
-        assert text_of(app, "smart_home.toml") == SMART_HOME
-        assert tree_of(app) == ["smart_home", "Movie night", "Lights off", "Nothing to do"]
-
-
-async def test_a_new_case_expects_the_first_tool_and_a_chain_has_steps(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
-        await app.press("n", *"Calls", "enter")
-        assert '[[cases.ordered]]\ntool = "set_lights"' in text_of(app, "smart_home.toml").split('"Calls"')[1]
-        await app.press("escape", "1", "n", *"Chain", "up", "enter")
-        assert tree_of(app)[3] == "Chain"
-        assert "[[cases.steps]]" in text_of(app, "smart_home.toml")
-
-
 async def test_a_new_suite_is_asked_for_its_file_and_is_on_the_disk_once_it_is_saved(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites) as app:
@@ -79,7 +63,7 @@ async def test_a_new_suite_is_asked_for_its_file_and_is_on_the_disk_once_it_is_s
         await typed(app, "office/mail")
         assert selected(app) == "mail"
         assert not (suites / "office").exists()
-        await app.press("n", *"First", "enter")
+        await app.press(*EMPTY, *"First", "enter")
         assert tree_of(app)[:3] == ["office", "mail", "First"]
         assert text_of(app, "mail.toml").startswith('format = 1\nname = "Mail"')
 
@@ -217,20 +201,14 @@ async def test_a_click_on_the_sign_folds_and_a_second_one_on_the_name_opens(tmp_
 async def test_the_tree_looks_like_this(tmp_path: Path, size: tuple[int, int]) -> None:
     name = f"{size[0]}x{size[1]}"
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME, chains=CHAINS), size=size) as app:
-        await app.press("end", "d", "n", "down")
-        app.app.screen.query_one("#name", Input).value = "A case with a rather long name"
-        await app.settle()
-        frame = app.app.screen.query_one("Vertical").region
-        dialog = [line[frame.x : frame.right].rstrip() for line in app.screen.split("\n")[frame.y : frame.bottom]]
-        assert_golden("\n".join(dialog), f"new-case-{name}")
-        await app.press("enter", "escape", "1")
+        await app.press("end", "d", *EMPTY, *"A case with a rather long name", "enter", "escape")
         tree = "\n".join(line.split("│")[0].rstrip() for line in app.screen.split("\n")[1:14])
         assert_golden(tree, f"tree-{name}")
 
 
 async def test_the_dialogs_can_be_used_on_the_smallest_screen(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME, chains=CHAINS), size=(40, 10)) as app:
-        await app.press("1", "end", "n", *"New", "enter")
+        await app.press("1", "end", *EMPTY, *"New", "enter")
         assert selected(app) == "New"
         await app.press("escape", "1", "P")
         assert "chains.toml" in app.screen
@@ -335,12 +313,9 @@ async def test_a_new_suite_in_a_folder_that_is_not_there_yet_is_saved_with_its_f
     assert (suites / "abc" / "d" / "e.toml").is_file()
 
 
-async def test_add_in_the_form_of_a_suite_without_cases_makes_its_first_one_as_the_form_says(tmp_path: Path) -> None:
+async def test_n_in_the_form_of_a_suite_without_cases_makes_its_first_one_as_the_form_says(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, empty='format = 1\nname = "Empty"\n')) as app:
         await app.press("down", "2")
-        assert "+ makes the first one" in app.screen
-        await app.press("plus")
-        assert "New case" in app.screen
-        assert "Nothing can be added" not in app.screen
-        await app.press(*"first", "enter")
+        assert "n makes the first one" in app.screen
+        await app.press(*EMPTY, *"first", "enter")
         assert [case.name for case in app.app.main.selection.suite.cases] == ["first"]  # type: ignore[union-attr]

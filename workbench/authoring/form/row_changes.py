@@ -32,8 +32,6 @@ from workbench.suite.problems import Place
 from workbench.suite.render import Table, suite_text
 from workbench.trajectory.events import ToolDefinition
 
-CaseKind = Literal["positive", "negative", "chain"]
-
 
 def expected_call(tool: ToolDefinition | str) -> Table:
     """Return an expected call with the tool's required arguments, each as `first_value`.
@@ -52,17 +50,6 @@ def expected_call(tool: ToolDefinition | str) -> Table:
     if args:
         call["args"] = args
     return call
-
-
-def new_case(kind: CaseKind, name: str) -> Table:
-    """Return a new case: a `negative` one expects no call, the others expect nothing yet; a `chain` has two steps."""
-    match kind:
-        case "positive":
-            return {"name": name, "user": "", "expect_nothing_yet": True}
-        case "negative":
-            return {"name": name, "user": "", "expect_no_calls": True}
-        case "chain":
-            return {"name": name, "expect_nothing_yet": True, "steps": [{"user": ""}, {}]}
 
 
 def new_message(role: Literal["user", "assistant", "tool"] = "user") -> Table:

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from workbench.tui.shell.main_screen import MainScreen
     from workbench.tui.shell.workbench import Workbench
 
-EMPTY_MESSAGE = 'user = ""'
-"""The line with the empty message of a new case."""
-
 
 class CasePane(Vertical):
     """The pane that shows the selected case, or the settings of its suite, as a form or as TOML (`view`)."""
@@ -263,15 +260,6 @@ class CasePane(Vertical):
         self.form.go_to(place)
         if "args" in place:
             self.form.edit_value()
-
-    def type_message(self) -> None:
-        """Begin to type the message of a new case."""
-        self._panes.go_to("case")
-        if self.view == "form":
-            self.form.edit_from_start()
-        elif self.toml.part is not None:
-            self._type()
-            self.toml.go_to_text(EMPTY_MESSAGE, len(EMPTY_MESSAGE) - 1)
 
     def _leave_problem(self) -> None:
         """If the row of a problem is selected, select the case or suite that has the problem."""

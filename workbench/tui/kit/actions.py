@@ -126,7 +126,8 @@ PANE_TITLES: dict[Pane, str] = {"suites": "Suites", "case": "Case", "run": "Run"
 
 Where = str
 """The place where a key is bound: a pane (`suites`, `case`, `run`), a view of the case (`form`, `toml`), the whole main
-screen (`everywhere`), a screen above it (its name), all screens (`anywhere`), or any list of lines (`move`)."""
+screen (`everywhere`), a screen above it (its name), all screens (`anywhere`), any list of lines (`move`), or the line
+for new cases (`line`)."""
 
 View = Literal["form", "toml"]
 """The two views of a case."""
@@ -135,7 +136,7 @@ Shown = Literal["nothing", "a run", "a finished run", "a recording"]
 """The content of the run pane; `a run` is still active."""
 
 
-Typing = Literal["a line", "a text", "toml", "a filter", "a breakpoint"] | HeldKind
+Typing = Literal["a line", "a text", "toml", "a filter", "a breakpoint", "a request"] | HeldKind
 
 
 NO_EDITOR = "no editor was found: set VISUAL or EDITOR to the editor of your choice"
@@ -233,6 +234,8 @@ class MainSituation(Situation):
     """Whether the open field contains invalid text."""
     form_refuses: Mapping[str, str] = field(default_factory=dict)
     """Why actions on the form's row are unavailable, by action id."""
+    line: Literal["ask", "run", "check", "failed", "change"] | None = None
+    """What the line for new cases is for, while it has the focus."""
 
 
 # Messages contain names from suites and servers. A random mark keeps such a name from being read as a placeholder.

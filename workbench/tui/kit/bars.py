@@ -79,12 +79,17 @@ class KeyBar(Bar):
         super().__init__(widget_id)
         self._keys: Sequence[tuple[Action, bool]] = ()
         self._stay = False
+        self._lead: Line = EMPTY
         self._notice: Line = EMPTY
         self._rows: list[Line] = [EMPTY]
 
-    def offer(self, keys: Sequence[tuple[Action, bool]], *, stay: bool = False) -> None:
-        """Set the actions, most important first, each with whether it is available; with `stay`, below a notice too."""
+    def offer(self, keys: Sequence[tuple[Action, bool]], *, stay: bool = False, lead: Line = EMPTY) -> None:
+        """Set the actions, most important first, each with whether it is available; with `stay`, below a notice too.
+
+        `lead` stands before them."""
         self._keys, self._stay = keys, stay
+        in_words = keymap_of(self).in_words
+        self._lead = tuple(Span(in_words(text), role) for text, role in lead)
         self._say()
 
     def announce(self, notice: Line) -> None:
@@ -107,7 +112,8 @@ class KeyBar(Bar):
         if self._notice:
             return
         keymap = keymap_of(self)
-        action = key_at(self._keys, self.size.width, keymap, event.x)
+        start = cells(self._lead_line())
+        action = key_at(self._keys, self.size.width - start, keymap, event.x - start)
         if action is not None:
             self.app.simulate_key(keymap.keys(action)[0])
 
@@ -117,6 +123,9 @@ class KeyBar(Bar):
         # Textual may ask for rows of the former height before the layout is done.
         row = self._rows[y] if y < len(self._rows) else EMPTY
         return strip_of(row, self.size.width, self.GROUND, palette_of(self))
+
+    def _lead_line(self) -> Line:
+        return (Span(" "), *self._lead, Span(_GAP[1:])) if self._lead else EMPTY
 
     def _say(self) -> None:
         most = min(max(self.app.size.height // 3, 1), NOTICE_ROWS)
@@ -128,8 +137,8 @@ class KeyBar(Bar):
             self._rows = notice_rows(self._notice, self.size.width, max(most - self._stay, 1))
             if self._stay:
                 self._rows.append(key_line(keys, self.size.width, keymap))
-        notice = self._rows[0]
-        self.say(lambda width: notice or key_line(keys, width, keymap))
+        notice, lead = self._rows[0], self._lead_line()
+        self.say(lambda width: notice or (*lead, *key_line(keys, width - cells(lead), keymap)))
         if len(self._rows) != before:
             self.styles.height = len(self._rows)
         if max(before, len(self._rows)) > 1:

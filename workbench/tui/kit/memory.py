@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from workbench.config.read_only import is_read_only
 from workbench.dataclasses import dataclass
 from workbench.limits import MAX_STATE_FILE_BYTES
+from workbench.suite.files import resolved
 from workbench.suite.trust import write_atomically
+
+if TYPE_CHECKING:
+    from workbench.authoring.workspace import Workspace
 
 _log = logging.getLogger(__name__)
 
@@ -36,16 +41,31 @@ _UNMOVED: Mapping[Layout, tuple[float, ...]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
+class KeptLine:
+    """The typed text and the kind of the line for new cases, and its latest requests, without secrets."""
+
+    text: str = ""
+    kind: str = ""
+    recent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Place:
     """The last position in a project.
 
     `case` is the key of the selected case, `folded` has the kind and path of each folded branch. Without `models`, each
-    suite uses its own."""
+    suite uses its own. `line` is the line for new cases."""
 
     suite: str = ""
     case: str | None = None
     folded: tuple[tuple[str, str], ...] = ()
     models: tuple[str, ...] = ()
+    line: KeptLine = KeptLine()
+
+
+def project_of(workspace: Workspace) -> str:
+    """Return the key of a project in the memory: the opened paths, joined as in `PATH`."""
+    return os.pathsep.join(str(resolved(root)) for root in workspace.roots)
 
 
 @dataclass(frozen=True)
@@ -70,6 +90,11 @@ class Remembered:
         others.pop(project, None)
         latest = dict(list(others.items())[-(MAX_PROJECTS - 1) :])
         return replace(self, projects=MappingProxyType({**latest, project: place}))
+
+    def with_line(self, project: str, line: KeptLine) -> Remembered:
+        """Return a copy with another line for new cases in a project."""
+        place = self.projects.get(project, Place())
+        return self.with_place(project, replace(place, line=line))
 
     def with_command(self, action_id: str) -> Remembered:
         """Return a copy with an action as the latest one chosen in the palette."""
@@ -148,7 +173,11 @@ def _document(remembered: Remembered) -> dict[str, object]:
 
 def _place_document(place: Place) -> dict[str, object]:
     folded = [list(branch) for branch in place.folded]
-    return {"suite": place.suite, "case": place.case, "folded": folded, "models": list(place.models)}
+    document: dict[str, object] = {"suite": place.suite, "case": place.case, "folded": folded}
+    document["models"] = list(place.models)
+    if place.line != KeptLine():
+        document["line"] = {"text": place.line.text, "kind": place.line.kind, "recent": list(place.line.recent)}
+    return document
 
 
 def _remembered(document: Mapping[str, object]) -> Remembered:
@@ -196,7 +225,15 @@ def _place(document: object) -> Place:
         case=_text(document.get("case")),
         folded=tuple(folded),
         models=_texts(document.get("models")),
+        line=_line(document.get("line")),
     )
+
+
+def _line(document: object) -> KeptLine:
+    if not isinstance(document, dict):
+        return KeptLine()
+    text, kind = _text(document.get("text")), _text(document.get("kind"))
+    return KeptLine(text or "", kind or "", _texts(document.get("recent")))
 
 
 def _text(document: object) -> str | None:

@@ -243,6 +243,18 @@ class RunBook:
         runs = (*self._latest.get(case, {}).values(), *chain.from_iterable(self.by_model.of(case).values()))
         return [run for run in distinct(runs) if run.figures is not None]
 
+    def forget_case(self, case: CaseKey) -> None:
+        """Forget the finished runs of a request that became no case; their tokens and cost still count."""
+        if self._going.get(case):
+            return
+        for run in self._latest.pop(case, {}).values():
+            self.by_model.drop(run)
+            self._spent[case] = total((self._spent.get(case, Spend()), run.spent))
+        self._forget(case)
+        self._uncounted.discard(case)
+        self._counted.put(case, ())
+        self._ended.put(case, ())
+
     def regrade(self, run: RunRecord, planned: PlannedRun, result: RunResult) -> None:
         """Replace the grade of a finished run by the grade of the case in `planned`.
 

@@ -324,6 +324,31 @@ class Starter:
             runs += [run for run in of_model if run.model == model]
         return tuple(runs)
 
+    async def run_beside(
+        self, suite: OpenSuite, written: Callable[[OpenSuite], SuiteFile | str], case_id: str
+    ) -> Sequence[PlannedRun] | str:
+        """Run a case that no open suite has, once on each model; return its runs, or why there are none.
+
+        `written` returns the suite with the case, made of the open suite as it is on disk by now."""
+        async with self._alone():
+            await self._catch_up([suite])
+            if self._open_suites.at(suite.path) is not suite:
+                return f"{suite.path.name} is no longer open"
+            file = written(suite)
+            if not isinstance(file, str):
+                file = self._with_added(file)
+            if isinstance(file, str):
+                return file
+            runs = self._planned(file, [case_id], 1, None, self._selection.variants)
+            limited = await self._limited(self.plan(runs))
+            if isinstance(limited, str):
+                return limited
+            plan, approval, untrusted = await self._approved(limited)
+            if not plan.runs:
+                return untrusted or "no model was chosen"
+            await self._runner.start(plan, approval)
+            return plan.runs
+
     async def fork(self, draft: ForkDraft | StepBack) -> str | None:
         """Start a fork of a run, graded by its present case, and return why it is not started."""
         return await self._fork(draft, self._book.branch)

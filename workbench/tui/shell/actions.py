@@ -34,6 +34,7 @@ from workbench.tui.kit.actions import (
     unless_read_only,
     why_no_run,
 )
+from workbench.tui.quick_add.actions import QuickAddActions
 from workbench.tui.runs.actions import RunActions
 from workbench.tui.storage.actions import FileActions
 from workbench.tui.trajectory.actions import ShownRunActions, why_no_other_run
@@ -124,7 +125,12 @@ class ViewActions(MainActions):
         if main.filter_box.typing:
             # Tab accepts a filter that is being typed, as Enter does.
             main.filter_box.end(keep=True)
-        main.go_to(PANES[(PANES.index(main.pane) + step) % len(PANES)])
+        at = PANES.index(main.pane) + step
+        if main.adder is not None and main.request_line.is_open and not 0 <= at < len(PANES):
+            # The line for new cases comes after the last pane.
+            main.adder.focus()
+        else:
+            main.go_to(PANES[at % len(PANES)])
 
     @action("z", "Zoom the pane, or end the zoom", name="zoom", label="zoom", words="maximize fullscreen")
     def zoom(self) -> None:
@@ -547,6 +553,7 @@ GROUPS: tuple[type[MainActions], ...] = (
     StepActions,
     BreakpointActions,
     TreeActions,
+    QuickAddActions,
     EditActions,
     FormActions,
     TomlActions,
@@ -644,7 +651,8 @@ class AllActions(Mapping[str, Action]):
                 anywhere.append(each)
         # Keys of the main screen are bound in each of its panes, but not on the screens above it.
         everywhere = [*anywhere, *_actions_at("everywhere")]
-        places: list[tuple[Action, ...]] = []
+        # Keys that move in lists move the cursor of the line, or a result.
+        places: list[tuple[Action, ...]] = [tuple(_actions_at("line", "anywhere"))]
         for pane in _PANES:
             place = (*_actions_at(*pane), *everywhere)
             if any(action in place for action in wanted):
@@ -707,6 +715,7 @@ def keys_elsewhere(*here: Where) -> list[tuple[str, Sequence[Action]]]:
         "everywhere": "On the main screen, everywhere",
         "form": "In the form of a case",
         "toml": "In the TOML of a case",
+        "line": "In the line for new cases",
     }
     titles.update((pane, f"In {PANE_TITLES[pane]}") for pane in PANES)
     shown: set[Where] = {*here}

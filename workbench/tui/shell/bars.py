@@ -63,6 +63,10 @@ class MainBars:
             self.offer_no_keys()
             return
         now = situation_of(self._screen)
+        if now.line is not None and self._screen.adder is not None:
+            lead, keys = self._screen.adder.keys()
+            self._keys.offer(keys, stay=True, lead=lead)
+            return
         # In a field of the form, only these keys work, so they stay visible below a notice.
         self._keys.offer(shown_keys(now), stay=now.typing in ("a line", "a text"))
 

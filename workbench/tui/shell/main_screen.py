@@ -21,6 +21,7 @@ from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.actions import bindings_for, why_unavailable
 from workbench.tui.kit.bars import KeyBar, PaneTitle
 from workbench.tui.kit.strips import Bar
+from workbench.tui.quick_add.line import RequestField, RequestLine
 from workbench.tui.shell.actions import MAIN_ACTIONS, main_action
 from workbench.tui.shell.bars import MainBars
 from workbench.tui.shell.panes import PanesScreen, Splitter, run_message
@@ -33,6 +34,8 @@ from workbench.tui.tree.selection import Selection, SelectionNews
 from workbench.tui.tree.view import FilterBox, SuiteTree
 
 if TYPE_CHECKING:
+    from workbench.authoring.open_suite import OpenSuite
+    from workbench.tui.kit.memory import KeptLine
     from workbench.tui.shell.workbench import Workbench
 
 REST_S = 0.06
@@ -66,8 +69,10 @@ class MainScreen(PanesScreen):
             FilterBox(selection, self),
             CasePane(stage, selection, known_tools, self, "case-pane"),
             RunPane(stage, "run-pane"),
+            RequestLine(),
             editor,
         )
+        self._stage = stage
         self.open_suites = selection.open_suites
         self._perform = perform
         self.known_tools = known_tools
@@ -91,6 +96,7 @@ class MainScreen(PanesScreen):
             yield self.case_pane
             yield Splitter(1)
             yield self.run_pane
+        yield self.request_line
         yield KeyBar("keys")
 
     def on_screen_suspend(self) -> None:
@@ -141,6 +147,8 @@ class MainScreen(PanesScreen):
         """Show the selected row of the tree in the other panes."""
         self._stop_resting()
         self.auditor.look_soon()
+        if self.adder is not None:
+            self.adder.leave_run()
         self.selection.choose_deciding_run()
         step = self.case_pane.show()
         self.show_run()
@@ -149,6 +157,11 @@ class MainScreen(PanesScreen):
 
     def show_run(self) -> None:
         """Show the selected run of the case, or a message if there is none."""
+        if self.adder is not None and (shown := self.adder.runs_shown) is not None:
+            runs, message = shown
+            self.run_pane.show(runs, 0, message, self.book.held_runs, self.book.starting, self.selection.models)
+            self.refresh_bars()
+            return
         run, runs = self.selection.run, self.selection.runs
         message = run_message(self.selection.tree, self.selection.models, self.book)
         row = self.selection.row
@@ -175,7 +188,8 @@ class MainScreen(PanesScreen):
         # A summary is drawn again each second. A run that asks is about to cover it, so it is drawn once more.
         is_about_to_be_covered = self.shows_summary and counts.asking > 0
         waits = run is not None and run.stage == "waiting"
-        if batches or self.selection.case in cases or waits or is_about_to_be_covered:
+        is_of_line = self.adder is not None and self.adder.is_about(cases)
+        if batches or self.selection.case in cases or is_of_line or waits or is_about_to_be_covered:
             self.show_run()
         else:
             self._bars.show_status()
@@ -194,6 +208,36 @@ class MainScreen(PanesScreen):
         self.suite_tree.repaint()
         if self.selection.run is None:
             self.show_run()
+
+    def add_to(self, suite: OpenSuite) -> None:
+        """Open the line for new cases of a suite."""
+        from workbench.tui.quick_add.adder import QuickAdder
+
+        self.adder = self._stage.part(QuickAdder)
+        self.adder.open(suite)
+
+    @property
+    def line_to_keep(self) -> KeptLine | None:
+        """What is stored of the line for new cases; `None` if it was never opened."""
+        if self.adder is None:
+            return None
+        return self.adder.kept
+
+    @on(RequestField.Changed, "#request")
+    def _request_typed(self, event: RequestField.Changed) -> None:
+        if self.adder is not None:
+            self.adder.typed(event.value)
+
+    @on(RequestField.Turned)
+    def _line_turned(self) -> None:
+        self.refresh_bars()
+        if not self.request_line.typing:
+            self.post_message(self.Free())
+
+    @on(RequestField.Unused)
+    def _letter_unused(self, event: RequestField.Unused) -> None:
+        if self.adder is not None:
+            self.adder.unused(event.key)
 
     @on(PaneTitle.RightChosen)
     def _view_chosen(self, event: PaneTitle.RightChosen) -> None:
@@ -216,12 +260,15 @@ class MainScreen(PanesScreen):
         """Show a notice at the bottom for a few seconds; with `gently`, it does not replace a warning."""
         self._bars.announce(text, role, sign, gently=gently)
 
-    def end_notice(self, only: str) -> None:
-        """Remove the notice if it has the text `only`."""
+    def end_notice(self, only: str | None = None) -> None:
+        """Remove the notice; with `only`, just if it has this text."""
         self._bars.end_notice(only)
 
     def action_do(self, action_id: str) -> None:
         """Perform an action, or announce why it is unavailable."""
+        if action_id == "edit.undo" and self.request_line.typing:
+            # Its key has priority over those of the line.
+            action_id = "quick.undo"
         self._bars.end_notice()
         self._settle()
         why = None

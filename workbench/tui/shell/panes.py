@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.message import Message as TextualMessage
@@ -22,6 +23,7 @@ from workbench.tui.case.pane import CasePane
 from workbench.tui.kit.actions import PANES, Pane, unless_read_only
 from workbench.tui.kit.bars import PaneTitle
 from workbench.tui.kit.memory import Layout
+from workbench.tui.quick_add.line import RequestLine
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.runs.status_line import models_label
 from workbench.tui.trajectory.pane import RunPane
@@ -30,6 +32,9 @@ from workbench.tui.tree.rows import Row
 from workbench.tui.tree.selection import Selection, can_run
 from workbench.tui.tree.state import TreeState
 from workbench.tui.tree.view import FilterBox, SuiteTree
+
+if TYPE_CHECKING:
+    from workbench.tui.quick_add.adder import QuickAdder
 
 MIN_PANE_CELLS: Mapping[Pane, int] = {"suites": 20, "case": 30, "run": 30}
 """The least width of each pane. Their sum, with the borders, fits into the width from which they are side by side."""
@@ -229,6 +234,7 @@ class PanesScreen(Screen[None]):
         filter_box: FilterBox,
         case_pane: CasePane,
         run_pane: RunPane,
+        request_line: RequestLine,
         editor: str | None,
     ) -> None:
         super().__init__()
@@ -239,6 +245,10 @@ class PanesScreen(Screen[None]):
         """The field of the tree's filter."""
         self.case_pane = case_pane
         self.run_pane = run_pane
+        self.request_line = request_line
+        """The line for new cases."""
+        self.adder: QuickAdder | None = None
+        """What the line does, once it was opened."""
         self.editor = editor
         """The command of the user's editor."""
         self.pane: Pane = "suites"
@@ -288,6 +298,13 @@ class PanesScreen(Screen[None]):
             self.right = pane
             self.place_panes()
             self.refresh_bars()
+
+    def show_run_beside_tree(self) -> None:
+        """Show the tree and the run, or the run alone if there is no room for both; the focus stays."""
+        self.zoomed, self.right, self.pane = False, "run", "suites"
+        if self.app.size.width < NARROW_CELLS:
+            self.pane = "run"
+        self.place_panes()
 
     def place_panes(self) -> None:
         """Show the panes that fit, with the widths that the user gave them."""

@@ -211,7 +211,8 @@ class Services:
     def _may_ask(self) -> bool:
         """Return whether the question of a run may appear, which needs the focus."""
         if self._app.shows_main:
-            return not self._main.filter_box.typing
+            adder = self._main.adder
+            return not self._main.filter_box.typing and (adder is None or adder.lets_ask)
         return getattr(self._app.shown, "takes_questions", False)
 
     def over_main(self, cases: set[CaseKey]) -> None:

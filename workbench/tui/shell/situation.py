@@ -9,12 +9,29 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.grading.status import Status
 from workbench.show.views.grades import why_not_graded
 from workbench.show.visible import one_line
-from workbench.tui.kit.actions import NO_EDITOR, NO_EDITOR_IN_BROWSER, MainSituation, Shown, Typing, key_for
+from workbench.tui.holds.actions import StepActions
+from workbench.tui.kit.actions import (
+    NO_EDITOR,
+    NO_EDITOR_IN_BROWSER,
+    MainSituation,
+    Shown,
+    Typing,
+    actions_of,
+    key_for,
+)
 from workbench.tui.run_book.record import RunRecord
 from workbench.tui.shell.panes import PanesScreen
+from workbench.tui.trajectory.actions import ShownRunActions
 from workbench.tui.trajectory.pane import run_name
 from workbench.tui.tree.rows import Row, keys_of
 from workbench.tui.tree.selection import any_runnable_below, can_run
+
+_NO_CASE_YET = "this run is of a request that is no case yet: accept it in the line below first"
+
+_OF_SHOWN_RUN = frozenset({each.id for group in (ShownRunActions, StepActions) for each in actions_of(group)}) - {
+    *("run.expand", "run.find", "run.find_next", "step.held"),
+} | {"grades", "run.pair"}
+"""The actions on the displayed run that need the case that it belongs to."""
 
 
 def situation_of(screen: PanesScreen) -> MainSituation:
@@ -48,6 +65,11 @@ def situation_of(screen: PanesScreen) -> MainSituation:
         not_expectable=_why_not_taken(screen, answered=False),
         refused=screen.case_pane.refused,
     )
+    if screen.adder is not None and screen.request_line.is_open:
+        if screen.request_line.typing:
+            now = replace(now, line=screen.adder.state.state)
+        if (shown := screen.adder.runs_shown) is not None:
+            now = replace(now, runs=len(shown[0]), refuses=dict.fromkeys(_OF_SHOWN_RUN, _NO_CASE_YET))
     if screen.pane == "case":
         now = replace(now, form_refuses=screen.case_pane.form_refuses())
     if selection.row is not None:
@@ -132,6 +154,8 @@ def _cannot_run(row: Row) -> bool:
 
 
 def _typing(screen: PanesScreen) -> Typing | None:
+    if screen.request_line.typing:
+        return "a request"
     if screen.filter_box.typing:
         return "a filter"
     if screen.pane == "run":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -16,11 +15,10 @@ from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
-from workbench.suite.files import resolved
 from workbench.suite.project import Search
 from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.actions import unless_read_only
-from workbench.tui.kit.memory import NOTHING, Memory, Place, Remembered
+from workbench.tui.kit.memory import NOTHING, Memory, Place, Remembered, project_of
 from workbench.tui.tree.state import RowKey, RowKind
 
 if TYPE_CHECKING:
@@ -34,11 +32,6 @@ MAX_FOLDED = 1_000
 """The maximum number of folded branches that are stored."""
 
 _FOLDABLE: dict[str, RowKind] = {"folder": "folder", "suite": "suite"}
-
-
-def project_of(workspace: Workspace) -> str:
-    """Return the key of a project in the memory: the opened paths, joined as in `PATH`."""
-    return os.pathsep.join(str(resolved(root)) for root in workspace.roots)
 
 
 def last_models(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[str, ...]:
@@ -93,6 +86,11 @@ def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
         models = remembered.projects.get(project, Place()).models
     folded = sorted((key.kind, str(key.path)) for key in selection.tree.folded)
     place = Place(folded=tuple(folded[:MAX_FOLDED]), models=models)
+    line = main.line_to_keep
+    if line is None:
+        # The line was not opened in this session, so that of an earlier one stays.
+        line = remembered.projects.get(project, Place()).line
+    place = replace(place, line=line)
     if selection.suite is not None:
         place = replace(place, suite=str(selection.suite.path))
     if selection.outline is not None:

@@ -85,8 +85,9 @@ class ShownRunActions(MainActions):
     )
     def expand(self) -> None:
         """Expand or fold the item under the cursor, or open the last run of the case from the history."""
-        if self.app.selection.run is not None:
-            self.app.main.run_pane.run_list.toggle()
+        run_list = self.app.main.run_pane.run_list
+        if run_list.lines is not None:
+            run_list.toggle()
         else:
             self.app.screens.open_last_run()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 from workbench.show.lazy_lines import LaidOut
 from workbench.show.search import Found, found_in, marked, pattern_for
@@ -25,6 +25,10 @@ class Place(NamedTuple):
     number: int
 
 
+Annotate: TypeAlias = Callable[[CallItem, int], Sequence[Line] | None]
+"""Returns the lines of a call at a width in place of its own; `None` to keep those."""
+
+
 class RunLines(LaidOut):
     """The lines of one run at one width, with a search.
 
@@ -41,6 +45,7 @@ class RunLines(LaidOut):
         self._found: dict[int, list[Found]] = {}
         self._current: tuple[int, int] | None = None
         """The selected match: its item, and its index among the item's matches."""
+        self._annotate: Annotate | None = None
         self._expanded: set[int] = set()
         """The expanded items by identity, because their indices can change."""
         view.take_changes()
@@ -134,6 +139,23 @@ class RunLines(LaidOut):
         if width != self.width:
             self._found.clear()
         super().resize(width)
+
+    def annotate(self, annotate: Annotate | None) -> None:
+        """Show calls by other lines, or again by their own."""
+        if annotate is self._annotate:
+            return
+        self._annotate = annotate
+        for index, item in enumerate(self._items):
+            if isinstance(item, CallItem):
+                self._measure(index)
+
+    def call_start(self, call: int) -> int | None:
+        """Return the line of a call, by its index in the run."""
+        for index, item in enumerate(self._items):
+            if isinstance(item, CallItem) and item.index == call:
+                self._know(index)
+                return self.start_of(index)
+        return None
 
     def toggle(self, item: int) -> None:
         """Expand or fold an item."""
@@ -269,6 +291,10 @@ class RunLines(LaidOut):
 
     def lay_out(self, item: int) -> Sequence[Line]:
         shown = self._items[item]
+        if self._annotate is not None and isinstance(shown, CallItem):
+            lines = self._annotate(shown, self.width)
+            if lines is not None:
+                return lines
         return lines_of(shown, self.width, id(shown) in self._expanded)
 
     def _forget(self, item: int) -> None:

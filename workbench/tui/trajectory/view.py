@@ -22,7 +22,7 @@ from workbench.tui.kit.search_bar import SearchedPane
 from workbench.tui.kit.typed_text import with_breakpoint
 from workbench.tui.terminal.theme import Ground
 from workbench.tui.trajectory.actions import ShownRunActions
-from workbench.tui.trajectory.run_lines import Place, RunLines
+from workbench.tui.trajectory.run_lines import Annotate, Place, RunLines
 
 _AROUND_HELD = 5
 """The number of rows that are visible below the line at which a run is held."""
@@ -63,6 +63,7 @@ class RunList(LineView):
         self._was_over = False
         """Whether the run had ended when it was displayed last."""
         self._text: Text = ()
+        self._annotate: Annotate | None = None
         self.breakpoints: frozenset[str] = frozenset()
         """The tools with breakpoints on their calls or results."""
 
@@ -117,6 +118,7 @@ class RunList(LineView):
         self.lines = None
         if view is not None:
             self.lines = RunLines(view, self.text_width)
+            self.lines.annotate(self._annotate)
         if self.lines is not None and self.looked_for:
             self.lines.search(self.looked_for)
         self._was_over = view is not None and view.graded
@@ -126,6 +128,21 @@ class RunList(LineView):
         if self.following:
             self._follow()
         self.repaint()
+
+    def annotate(self, annotate: Annotate | None) -> None:
+        """Show calls by other lines, or again by their own (`None`)."""
+        self._annotate = annotate
+        if self.lines is not None:
+            self.lines.annotate(annotate)
+            self.repaint()
+
+    def go_to_call(self, call: int, line: int) -> None:
+        """Scroll to a line of a call, by the call's index in the run, so that it is in sight."""
+        start = None if self.lines is None else self.lines.call_start(call)
+        if start is not None and not self._sees(start + line):
+            self._put_cursor(start + line, self.size.height // 2)
+        elif start is not None:
+            self._put_cursor(start + line, start + line - self.top)
 
     def flush(self) -> None:
         """Take over new events of the run."""

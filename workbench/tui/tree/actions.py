@@ -112,15 +112,18 @@ class TreeActions(MainActions):
         "n",
         "New case; on a folder, a new suite",
         name="tree.new",
-        where="suites",
         label="new",
         needs=_new,
         changes=True,
         words="add create insert test",
     )
     def new(self) -> None:
-        """Make a case, or a suite where the cursor is on a folder."""
-        self._changer.new()
+        """Open the line for new cases, or make a suite where the cursor is on a folder."""
+        suite = self.app.selection.suite
+        if suite is None:
+            self._suites.ask()
+        else:
+            self.app.main.add_to(suite)
 
     @action("N", "New suite", name="tree.new_suite", changes=True, words="add create import file server mcp")
     def new_suite(self) -> None:

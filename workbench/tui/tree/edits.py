@@ -1,4 +1,4 @@
-"""Changes of the structure of suites from the tree: new, duplicate, rename, move, delete.
+"""Changes of the structure of suites from the tree: duplicate, rename, move, delete.
 
 Each is one undo step."""
 
@@ -14,18 +14,15 @@ from workbench.authoring.case_list import (
     Restructured,
     free_name,
     free_path,
-    index_behind,
     index_of,
     moved_over,
     tools_used,
     with_copy,
     with_moved,
     with_name,
-    with_new_case,
     without,
 )
 from workbench.authoring.document import HEAD, CaseOutline
-from workbench.authoring.form.row_changes import new_case
 from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import tie
 from workbench.numerals import counted
@@ -35,7 +32,7 @@ from workbench.suite.splice import SpliceError
 from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.dialogs import Option
 from workbench.tui.kit.questions import NameScreen
-from workbench.tui.tree.new_suites import DeleteScreen, NewCase, NewCaseScreen, NewSuites, WhichSuiteScreen
+from workbench.tui.tree.new_suites import DeleteScreen, NewSuites, WhichSuiteScreen
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
@@ -45,7 +42,7 @@ _BACK = f"{key_for('edit.undo')} brings it back"
 
 
 class SuiteChanger:
-    """Makes, duplicates, renames, moves and deletes cases and suites."""
+    """Duplicates, renames, moves and deletes cases and suites."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -53,26 +50,6 @@ class SuiteChanger:
         self._open_suites = app.open_suites
 
     # Cases
-
-    def new(self) -> None:
-        """Make a case, or a suite where the cursor is on a folder."""
-        row = self._selection.row
-        if row is None or row.open is None:
-            self._stage.part(NewSuites).ask()
-            return
-        suite, before = row.open, row.case_key
-        if not self._can_be_restructured(suite):
-            return
-
-        def make(wanted: NewCase | None) -> None:
-            # The file may have changed on disk while the dialog was open.
-            if wanted is not None and self._can_be_restructured(suite):
-                case = new_case(wanted.kind, wanted.name)
-                if self._take(suite, lambda: with_new_case(suite, index_behind(suite, before), case)):
-                    self._stage.announce(f"New case {wanted.name}: type what the user asks")
-                    self._stage.main.case_pane.type_message()
-
-        self._stage.show(NewCaseScreen(suite.path.name, lambda name: None), make)
 
     def duplicate(self) -> None:
         """Duplicate the case or suite."""

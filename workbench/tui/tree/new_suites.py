@@ -17,7 +17,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from workbench.authoring.case_list import named_path, suite_name
-from workbench.authoring.form.row_changes import CaseKind, new_suite
+from workbench.authoring.form.row_changes import new_suite
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config.models import ConfigError
 from workbench.engine.server_calls import ServerOf
@@ -46,50 +46,6 @@ from workbench.tui.kit.stage import in_background
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
-
-
-KINDS: tuple[tuple[CaseKind, Option], ...] = (
-    ("positive", Option("positive", "calls are expected")),
-    ("negative", Option("negative", "calling nothing is right")),
-    ("chain", Option("chain", "one call after the other, each step judged on its own", "step by step")),
-)
-
-
-class NewCase(NamedTuple):
-    """The name and kind of a new case."""
-
-    name: str
-    kind: CaseKind
-
-
-class NewCaseScreen(_Naming[NewCase]):
-    """Asks for the name and kind of a new case."""
-
-    # The line to type in has the focus, so the keys that move in the list of kinds belong to the dialog.
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "kind(-1)", show=False),
-        Binding("down", "kind(1)", show=False),
-    ]
-
-    def __init__(self, suite: str, refusal: Refusal) -> None:
-        keys = keys_line(("Enter", "create"), ("↑↓", "kind"), ("Esc", "leave"))
-        super().__init__("New case", "", f"The name of the case in {suite}:", refusal, keys)
-
-    def body(self) -> ComposeResult:
-        yield from super().body()
-        yield ChooseLines([option for _, option in KINDS], widget_id="kinds")
-
-    def action_kind(self, step: int) -> None:
-        """Select a kind while the name is typed."""
-        kinds = self.query_one("#kinds", ChooseLines)
-        kinds.move_cursor((kinds.cursor + step) % len(KINDS))
-
-    def answer(self, text: str) -> None:
-        self.dismiss(NewCase(text, KINDS[self.query_one("#kinds", ChooseLines).cursor][0]))
-
-    @on(ChooseLines.Chosen)
-    def _chosen(self) -> None:
-        self.submit()
 
 
 SUITE_KINDS: tuple[Option, ...] = (

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from workbench.authoring.document import HEAD, CaseOutline, Document
 from workbench.authoring.form.cells import class_named, lists_values
 from workbench.authoring.form.row import Cell, CellKind, FormRow, FormSource
-from workbench.authoring.form.row_changes import Adding, adding, item_of
+from workbench.authoring.form.row_changes import Adding, item_of
 from workbench.authoring.form.rows import form_rows, row_at
 from workbench.authoring.known_tools import with_own_tools
 from workbench.authoring.open_suite import OpenSuite
@@ -399,7 +399,7 @@ def with_table(document: Document, index: int, table: Table) -> Document:
 def _in_form(problem: Problem) -> Problem:
     """Return a problem; the lack of cases with a hint that suits the form instead of the text."""
     if problem.message == NO_CASES:
-        return replace(problem, hint=unless_read_only("+ makes the first one"))
+        return replace(problem, hint=unless_read_only("n makes the first one"))
     return problem
 
 
@@ -456,14 +456,6 @@ class FormPage:
             self.row = at
         self._clamp()
         self.lay_out()
-
-    @property
-    def begins_with_case(self) -> bool:
-        """Whether adding an element at the cursor makes the first case of the suite."""
-        source, row = self.source, self.current
-        if source is None or row is None or all(problem.message != NO_CASES for problem in source.problems):
-            return False
-        return isinstance(adding(source, row), str)
 
     def catch_up(self) -> None:
         """Show the current form, if older rows were kept for an open field."""

@@ -65,11 +65,8 @@ class FormActions(MainActions):
         listed=False,
     )
     def add(self) -> None:
-        """Add an element to the list at the cursor; elsewhere in a suite without cases, make the first case."""
-        if self.app.main.case_pane.form.page.begins_with_case:
-            self.app.perform("tree.new")
-        else:
-            self._report(self.app.main.case_pane.form.add())
+        """Add an element to the list at the cursor."""
+        self._report(self.app.main.case_pane.form.add())
 
     @action(
         "d",
@@ -266,8 +263,6 @@ class FormView(FormFields):
             why = attempt(source, row)
             if isinstance(why, str):
                 refused[name] = why
-        if self.page.begins_with_case:
-            refused.pop("form.add", None)
         return refused
 
     def _restructure(self, change: Callable[[FormSource, FormRow], Edit | str]) -> str | None:

@@ -435,15 +435,6 @@ class TomlPane(SearchedPane):
             self._go_to(line_within(event.problem, self.part.first, self.editor.line_count()))
             self.target.focus()
 
-    def go_to_text(self, text: str, column: int) -> None:
-        """Move the cursor to the first line that contains a text, `column` characters behind its beginning."""
-        if self.part is None:
-            return
-        for at, line in enumerate(self.part.text.split("\n")):
-            if text in line:
-                self._go_to(at, line.index(text) + column)
-                return
-
     def _go_to(self, line: int, column: int | None = None) -> None:
         if self._typing:
             self.editor.go_to(line, column)

@@ -1,0 +1,559 @@
+"""Quick add: typed requests that become cases once the calls of their runs are accepted.
+
+Nothing here knows a screen: `QuickAdd` is the typed line and the queue of requests, `Question` a proposal to accept.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+from workbench.authoring.accept import RunToAccept, proposal_for_all, why_table_not_met
+from workbench.authoring.case_list import free_id
+from workbench.authoring.document import Document
+from workbench.authoring.form.cells import value_text, with_text
+from workbench.authoring.form.typed import CellError, read_value, without_keys
+from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.proposal import (
+    LEAVE_OUT,
+    AcceptedArgument,
+    AcceptedCall,
+    AcceptError,
+    CheckChoice,
+    Proposal,
+)
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass
+from workbench.limits import MAX_FIELD_CHARS
+from workbench.suite.model import Case, Suite, derived_id
+from workbench.suite.problems import did_you_mean
+from workbench.suite.render import Table
+from workbench.suite.splice import SpliceError
+from workbench.suite.suite_file import SuiteFile, parse_suite
+from workbench.trajectory.events import ToolDefinition
+from workbench.trajectory.trajectory import Trajectory
+
+Kind = Literal["calls expected", "no call", "chain", "empty"]
+"""What becomes of a request: a case that expects the calls of its run, that expects none, whose steps are the calls,
+or that expects nothing yet and is not run."""
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+MAX_WAITING_ITEMS: Final = 3
+"""Requests that may wait for the one that runs: more would be forgotten before their results come."""
+
+MAX_RECENT_ITEMS: Final = 20
+"""Requests that are remembered, the latest first, so that a skipped one comes back by a key."""
+
+MAX_NAME_CELLS: Final = 60
+"""The length of a case's name that is made of its request; the request itself stays whole."""
+
+
+def name_of(request: str, taken: Collection[str] = ()) -> str:
+    """Return the name of the case of a request: its first line, cut after a word, with a number if it is `taken`.
+
+    >>> name_of("Dim the living room.")
+    'Dim the living room'
+    """
+    line = next((part.strip() for part in request.splitlines() if part.strip()), "")
+    if len(line) > MAX_NAME_CELLS:
+        cut = line[: MAX_NAME_CELLS + 1]
+        line = cut.rpartition(" ")[0] or cut[:MAX_NAME_CELLS]
+    name = re.sub(r"\s+", " ", line).rstrip(" .,;:") or "Request"
+    number, found = 1, name
+    while found in taken:
+        number += 1
+        found = f"{name} {number}"
+    return found
+
+
+@dataclass(eq=False)
+class Request:
+    """A request that was typed for a suite, until its case is accepted or skipped.
+
+    `table` is its case while it runs, which expects nothing yet. `why` is the reason of a failure."""
+
+    text: str
+    kind: Kind
+    suite: Path
+    table: Table
+    state: Literal["waiting", "running", "answered", "failed"] = "waiting"
+    run_ids: tuple[str, ...] = ()
+    question: Question | None = None
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the case."""
+        return str(self.table["name"])
+
+    @property
+    def case_id(self) -> str:
+        """The id of the case, and of the runs of the request."""
+        return str(self.table.get("id") or derived_id(self.name))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run of the request has ended, with a question or a failure."""
+        return self.state in ("answered", "failed")
+
+
+def new_request(text: str, kind: Kind, suite: OpenSuite, pending: Iterable[Request]) -> Request:
+    """Return the request for a suite; its case gets a name and an id that neither a case nor `pending` has."""
+    others = [request for request in pending if request.suite == suite.path]
+    names = {outline.name for outline in suite.cases}.union(request.name for request in others)
+    ids = {outline.id for outline in suite.cases}.union(request.case_id for request in others)
+    name = name_of(text, names)
+    table: Table = {"name": name, "user": text, "expect_nothing_yet": True}
+    case_id = free_id(derived_id(name), ids)
+    if case_id != derived_id(name):
+        table = {"id": case_id, **table}
+    return Request(text, kind, suite.path, table)
+
+
+def suite_to_run(suite: OpenSuite, table: Table) -> SuiteFile | str:
+    """Return a suite with one case, to be run beside the open one, or why the open one cannot run."""
+    settings = suite.settings_file
+    if settings is None:
+        errors = suite.file.errors
+        why = f": {errors[0].message}" if errors else ""
+        return f"{suite.path.name} has errors{why}"
+    document = suite.document
+    try:
+        if document.in_blocks:
+            document = Document.of(document.only(frozenset()))
+        file = parse_suite(document.with_new_case(0, table).text, suite.path)
+    except SpliceError as error:
+        return str(error)
+    if file.suite is None:
+        return f"{suite.path.name}: {file.errors[0].message}"
+    return file
+
+
+def same_request(text: str, suite: OpenSuite) -> str | None:
+    """Return the name of the case of a suite that asks the same; `None` if there is none."""
+    if suite.document.parts is None:
+        return None
+    for outline, table in zip(suite.cases, suite.document.parts.cases, strict=False):
+        steps = table.get("steps")
+        asked = table.get("user")
+        if isinstance(steps, list) and steps and isinstance(steps[0], dict):
+            asked = steps[0].get("user")
+        if isinstance(asked, str) and asked.strip() == text.strip():
+            return outline.name
+    return None
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whether the calls of a request's runs become the expectation of its case.
+
+    `table` is the case that ran, `runs` are its finished runs, and `left_out` the calls of the proposal that are not
+    expected. `row` is the focused row of `rows`. `note` says how the runs of several models differ."""
+
+    kind: Kind
+    suite: Suite
+    table: Table
+    runs: tuple[RunToAccept, ...]
+    proposal: Proposal
+    left_out: frozenset[int] = frozenset()
+    row: int = 0
+    note: str = ""
+
+    @property
+    def rows(self) -> tuple[tuple[int, int | None], ...]:
+        """The rows to focus: each argument of each call, or the call itself if it has none."""
+        rows: list[tuple[int, int | None]] = []
+        for number, call in enumerate(self.proposal.calls):
+            rows.append((number, None))
+            rows += ((number, at) for at in range(len(call.arguments)))
+        return tuple(rows)
+
+    @property
+    def focus(self) -> tuple[int, int | None] | None:
+        """The call and the argument of the focused row; `None` if there is no call."""
+        rows = self.rows
+        if not rows:
+            return None
+        return rows[min(self.row, len(rows) - 1)]
+
+    @property
+    def kept(self) -> tuple[AcceptedCall, ...]:
+        """The calls that become expected."""
+        return tuple(call for at, call in enumerate(self.proposal.calls) if at not in self.left_out)
+
+    @property
+    def expects_no_call(self) -> bool:
+        """Whether the case will expect that nothing is called."""
+        return self.kind == "no call" or not self.kept
+
+    @property
+    def has_order(self) -> bool:
+        """Whether the calls are of several answers, so that their order can be expected or not."""
+        return self.kind != "chain" and len({call.answer for call in self.kept}) > 1
+
+    @cached_property
+    def case(self) -> Table:
+        """The case as it is saved.
+
+        Calls that were left out become allowed beside the expected ones if the run would fail by them otherwise."""
+        table = without_keys(self.table, "expect_nothing_yet")
+        if self.expects_no_call:
+            return {**table, "expect_no_calls": True}
+        if self.kind == "chain":
+            return self._chain(table)
+        expected = replace(self.proposal, calls=self.kept).expectations_in(table)
+        if self.left_out and why_table_not_met(self.suite, expected, self.runs) is not None:
+            left = dict.fromkeys(self.proposal.calls[at].tool for at in sorted(self.left_out))
+            allowed = {**expected, "extra_calls": list(left)}
+            if why_table_not_met(self.suite, allowed, self.runs) is None:
+                return allowed
+        return expected
+
+    def _chain(self, table: Table) -> Table:
+        """Return a chain with a step for each answer, which expects the first call that is kept of it."""
+        steps: list[Table] = []
+        for _, answer in groupby(self.kept, key=lambda call: call.answer):
+            steps.append(next(answer).expectation)
+        steps[0] = {"user": table["user"], **steps[0]}
+        trajectory = self.runs[0].trajectory
+        if trajectory.rounds and not trajectory.rounds[-1].calls:
+            # The last answer calls nothing, which a step without a tool expects.
+            steps.append({})
+        return {**without_keys(table, "user"), "steps": steps}
+
+    @cached_property
+    def why_not(self) -> str | None:
+        """Why a run of the question will fail its case; `None` if all pass, and for a chain, which has not run yet."""
+        if self.kind == "chain" and not self.expects_no_call:
+            return None
+        return why_table_not_met(self.suite, self.case, self.runs)
+
+    def moved(self, step: int) -> Question:
+        """Move the focus by `step` rows."""
+        return replace(self, row=min(max(self.row + step, 0), max(len(self.rows) - 1, 0)))
+
+    def with_other_check(self, step: int) -> Question:
+        """Choose the next (1) or previous (-1) check of the focused argument.
+
+        On a call, the next argument below it with a choice takes the focus."""
+        focus = self.focus
+        if focus is None:
+            return self
+        call, argument = focus
+        if argument is None:
+            if not self.proposal.calls[call].arguments:
+                return self
+            return self.moved(1).with_other_check(step)
+        return replace(self, proposal=self.proposal.with_other_check(call, argument, step))
+
+    def with_call_left_out(self) -> Question:
+        """Leave out the focused call, or expect it again."""
+        if self.focus is None:
+            return self
+        return replace(self, left_out=self.left_out ^ {self.focus[0]})
+
+    def with_other_order(self) -> Question:
+        """Expect the calls in the order of their answers, or in any order."""
+        return replace(self, proposal=replace(self.proposal, in_order=not self.proposal.in_order))
+
+    @property
+    def to_change(self) -> str:
+        """The text of the focused expectation: the value of a check, or the name of a tool."""
+        focus = self.focus
+        if focus is None:
+            return ""
+        call = self.proposal.calls[focus[0]]
+        if focus[1] is None:
+            return call.tool
+        argument = call.arguments[focus[1]]
+        written = argument.choice.written
+        return value_text(argument.value if written is None else written)
+
+    @property
+    def name_to_change(self) -> str:
+        """The name of the focused expectation: an argument, or the tool."""
+        focus = self.focus
+        if focus is None or focus[1] is None:
+            return "tool"
+        return self.proposal.calls[focus[0]].arguments[focus[1]].name
+
+    def changed(self, text: str, tools: Sequence[ToolDefinition]) -> Question:
+        """Replace the focused expectation by a typed one: a value, or a call such as `set_lights room=kitchen`.
+
+        Raises:
+            CellError: The text is no value here, or names no tool of `tools`.
+        """
+        focus, calls = self.focus, list(self.proposal.calls)
+        if focus is None:
+            call = _typed_call(text, None, tools)
+            proposal = replace(self.proposal, calls=(call,))
+            kind: Kind = "calls expected" if self.kind == "no call" else self.kind
+            return replace(self, kind=kind, proposal=proposal, row=0)
+        number, at = focus
+        call = calls[number]
+        if at is None:
+            calls[number] = _typed_call(text, call, tools)
+        else:
+            calls[number] = _with_typed_value(call, at, text, tools)
+        return replace(
+            self, proposal=replace(self.proposal, calls=tuple(calls)), left_out=self.left_out.difference({number})
+        )
+
+
+TYPED: Final = "typed"
+"""The kind of a check that was typed."""
+
+
+def _schemas_of(tool: str, tools: Sequence[ToolDefinition]) -> Mapping[str, object]:
+    for each in tools:
+        properties = each.parameters.get("properties") if each.name == tool else None
+        if isinstance(properties, dict):
+            return properties
+    return {}
+
+
+def _with_typed_value(call: AcceptedCall, at: int, text: str, tools: Sequence[ToolDefinition]) -> AcceptedCall:
+    argument = call.arguments[at]
+    before = argument.value if argument.is_left_out else argument.choice.written
+    schema = _schemas_of(call.tool, tools).get(argument.name)
+    written = with_text(before, text, schema if isinstance(schema, dict) else None)
+    known = tuple(choice for choice in argument.choices if choice.kind != TYPED)
+    choices = (CheckChoice(TYPED, written), *known)
+    arguments = (*call.arguments[:at], replace(argument, choices=choices, chosen=0), *call.arguments[at + 1 :])
+    return replace(call, arguments=arguments)
+
+
+def _typed_call(text: str, call: AcceptedCall | None, tools: Sequence[ToolDefinition]) -> AcceptedCall:
+    """Return the call that a text names: its tool, and the arguments that are written as `name=value`."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise CellError(f"a quote is not closed ({error})") from None
+    if not words:
+        raise CellError("write the tool that is to be called")
+    tool, *pairs = words
+    names = [each.name for each in tools]
+    if names and tool not in names:
+        raise CellError(f"there is no tool {tool} here: {did_you_mean(tool, names) or ', '.join(names[:5])}")
+    if call is not None and call.tool == tool and not pairs:
+        return call
+    schemas = _schemas_of(tool, tools)
+    arguments: list[AcceptedArgument] = []
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise CellError(f"{pair} is no argument: write name=value")
+        if schemas and name not in schemas:
+            raise CellError(f"{tool} has no argument {name}: {did_you_mean(name, schemas) or ', '.join(schemas)}")
+        schema = schemas.get(name)
+        read = read_value(value, schema if isinstance(schema, dict) else None)
+        choices = (CheckChoice(TYPED, read), CheckChoice("present", {"present": True}), CheckChoice(LEAVE_OUT))
+        arguments.append(AcceptedArgument(name, None, True, choices))
+    if not arguments:
+        # Arguments that were not typed do not matter: each is known, and left out.
+        for name in schemas:
+            arguments.append(AcceptedArgument(name, None, True, (CheckChoice(LEAVE_OUT),)))
+    return AcceptedCall(tool, call.answer if call is not None else 1, tuple(arguments))
+
+
+def question_for(
+    request: Request,
+    suite: Suite,
+    case: Case,
+    trajectories: Sequence[tuple[str, Trajectory]],
+    secrets: Secrets,
+) -> Question:
+    """Return the question about a request's finished runs, each with the name of its model.
+
+    Runs that do not agree are not merged: the first one is proposed. Raises AcceptError."""
+    runs = tuple(RunToAccept(trajectory) for _, trajectory in trajectories)
+    # Only the text of the case is of interest here, which expects nothing yet.
+    table, note = without_keys(request.table, "expect_nothing_yet"), ""
+    try:
+        proposal = proposal_for_all(suite, case, table, runs, secrets)
+    except AcceptError:
+        if len(runs) == 1:
+            if request.kind == "no call":
+                proposal = Proposal(request.name, (), whole=True)
+                return Question(request.kind, suite, request.table, runs, proposal)
+            raise
+        note = f"the models differ: this is what {trajectories[0][0]} called"
+        proposal = proposal_for_all(suite, case, table, runs[:1], secrets)
+    row = 0
+    for number, (_, argument) in enumerate(Question(request.kind, suite, request.table, runs, proposal).rows):
+        if argument is not None:
+            row = number
+            break
+    left_out = frozenset[int]()
+    if request.kind == "chain":
+        left_out = frozenset(_behind_the_first(proposal.calls))
+    return Question(request.kind, suite, request.table, runs, proposal, left_out, row, note)
+
+
+def _behind_the_first(calls: Sequence[AcceptedCall]) -> Iterable[int]:
+    """Yield the calls that a chain cannot expect: those after the first one of an answer."""
+    answers: set[int] = set()
+    for number, call in enumerate(calls):
+        if call.answer in answers:
+            yield number
+        answers.add(call.answer)
+
+
+def calls_shown(question: Question, trajectory: Trajectory) -> dict[int, int]:
+    """Return the index of each proposed call by the index of the call in a run that it comes from.
+
+    Of several runs, a call is found again by its tool and its order."""
+    found: dict[int, int] = {}
+    start = 0
+    for number, call in enumerate(question.proposal.calls):
+        for at in range(start, len(trajectory.calls)):
+            record = trajectory.calls[at]
+            if record.tool == call.tool or len(question.proposal.calls) == len(trajectory.calls):
+                found[at], start = number, at + 1
+                break
+    return found
+
+
+State = Literal["ask", "run", "check", "failed", "change"]
+"""What the line is for: a request, a request beside those that run, a question, a failure, a changed expectation."""
+
+
+@dataclass(eq=False)
+class QuickAdd:
+    """The typed line and the requests behind it, in the order typed.
+
+    A result never takes the keyboard. With an empty line its question is shown, and Enter, Esc and the arrows answer
+    it; letters are text until `has_keyboard`, which only a key of the user sets. With text in the line it waits."""
+
+    text: str = ""
+    kind: Kind = "calls expected"
+    requests: list[Request] = field(default_factory=list)
+    recent: list[str] = field(default_factory=list)
+    added: int = 0
+    is_open: bool = False
+    """Whether the question or failure of the first request is shown."""
+    has_keyboard: bool = False
+    """Whether letters are commands for what is shown above the line."""
+    changing: str | None = None
+    """The typed text of a changed expectation, while one is changed."""
+    confirmed: str = ""
+    """The request for which Enter was pressed although a case asks the same."""
+    _recalled: int = -1
+    _typed: str = ""
+
+    @property
+    def head(self) -> Request | None:
+        """The first request, if its run is over: results wait in the order typed."""
+        if self.requests and self.requests[0].is_over:
+            return self.requests[0]
+        return None
+
+    @property
+    def question(self) -> Question | None:
+        """The question that is shown."""
+        if self.head is None or not self.is_open:
+            return None
+        return self.head.question
+
+    @property
+    def state(self) -> State:
+        """What the line is for now."""
+        if self.changing is not None:
+            return "change"
+        if self.head is not None and self.is_open:
+            return "check" if self.head.state == "answered" else "failed"
+        if any(request.state in ("waiting", "running") for request in self.requests):
+            return "run"
+        return "ask"
+
+    @property
+    def running(self) -> Request | None:
+        """The request that runs, if any."""
+        return next((request for request in self.requests if request.state == "running"), None)
+
+    def count(self, *states: str) -> int:
+        """Return the number of requests in some states."""
+        return sum(request.state in states for request in self.requests)
+
+    @property
+    def why_full(self) -> str | None:
+        """Why no further request can wait; `None` if one can."""
+        if self.count("waiting") < MAX_WAITING_ITEMS:
+            return None
+        return f"{MAX_WAITING_ITEMS} requests wait already; this one stays in the line"
+
+    def type(self, text: str) -> None:
+        """Take over the text of the line. Typing closes a question, whose result then waits."""
+        if text == self.text:
+            return
+        self.text = text[:MAX_FIELD_CHARS]
+        self._recalled = -1
+        self.has_keyboard = False
+        if text:
+            self.is_open = False
+
+    def next_kind(self) -> None:
+        """Choose the next kind."""
+        self.kind = KINDS[(KINDS.index(self.kind) + 1) % len(KINDS)]
+
+    def recall(self, step: int) -> bool:
+        """Put an earlier (1) or later (-1) request into the line, at last the typed text; return whether one did."""
+        at = self._recalled + step
+        if not -1 <= at < len(self.recent):
+            return False
+        if self._recalled == -1:
+            self._typed = self.text
+        self.type(self.recent[at] if at >= 0 else self._typed)
+        self._recalled = at
+        return True
+
+    def add(self, request: Request) -> None:
+        """Queue a request, which empties the line."""
+        self.requests.append(request)
+        self.remember(request.text)
+        self.text, self.confirmed, self._recalled = "", "", -1
+
+    def remember(self, text: str) -> None:
+        """Remember a request as the latest one."""
+        others = [known for known in self.recent if known != text]
+        self.recent = [text, *others][:MAX_RECENT_ITEMS]
+
+    def ended(self) -> bool:
+        """Show the result of the first request if the line is empty, and return whether it is newly shown."""
+        if self.head is None or self.is_open or self.text:
+            return False
+        self.is_open = True
+        return True
+
+    def open(self) -> bool:
+        """Show the waiting result, with the keyboard, and return whether there is one."""
+        if self.head is None:
+            return False
+        self.is_open = self.has_keyboard = True
+        return True
+
+    def drop(self) -> Request | None:
+        """Take the first request, whose result is shown, out of the queue."""
+        if self.head is None:
+            return None
+        self.is_open = self.has_keyboard = False
+        self.changing = None
+        return self.requests.pop(0)
+
+    def again(self) -> None:
+        """Let a failed request wait to be run again."""
+        if self.head is not None:
+            self.head.state, self.head.why = "waiting", ""
+            self.is_open = self.has_keyboard = False
+
+    def replace_question(self, question: Question) -> None:
+        """Show a changed question."""
+        if self.head is not None:
+            self.head.question = question

@@ -1,0 +1,161 @@
+"""The actions of the line for new cases, and the line's entries of the key bar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.tui.kit.actions import Action, MainActions, MainSituation, Why, action, actions_of
+
+if TYPE_CHECKING:
+    from workbench.tui.quick_add.adder import QuickAdder
+
+
+def _at(*states: str, otherwise: str) -> Why:
+    """Return the condition of an action that needs the line in one of some states."""
+
+    def why_not(now: MainSituation) -> str | None:
+        return None if now.line in states else otherwise
+
+    return why_not
+
+
+_CHECKED = _at("check", otherwise="no result is shown to be accepted")
+_RUNNING = _at("run", otherwise="no request is running")
+
+
+class QuickAddActions(MainActions):
+    """The actions of the line in which requests are typed; letters among them need the keyboard of a result."""
+
+    GROUP = "Quick add"
+
+    @property
+    def _adder(self) -> QuickAdder:
+        from workbench.tui.quick_add.adder import QuickAdder
+
+        return self.app.part(QuickAdder)
+
+    @action(
+        "enter",
+        "Run the typed request, or accept the result that is shown",
+        name="quick.enter",
+        where="line",
+        changes=True,
+        listed=False,
+    )
+    def enter(self) -> None:
+        """Run the request; on an empty line, accept the result that is shown, or show the one that waits."""
+        self._adder.enter()
+
+    @action(
+        "tab",
+        "Kind of the case; on an empty line, the keys of the result",
+        name="quick.kind",
+        where="line",
+        listed=False,
+    )
+    def kind(self) -> None:
+        """Choose the next kind or, on an empty line, make letters commands for the result that is shown."""
+        self._adder.tab()
+
+    @action("shift+tab", "To the run; Tab there comes back", name="quick.panes", where="line", listed=False)
+    def panes(self) -> None:
+        """Go to the run pane."""
+        self._adder.to_panes()
+
+    @action("up", "Last request; at a result, up", name="quick.up", where="line", listed=False)
+    def up(self) -> None:
+        """Bring back an earlier request, or move up in the result."""
+        self._adder.move(-1)
+
+    @action("down", "Later request; at a result, down", name="quick.down", where="line", listed=False)
+    def down(self) -> None:
+        """Bring back a later request, or move down in the result."""
+        self._adder.move(1)
+
+    @action("right", "Another check for the argument; in a text, right", name="quick.check", where="line", listed=False)
+    def other_check(self) -> None:
+        """Choose another check, or move the cursor in the text."""
+        self._adder.sideways(1)
+
+    @action("left", "The check before it; in a text, left", name="quick.check_before", where="line", listed=False)
+    def check_before(self) -> None:
+        """Choose the check before, or move the cursor in the text."""
+        self._adder.sideways(-1)
+
+    @action("e", "Edit the expectation at the mark", name="quick.change", where="line", needs=_CHECKED, listed=False)
+    def change(self) -> None:
+        """Type another value, or another tool."""
+        self._adder.change()
+
+    @action(
+        "-",
+        "Leave out the call, or expect it again",
+        name="quick.leave_out",
+        where="line",
+        needs=_CHECKED,
+        listed=False,
+    )
+    def leave_out(self) -> None:
+        """Leave out the call at the mark."""
+        self._adder.leave_out()
+
+    @action("o", "Switch the order: as called, or any", name="quick.order", where="line", needs=_CHECKED, listed=False)
+    def order(self) -> None:
+        """Expect the calls in their order, or in any."""
+        self._adder.order()
+
+    @action("x", "Stop the request that runs", name="quick.stop", where="line", needs=_RUNNING, listed=False)
+    def stop(self) -> None:
+        """Stop the request that runs."""
+        self._adder.stop()
+
+    @action("m", "Choose models for requests", name="quick.models", where="line", changes=True, listed=False)
+    def models(self) -> None:
+        """Open the list of models."""
+        self._adder.choose_models()
+
+    @action("l", "Server log of the suite", name="quick.log", where="line", listed=False)
+    def log(self) -> None:
+        """Show the log of the servers."""
+        self._adder.show_log()
+
+    @action("f4", "Write the request in your editor", name="quick.outside", where="line", listed=False)
+    def outside(self) -> None:
+        """Write the request in the user's editor."""
+        self._adder.outside()
+
+    @action("ctrl+z", "Undo the last case that was added", name="quick.undo", where="line", listed=False)
+    def undo(self) -> None:
+        """Take the last added case out again."""
+        self._adder.undo()
+
+    @action("pageup", "A page up in the run", name="quick.page_up", where="line", listed=False)
+    def page_up(self) -> None:
+        """Scroll the run up."""
+        self._adder.scroll(-1)
+
+    @action("pagedown", "A page down in the run", name="quick.page_down", where="line", listed=False)
+    def page_down(self) -> None:
+        """Scroll the run down."""
+        self._adder.scroll(1)
+
+    @action(
+        "esc",
+        "Skip the result that is shown, or close the line; its text stays",
+        name="quick.end",
+        where="line",
+        listed=False,
+    )
+    def end(self) -> None:
+        """Skip the result that is shown; otherwise close the line, which keeps its text."""
+        self._adder.escape()
+
+
+_BY_ID: Mapping[str, Action] = {each.id.partition(".")[2]: each for each in actions_of(QuickAddActions)}
+
+
+def keys_offered(labels: Mapping[str, str]) -> list[tuple[Action, bool]]:
+    """Return the entries of the key bar: actions by the second part of their ids, with these labels."""
+    return [(replace(_BY_ID[name], label=label), True) for name, label in labels.items()]

@@ -1,0 +1,746 @@
+"""Quick add in the app: it runs the requests of the line, shows their results, and saves the accepted ones as cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from workbench.authoring.accept import why_left_out
+from workbench.authoring.case_list import CaseKey, index_behind, with_new_case
+from workbench.authoring.document import HEAD, Document
+from workbench.authoring.form.typed import CellError
+from workbench.authoring.open_suite import OpenSuite
+from workbench.authoring.proposal import AcceptError
+from workbench.authoring.quick_add import (
+    KINDS,
+    QuickAdd,
+    Request,
+    new_request,
+    question_for,
+    same_request,
+    suite_to_run,
+)
+from workbench.authoring.workspace import NotEditableError, undo
+from workbench.history.records import HistoryError
+from workbench.numerals import counted
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Line, Message, Role, Span
+from workbench.show.views.run_items import CallItem
+from workbench.show.visible import model_label, one_line
+from workbench.suite.splice import SpliceError
+from workbench.trajectory.events import ToolDefinition
+from workbench.tui.kit.actions import Action, key_for, key_name
+from workbench.tui.kit.memory import KeptLine, Place, project_of
+from workbench.tui.quick_add.actions import keys_offered
+from workbench.tui.quick_add.proposal_lines import call_lines, row_in_call
+from workbench.tui.run_book.record import RunRecord
+
+if TYPE_CHECKING:
+    from textual.timer import Timer
+
+    from workbench.tui.kit.actions import Pane
+    from workbench.tui.shell.workbench import Workbench
+
+DOUBLE_S = 0.3
+"""The time after a question appeared in which Enter and Esc do not answer it: they were meant for what was before."""
+
+KEEP_S = 1.0
+"""The time after the last key in which the typed text is stored."""
+
+WAITING: Final = "Enter on the empty line"
+
+
+class QuickAdder:
+    """The line for new cases of an app."""
+
+    def __init__(self, app: Workbench) -> None:
+        self._app = app
+        self._main = app.main
+        self._line = app.main.request_line
+        self._open_suites = app.open_suites
+        self._selection = app.selection
+        self.state = QuickAdd()
+        self._suite: Path | None = None
+        """The suite for which the next request is."""
+        self._from: Pane = "suites"
+        self._is_settled = True
+        """Whether the shown question has been there long enough to be answered."""
+        self._settling: Timer | None = None
+        self._keeping: Timer | None = None
+        self._lets_ask = False
+        """Whether the user lets a run ask for a permission, which would take the keyboard."""
+        self._shows = False
+        """Whether the run pane shows what belongs to the line, instead of the selected case."""
+        self._notice: Line = ()
+        self._ours: dict[Path, Document] = {}
+        """The documents of suites whose only unsaved changes are cases that were added here."""
+        self._added: list[tuple[Path, Document, str]] = []
+        """The added cases: the suite, its document with the case, and the request."""
+        self._saving: set[Path] = set()
+        app.services.runs_delivered.append(self.delivered)
+        self._take_kept()
+
+    @property
+    def _project(self) -> str:
+        return project_of(self._open_suites.workspace)
+
+    def _take_kept(self) -> None:
+        """Take over the line of the last session."""
+        state, kept = self.state, self._app.memory.read().projects.get(self._project, Place()).line
+        state.text, state.recent = kept.text, list(kept.recent)
+        state.kind = next((kind for kind in KINDS if kind == kept.kind), state.kind)
+        self._put(state.text)
+
+    # The line
+
+    def open(self, suite: OpenSuite) -> None:
+        """Open the line for a suite, with the keyboard."""
+        main, line = self._main, self._line
+        try:
+            self._editable(suite.path)
+        except NotEditableError as error:
+            self._say(str(error), "warned")
+            return
+        self._suite = suite.path
+        self._shows = True
+        if not line.is_open:
+            self._from = main.pane
+            line.add_class("open")
+        main.show_run_beside_tree()
+        self.focus()
+
+    def focus(self) -> None:
+        """Give the line the keyboard."""
+        self._shows = True
+        self._main.set_focus(self._line.field)
+        self._main.show_run()
+        self._annotate()
+        self.show()
+        if self.state.ended():
+            self._asked()
+
+    def to_panes(self) -> None:
+        """Give the run pane the keyboard; the line stays open."""
+        self._keep()
+        self._main.go_to("run")
+
+    def close(self) -> None:
+        """Close the line, whose text and requests stay."""
+        self._keep()
+        self._line.remove_class("open")
+        self._shows = False
+        self._notice = ()
+        self._annotate()
+        self._main.go_to(self._from)
+        self._main.show_run()
+        self._app.services.look()
+
+    def typed(self, text: str) -> None:
+        """Follow a change of the text in the field."""
+        state = self.state
+        if state.changing is not None:
+            state.changing = text
+            return
+        if text == state.text:
+            return
+        was_open = state.is_open
+        state.type(text)
+        self._notice = ()
+        if was_open:
+            self._annotate()
+        if self._keeping is not None:
+            self._keeping.stop()
+        self._keeping = self._main.set_timer(KEEP_S, self._keep)
+        self.show()
+
+    def _put(self, text: str) -> None:
+        """Show a text in the field."""
+        field = self._line.field
+        if field.value != text:
+            with field.prevent(field.Changed):
+                field.value = text
+        field.cursor_position = len(text)
+
+    def _keep(self) -> None:
+        """Store the line for the next session."""
+        if self._keeping is not None:
+            self._keeping.stop()
+            self._keeping = None
+        self._app.memory.change(lambda known: known.with_line(self._project, self.kept))
+
+    @property
+    def kept(self) -> KeptLine:
+        """What is stored of the line for the next session."""
+        state, redact = self.state, self._app.program.secrets.redact
+        if not state.text and not state.recent:
+            return KeptLine()
+        return KeptLine(redact(state.text), state.kind, tuple(map(redact, state.recent)))
+
+    # Keys
+
+    def enter(self) -> None:
+        """Do what Enter does now."""
+        self.typed(self._line.field.value)
+        state = self.state
+        if state.changing is not None:
+            self._take_change()
+        elif state.text.strip():
+            self._submit()
+        elif self._app.main.book.questions and not state.is_open:
+            self._lets_ask = True
+            self._app.services.look()
+        elif not state.is_open:
+            if state.open():
+                self._asked()
+            elif state.state == "ask":
+                self._say("Type what a user asks", "warned")
+        elif not self._is_settled:
+            return
+        elif state.state == "failed":
+            state.again()
+            self._next()
+            self.show()
+        else:
+            self._accept()
+
+    def tab(self) -> None:
+        """Choose the next kind or, on an empty line below a result, give letters to the result."""
+        state = self.state
+        if state.changing is not None:
+            return
+        if not state.text and state.state != "ask":
+            state.has_keyboard = not state.has_keyboard
+        else:
+            state.next_kind()
+        self.show()
+
+    def move(self, step: int) -> None:
+        """Bring back an earlier or later request, or move the mark of a question."""
+        state = self.state
+        if state.question is not None and not state.text and state.changing is None:
+            state.has_keyboard = True
+            state.replace_question(state.question.moved(step))
+            self._annotate()
+        elif state.state == "failed" and step < 0 and state.head is not None:
+            failed = state.drop()
+            assert failed is not None
+            self._forget(failed)
+            state.type(failed.text)
+            self._put(state.text)
+            self._next()
+        elif state.changing is None and state.recall(-step):
+            self._put(state.text)
+        self.show()
+
+    def sideways(self, step: int) -> None:
+        """Choose another check of a question, or move the cursor in the text."""
+        state, field = self.state, self._line.field
+        if state.question is None or field.value:
+            if step > 0:
+                field.action_cursor_right()
+            else:
+                field.action_cursor_left()
+            return
+        state.has_keyboard = True
+        state.replace_question(state.question.with_other_check(step))
+        self._annotate()
+        self.show()
+
+    def change(self) -> None:
+        """Type another expectation in the line."""
+        state = self.state
+        if state.question is None:
+            return
+        state.changing = state.question.to_change
+        state.has_keyboard = False
+        self._put(state.changing)
+        self._line.field.select_all()
+        self.show()
+
+    def _take_change(self) -> None:
+        state = self.state
+        question, text = state.question, state.changing
+        if question is None or text is None:
+            return
+        try:
+            changed = question.changed(text, self._tools())
+        except CellError as error:
+            self._say(f"{question.name_to_change}: {error}", "warned")
+            return
+        state.changing = None
+        state.replace_question(changed)
+        self._end_change()
+
+    def _end_change(self) -> None:
+        self.state.changing = None
+        self.state.has_keyboard = True
+        self._put(self.state.text)
+        self._annotate()
+        self.show()
+
+    def leave_out(self) -> None:
+        """Leave out the call at the mark, or expect it again."""
+        if self.state.question is not None:
+            self.state.replace_question(self.state.question.with_call_left_out())
+            self._annotate()
+            self.show()
+
+    def order(self) -> None:
+        """Expect the calls in their order, or in any."""
+        question = self.state.question
+        if question is None:
+            return
+        if not question.has_order:
+            self._say("These calls have no order: they are of one answer", "warned")
+            return
+        self.state.replace_question(question.with_other_order())
+        self._annotate()
+        self.show()
+
+    def stop(self) -> None:
+        """Stop the request that runs."""
+        running = self.state.running
+        if running is not None:
+            self.state.has_keyboard = False
+            self._app.services.runner.stop(running.run_ids)
+            self.show()
+
+    def choose_models(self) -> None:
+        """Open the list of models."""
+        from workbench.tui.models.chooser import ModelChooser
+
+        self.state.has_keyboard = False
+        ModelChooser(self._app).choose(self._selection.show_again)
+
+    def show_log(self) -> None:
+        """Show the log of the suite's servers."""
+        from workbench.tui.tools.server_logs import open_log
+
+        self.state.has_keyboard = False
+        open_log(self._app)
+
+    def outside(self) -> None:
+        """Write the request in the user's editor."""
+        if self.state.changing is not None:
+            return
+        text = self._app.editor.changed(self._line.field.value, "request.txt", 1)
+        if text is not None:
+            self._put(text.strip("\n"))
+            self.typed(self._line.field.value)
+
+    def scroll(self, step: int) -> None:
+        """Scroll the run by a page."""
+        run_list = self._main.run_pane.run_list
+        page = max(run_list.size.height - 1, 1)
+        run_list.move_cursor((run_list.top if step < 0 else run_list.top + page) + step * page)
+
+    def escape(self) -> None:
+        """Leave the innermost state: a changed expectation, the keys of a run, a result, the line."""
+        state = self.state
+        if state.changing is not None:
+            self._end_change()
+        elif state.is_open:
+            if self._is_settled:
+                self._skip()
+        elif state.has_keyboard:
+            state.has_keyboard = False
+            self.show()
+        else:
+            self.close()
+
+    def unused(self, key: str) -> None:
+        """Say that a letter has no command for the result."""
+        self._say(f"No command on {key_name(key)} here: Tab gives letters back to the line", "muted")
+
+    # Requests
+
+    def _submit(self) -> None:
+        state = self.state
+        try:
+            suite = self._editable(self._suite)
+        except NotEditableError as error:
+            self._say(str(error), "warned")
+            return
+        same = same_request(state.text, suite)
+        if same is not None and state.confirmed != state.text:
+            state.confirmed = state.text
+            self._say(f"{same} asks the same: Enter again adds it", "warned")
+            return
+        if state.kind != "empty" and state.why_full is not None:
+            self._say(state.why_full, "warned")
+            return
+        request = new_request(state.text.strip(), state.kind, suite, state.requests)
+        if state.kind == "empty":
+            if self._add(request, request.table):
+                state.add(request)
+                state.requests.remove(request)
+        else:
+            state.add(request)
+        self._put(state.text)
+        self._notice = self._notice if state.kind == "empty" else ()
+        self._keep()
+        self._next()
+        self.show()
+
+    def _editable(self, path: Path | None) -> OpenSuite:
+        """Return the open suite at a path, whose text is TOML. Raises NotEditableError."""
+        if path is None:
+            raise NotEditableError("put the cursor on a suite first")
+        suite = self._open_suites.editable(path)
+        if suite.document.parts is None:
+            raise NotEditableError(f"{path.name} is not TOML: correct its text first")
+        return suite
+
+    def _next(self) -> None:
+        """Start the first request that waits, if none runs."""
+        if self.state.running is not None:
+            return
+        for request in self.state.requests:
+            if request.state == "waiting":
+                request.state = "running"
+                self._app.work(self._run(request), "start")
+                return
+
+    async def _run(self, request: Request) -> None:
+        """Run a request on the chosen models."""
+        request.run_ids = ()
+        try:
+            started = await self._app.services.starter.run_beside(
+                self._editable(request.suite), lambda suite: suite_to_run(suite, request.table), request.case_id
+            )
+        except (NotEditableError, HistoryError) as error:
+            started = str(error)
+        if isinstance(started, str):
+            self._fail(request, started)
+            return
+        request.run_ids = tuple(run.run_id for run in started)
+        self._main.end_notice()
+        self._main.show_run()
+        self.show()
+        self.delivered()
+
+    def _fail(self, request: Request, why: str) -> None:
+        request.state, request.why = "failed", why
+        self._over()
+
+    def delivered(self) -> None:
+        """Take the result of the request that runs, once its runs are over."""
+        request = self.state.running
+        if request is not None and request.run_ids:
+            runs = self._runs_of(request)
+            if runs and all(run.result is not None for run in runs):
+                self._take(request, runs)
+        if self._line.is_open:
+            self.show()
+
+    def _take(self, request: Request, runs: Sequence[RunRecord]) -> None:
+        found, why = [], ""
+        for run in runs:
+            result = run.result
+            assert result is not None
+            left_out = why_left_out(result)
+            if left_out is None:
+                found.append((model_label(run.model), result.trajectory))
+            else:
+                why = why or one_line(self._app.program.secrets.redact(left_out))
+        if not found:
+            self._fail(request, why)
+            return
+        planned = runs[0].planned
+        try:
+            question = question_for(request, planned.suite, planned.case, found, self._app.program.secrets)
+        except AcceptError as error:
+            self._fail(request, str(error))
+            return
+        if why:
+            question = replace(question, note=f"one model gave no result: {why}")
+        request.state, request.question = "answered", question
+        self._over()
+
+    def _over(self) -> None:
+        """Show the result of the first request, unless text is typed, and start the next one."""
+        if self._line.typing and not self._line.field.value and self.state.ended():
+            self._asked()
+        self._next()
+        self.show()
+
+    def _asked(self) -> None:
+        """Begin to show a question, which Enter answers only after a moment."""
+        self._is_settled = False
+        if self._settling is not None:
+            self._settling.stop()
+        self._settling = self._main.set_timer(DOUBLE_S, self._settle)
+        self._notice = ()
+        self._shows = True
+        self._main.show_run()
+        self._annotate()
+        self.show()
+
+    def _settle(self) -> None:
+        self._is_settled = True
+
+    def _runs_of(self, request: Request) -> list[RunRecord]:
+        runs = self._main.book.runs_of((request.suite, request.case_id))
+        return [run for run in runs if run.run_id in request.run_ids]
+
+    def _skip(self) -> None:
+        """Drop the result that is shown."""
+        skipped = self.state.drop()
+        if skipped is None:
+            return
+        self._forget(skipped)
+        self._notice = (Span(f"Skipped; {GLYPHS.up} brings the request back", "muted"),)
+        self._after_answer()
+
+    def _forget(self, request: Request) -> None:
+        """Remove the runs of a request that became no case."""
+        self._main.book.forget_case((request.suite, request.case_id))
+        self._main.show_status()
+
+    def _accept(self) -> None:
+        head, question = self.state.head, self.state.question
+        if head is None or question is None:
+            return
+        if self._add(head, question.case, question.why_not):
+            self.state.drop()
+            self._after_answer()
+
+    def _after_answer(self) -> None:
+        self._annotate()
+        self._next()
+        self._main.show_run()
+        if self.state.ended():
+            notice = self._notice
+            self._asked()
+            self._notice = notice
+        self.show()
+
+    # Cases
+
+    def _add(self, request: Request, case: dict[str, object], why_not: str | None = None) -> bool:
+        """Add the case of a request behind the selected one, as one undo step, and save the suite.
+
+        Suites with other unsaved changes are not saved. Returns whether the case was added."""
+        try:
+            suite = self._editable(request.suite)
+            row = self._selection.row
+            behind = row.case_key if row is not None and row.open is suite else None
+            changed = with_new_case(suite, index_behind(suite, behind), case)
+        except (NotEditableError, SpliceError) as error:
+            self._say(f"Nothing was added: {error}", "error")
+            return False
+        is_alone = not suite.dirty or suite.document is self._ours.get(suite.path)
+        self._open_suites.change(suite, changed.document, changed.summary, case=changed.about)
+        self._added.append((suite.path, suite.document, request.text))
+        self.state.added += 1
+        self._selection.select(suite.path, changed.case)
+        file = one_line(suite.path.name)
+        if self._app.services.is_bundled(suite.path):
+            self._notice = (Span(f"Added; {key_for('save')} saves {file} as your own", "text"),)
+        elif suite.is_new:
+            self._notice = (Span(f"Added; {key_for('save')} saves {file}", "text"),)
+        elif not is_alone:
+            self._notice = (Span(f"Added; {file} has other changes: {key_for('save.all')} saves all", "warned"),)
+        else:
+            self._ours[suite.path] = suite.document
+            self._save_soon(suite)
+            fails = f", {GLYPHS.failed} on this model" if why_not is not None else ""
+            self._notice = (Span(f"{GLYPHS.passed} Saved in {file}{fails}", "passed"),)
+        return True
+
+    def _save_soon(self, suite: OpenSuite) -> None:
+        if suite.path not in self._saving:
+            self._saving.add(suite.path)
+            self._app.work(self._save(suite), "ask")
+
+    async def _save(self, suite: OpenSuite) -> None:
+        """Save the added cases of a suite, also those that are added meanwhile."""
+        try:
+            while suite.dirty and suite.document is self._ours.get(suite.path):
+                if not await self._app.services.saver.save([suite]):
+                    # The reason is announced, and stays.
+                    self._notice = ()
+                    self.show()
+                    return
+                self._main.end_notice()
+        finally:
+            self._saving.discard(suite.path)
+
+    def undo(self) -> None:
+        """Take the last added case out again, and save; without one, undo the last change of the suite."""
+        if self.state.changing is not None:
+            return
+        suite = self._open_suites.at(self._added[-1][0]) if self._added else None
+        if suite is None or suite.document is not self._added[-1][1]:
+            self._app.perform("edit.undo")
+            return
+        path, _, request = self._added.pop()
+        is_ours = suite.document is self._ours.get(path)
+        went = undo(suite, self._open_suites)
+        if isinstance(went, str):
+            self._say(went, "warned")
+            return
+        self.state.added -= 1
+        self.state.remember(request)
+        if is_ours:
+            self._ours[path] = suite.document
+            self._save_soon(suite)
+        self._notice = (Span(f"Taken out again; {GLYPHS.up} brings the request back", "text"),)
+        self.show()
+
+    # What is shown
+
+    @property
+    def runs_shown(self) -> tuple[list[RunRecord], Message] | None:
+        """The runs, and the message without any, for the run pane; `None` if it shows the selected case."""
+        if not self._shows or not self._line.is_open:
+            return None
+        requests = self.state.requests
+        if requests:
+            text = requests[0].why or "Starting …"
+            return self._runs_of(requests[0]), ((one_line(requests[0].text), "strong"), (one_line(text), "muted"))
+        if self.state.added or self._suite is None:
+            return None
+        message: Message = (
+            ("Type what a user asks. The model's calls", "text"),
+            ("become what the case expects.", "text"),
+        )
+        tools = ", ".join(tool.name for tool in self._tools())
+        if tools:
+            message = (
+                (f"tools  {counted(len(self._tools()), 'tool')}: {one_line(tools)}", "muted"),
+                ("", "text"),
+                *message,
+            )
+        return [], message
+
+    def is_about(self, cases: set[CaseKey]) -> bool:
+        """Return whether the shown request is among some cases."""
+        requests = self.state.requests
+        return bool(requests) and (requests[0].suite, requests[0].case_id) in cases
+
+    def leave_run(self) -> None:
+        """Let the run pane show the selected case, since the cursor of the tree moved."""
+        if not self._line.typing:
+            self._shows = False
+
+    @property
+    def lets_ask(self) -> bool:
+        """Whether the question of a run may appear now: not while a text is typed, before Enter lets it."""
+        return not self._line.typing or self._lets_ask
+
+    def asked_by_run(self) -> None:
+        """Take note that the question of a run is shown."""
+        self._lets_ask = False
+
+    def _tools(self) -> tuple[ToolDefinition, ...]:
+        suite = self._open_suites.at(self._suite) if self._suite is not None else None
+        if suite is None or suite.document.parts is None:
+            return ()
+        return self._main.known_tools.of(suite.document.table(HEAD), suite.path)
+
+    def _say(self, text: str, role: Role) -> None:
+        if "." not in text.partition(" ")[0]:
+            # A name of a file keeps its letters.
+            text = text[:1].upper() + text[1:]
+        self._app.announce(text, role, GLYPHS.warned if role in ("warned", "error") else "")
+
+    def show(self) -> None:
+        """Update the title, the field and the keys of the line."""
+        if not self._line.is_open:
+            return
+        state, field = self.state, self._line.field
+        field.has_commands = state.has_keyboard and state.changing is None
+        head = state.head
+        placeholder = ""
+        if state.is_open and head is not None and state.changing is None:
+            placeholder = one_line(head.text)
+        if field.placeholder != placeholder:
+            field.placeholder = placeholder
+        self._line.say(*self._title())
+        self._main.refresh_bars()
+
+    def _title(self) -> tuple[str, Role]:
+        state = self.state
+        question, head = state.question, state.head
+        if state.changing is not None and question is not None:
+            what = one_line(question.name_to_change)
+            hint = " (name=value for arguments)" if what == "tool" else ""
+            return f"Expected {what}{hint}", "strong"
+        if question is not None:
+            title = "Expect no call?" if question.expects_no_call else "Expect this?"
+            if question.why_not is not None:
+                title += f" {GLYPHS.failed} {one_line(question.why_not.partition(': ')[2] or question.why_not)}"
+            elif question.note:
+                title += f" {GLYPHS.dot} {one_line(question.note)}"
+            return title, "strong"
+        if state.state == "failed" and head is not None:
+            return f"{GLYPHS.error} {one_line(head.why)}", "error"
+        parts = [f"New case in {one_line(self._suite.stem) if self._suite is not None else ''}"]
+        if state.added:
+            parts.append(f"{state.added} added")
+        counts = []
+        if state.running is not None:
+            counts.append("running 1")
+        if state.count("waiting"):
+            counts.append(f"waiting {state.count('waiting')}")
+        if counts:
+            parts.append(", ".join(counts))
+        over = state.count("answered", "failed")
+        if self._main.book.questions:
+            parts.append(f"a run asks: {WAITING}")
+        elif over and state.head is not None:
+            parts.append(f"{over} {'waits' if over == 1 else 'wait'}: {WAITING}")
+        return f" {GLYPHS.dot} ".join(parts), "strong"
+
+    def keys(self) -> tuple[Line, list[tuple[Action, bool]]]:
+        """Return the notice before the keys, and the entries of the key bar."""
+        state = self.state
+        labels: dict[str, str]
+        match state.state:
+            case "change":
+                labels = {"enter": "keep", "end": "leave it as it was"}
+            case "check":
+                labels = {"enter": "yes, save, next", "check": "other check"}
+                if state.has_keyboard:
+                    labels |= {"enter": "save", "change": "change", "leave_out": "not this call", "order": "order"}
+                    if state.question is None or not state.question.has_order:
+                        labels.pop("order")
+                else:
+                    labels["kind"] = "change, leave out"
+                labels["end"] = "skip"
+            case "failed":
+                labels = {"enter": "again", "up": "change it", "kind": "log, models", "end": "skip"}
+                if state.has_keyboard:
+                    labels = {"enter": "again", "log": "log", "models": "models", "kind": "back", "end": "skip"}
+            case "run" if state.has_keyboard:
+                labels = {"stop": "stop", "models": "models", "kind": "back", "end": "back"}
+            case "run":
+                labels = {"enter": "queue", "kind": f"kind: {state.kind}" if state.text else "stop, models"}
+                labels |= {"up": "last request", "end": "close"}
+            case _:
+                labels = {"enter": "add" if state.kind == "empty" else "run", "kind": f"kind: {state.kind}"}
+                if self._added and self._notice:
+                    labels = {"enter": labels["enter"], "undo": "undo the last", "kind": labels["kind"]}
+                if state.recent:
+                    labels["up"] = "last request"
+                labels |= {"outside": "editor", "end": "close"}
+        return self._notice, keys_offered(labels)
+
+    def _annotate(self) -> None:
+        """Show the checks of the question in the run, at its calls, or none."""
+        run_list, question = self._main.run_pane.run_list, self.state.question
+        if question is None or not self._shows or not self._line.is_open:
+            run_list.annotate(None)
+            return
+        lines = call_lines(question)
+
+        def annotated(item: CallItem, width: int) -> list[Line] | None:
+            return lines(item, width)
+
+        run_list.annotate(annotated)
+        focus = question.focus
+        if focus is not None:
+            run_list.go_to_call(*row_in_call(question, focus))

@@ -1,0 +1,113 @@
+"""The line for new cases, below the panes: its title, and the field in which a request is typed."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+
+from workbench.show.glyphs import GLYPHS
+from workbench.show.spans import Line, Role, Span, cells, cut_line
+from workbench.tui.kit.actions import actions_at, actions_of, bindings_for
+from workbench.tui.kit.fields import SafeInput
+from workbench.tui.kit.strips import Bar, keymap_of
+from workbench.tui.quick_add.actions import QuickAddActions
+from workbench.tui.terminal.key_queue import taken
+
+
+class RequestField(SafeInput):
+    """The field of the line. While it `has_commands`, letters are commands for the result above it, and no text."""
+
+    DEFAULT_CSS = "RequestField { width: 1fr; height: 1; border: none; padding: 0; background: $panel; }"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("line", QuickAddActions))
+
+    class Unused(Message):
+        """Posted when a letter has no command for the result."""
+
+        def __init__(self, key: str) -> None:
+            super().__init__()
+            self.key = key
+
+    class Turned(Message):
+        """Posted when the field gets or loses the focus."""
+
+    def __init__(self) -> None:
+        super().__init__(widget_id="request", select_on_focus=False)
+        self.has_commands = False
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        return not self.has_commands and super().check_consume_key(key, character)
+
+    def on_key(self, event: events.Key) -> None:
+        if not self.has_commands or not event.is_printable:
+            return
+        # The base class would insert the letter.
+        event.prevent_default()
+        keymap = keymap_of(self)
+        own = {key for action in actions_of(QuickAddActions) for key in keymap.keys(action)}
+        if event.key not in own:
+            # Letters are never commands of the panes here, which would change something else.
+            event.stop()
+            self.post_message(self.Unused(event.key))
+
+    def on_paste(self, event: events.Paste) -> None:
+        taken(event)
+        if not self.has_commands:
+            # A request may have several lines, which are shown by signs.
+            self.replace(event.text.strip("\n"), *sorted(self.selection))
+
+    def on_focus(self) -> None:
+        self.post_message(self.Turned())
+
+    def on_blur(self) -> None:
+        self.post_message(self.Turned())
+
+
+class RequestLine(Vertical):
+    """The title and the field of the line; hidden until it is opened."""
+
+    # Hidden instead of mounted on demand: a widget that is being mounted cannot take the next key.
+    DEFAULT_CSS = """
+    RequestLine { height: 2; display: none; }
+    RequestLine.open { display: block; }
+    RequestLine > Horizontal { height: 1; background: $panel; }
+    RequestLine #request-sign { width: 3; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="request-line")
+        self.field = RequestField()
+        self._title = Bar("request-title")
+        self._sign = Bar("request-sign")
+
+    def compose(self) -> ComposeResult:
+        yield self._title
+        with Horizontal():
+            yield self._sign
+            yield self.field
+
+    def on_mount(self) -> None:
+        self._sign.say(lambda _: (Span(" > ", "accent"),))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the line is shown."""
+        return self.has_class("open")
+
+    @property
+    def typing(self) -> bool:
+        """Whether the line has the focus."""
+        return self.is_open and self.screen.focused is self.field
+
+    def say(self, title: str, role: Role = "strong") -> None:
+        """Show the title, within a rule."""
+
+        def line(width: int) -> Line:
+            start: Line = (Span(f" {GLYPHS.rest * 2} ", "muted"), Span(title, role), Span(" "))
+            return cut_line((*start, Span(GLYPHS.rest * max(width - cells(start) - 1, 0), "muted")), width)
+
+        self._title.say(line)
