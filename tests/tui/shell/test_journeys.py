@@ -103,7 +103,7 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
         terminal.send("a")
         terminal.wait_for("Accept the run as the expectation?")
         terminal.send(ENTER)
-        terminal.wait_for("the run now passes")
+        terminal.wait_for("regraded; was failed")
         terminal.send(CTRL_Z)
         terminal.wait_for("Undone:")
         terminal.send(CTRL_S)
