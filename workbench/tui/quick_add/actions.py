@@ -1,12 +1,10 @@
-"""The actions of the line for new cases, and the line's entries of the key bar."""
+"""The actions of the line for new cases."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.tui.kit.actions import Action, MainActions, MainSituation, Why, action, actions_of
+from workbench.tui.kit.actions import MainActions, MainSituation, Why, action
 
 if TYPE_CHECKING:
     from workbench.tui.quick_add.adder import QuickAdder
@@ -151,11 +149,3 @@ class QuickAddActions(MainActions):
     def end(self) -> None:
         """Skip the result that is shown; otherwise close the line, which keeps its text."""
         self._adder.escape()
-
-
-_BY_ID: Mapping[str, Action] = {each.id.partition(".")[2]: each for each in actions_of(QuickAddActions)}
-
-
-def keys_offered(labels: Mapping[str, str]) -> list[tuple[Action, bool]]:
-    """Return the entries of the key bar: actions by the second part of their ids, with these labels."""
-    return [(replace(_BY_ID[name], label=label), True) for name, label in labels.items()]

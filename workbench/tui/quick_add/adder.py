@@ -33,7 +33,6 @@ from workbench.suite.splice import SpliceError
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import Action, key_for, key_name
 from workbench.tui.kit.memory import KeptLine, Place, project_of
-from workbench.tui.quick_add.actions import keys_offered
 from workbench.tui.quick_add.proposal_lines import call_lines, row_in_call
 from workbench.tui.run_book.record import RunRecord
 
@@ -727,7 +726,9 @@ class QuickAdder:
                 if state.recent:
                     labels["up"] = "last request"
                 labels |= {"outside": "editor", "end": "close"}
-        return self._notice, keys_offered(labels)
+        actions = self._app.keymap.actions
+        offered = [(replace(actions[f"quick.{name}"], label=label), True) for name, label in labels.items()]
+        return self._notice, offered
 
     def _annotate(self) -> None:
         """Show the checks of the question in the run, at its calls, or none."""
