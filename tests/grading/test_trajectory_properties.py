@@ -17,7 +17,7 @@ from workbench.grading.requirements import rule_of
 from workbench.grading.run import grade_run, graded_by
 from workbench.grading.status import Status
 from workbench.grading.trajectory import grade_trajectory
-from workbench.suite.model import GRADERS, AnyOrder, Case, ExpectedCall, Suite
+from workbench.suite.model import GRADERS, AnyOrder, Case, DisallowedCall, ExpectedCall, Suite
 from workbench.suite.settings import Grading, settings_of
 
 TOOLS = st.sampled_from(["a", "b"])
@@ -40,7 +40,7 @@ cases = st.builds(
     ),
     steps,
     few,
-    few,
+    few.map(lambda calls: [DisallowedCall(tool=call.tool, args=call.args) for call in calls]),
     st.sampled_from(["allow", "forbid"]),
 )
 wild_cases = st.builds(

@@ -35,6 +35,7 @@ Cause = Literal[
     "unexpected argument",
     "content",
     "final state",
+    "over budget",
     "low score",
     "over calling",
     "latency",
@@ -148,6 +149,10 @@ ADVICE: Mapping[Cause, Advice] = {
     "final state": Advice(
         "The run did not leave the state, or make exactly the changes, that `final` of its case expects.",
         "compare what {where} did or reports with `final` of the case, and describe what is left to do",
+    ),
+    "over budget": Advice(
+        "The run took more calls, rounds, tokens, money or time than the case allows.",
+        "say in the system prompt when to stop, offer fewer tools, or raise `at_most`",
     ),
     "low score": Advice(
         "Nothing is plainly wrong, but values that are only close, or a rule of the grader, make the score too low.",

@@ -159,6 +159,8 @@ _CAUSE_OF: Mapping[IssueKind, Cause] = {
     "not parallel": "wrong order",
     "wrong result": "wrong result",
     "too many calls": "extra call",
+    "duplicate call": "extra call",
+    "over budget": "over budget",
     "wrong argument": "wrong argument",
     "missing argument": "missing argument",
     "invalid argument": "invalid argument",
@@ -371,6 +373,8 @@ def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
         return advice_about_fault(issue)
     if issue.kind == "cut off":
         return f"cut off {issue.why}"
+    if issue.kind == "duplicate call":
+        return REPEATED
     if issue.kind == "extra call" and issue.call is not None:
         call = calls[issue.call]
         for earlier in calls[: issue.call]:

@@ -38,7 +38,7 @@ from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import CallPairing, GradingError, RunResult
 from workbench.grading.pairing import MAX_PAIRS, best_pairing, rounds_of_steps
-from workbench.grading.run import grade_run
+from workbench.grading.run import graded_run
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.numerals import counted
@@ -213,6 +213,7 @@ class RunToAccept:
 
     trajectory: Trajectory
     pairings: Sequence[CallPairing] = ()
+    cost_usd: float | None = None
 
 
 def proposal_for_all(
@@ -251,17 +252,17 @@ def why_table_not_met(suite: Suite, table: Table, runs: Sequence[RunToAccept]) -
     context = CheckContext(lambda *_: True, lambda *_: CheckVerdict(1.0, True))
     for number, run in enumerate(runs, 1):
         try:
-            grades, status = grade_run(suite, case, run.trajectory, context=context)
+            graded = graded_run(suite, case, run.trajectory, context=context, cost_usd=run.cost_usd)
         except (CheckError, GradingError) as error:
             return f"what it would expect cannot be graded: {error}"
-        if not status.good:
-            grade = grades[0]
+        if not graded.status.good:
+            grade = graded.grades[0]
             why = grade.reason
             for issue in grade.issues:
                 if issue.decides:
                     why = f"{issue.kind}: {issue.reason}"
                     break
-            return f"run {number} of {len(runs)} would be {status} by {grade.grader}: {why}"
+            return f"run {number} of {len(runs)} would be {graded.status} by {grade.grader}: {why}"
     return None
 
 

@@ -153,7 +153,8 @@ def _to_capture(case: Case, results: Sequence[RunResult]) -> CaseToCapture:
         if (why := why_left_out(run)) is not None:
             others.append(left_out(run, why))
         else:
-            accepted.append(RunToAccept(run.trajectory, run.grade.pairings if run.grade is not None else ()))
+            pairings = run.grade.pairings if run.grade is not None else ()
+            accepted.append(RunToAccept(run.trajectory, pairings, run.cost_usd))
     return CaseToCapture(case, tuple(accepted), tuple(others))
 
 

@@ -188,7 +188,8 @@ async def _made(
     # The clock of the run begins here: starting models and servers counts for no run.
     recorder = _recorder(planned, context)
     judge = context.judge_of(planned)
-    grading = RunGrading(planned, tools.call_python, judge, clock)
+    price = context.price_of(planned)
+    grading = RunGrading(planned, tools.call_python, judge, clock, lambda trajectory: cost_of(trajectory, price))
     ask = None if judge is None else judge.judge
     audit = _audit(planned, context)
     own_calls: OwnCalls | None = None
@@ -287,12 +288,16 @@ async def _open_tools(planned: PlannedRun, context: RunContext, clock: Clock | N
 
 
 async def graded(
-    planned: PlannedRun, trajectory: Trajectory, call_python: CallPython, judge: RunJudge | None = None
+    planned: PlannedRun,
+    trajectory: Trajectory,
+    call_python: CallPython,
+    judge: RunJudge | None = None,
+    cost_usd: float | None = None,
 ) -> RunResult:
     """Return the result of a run: its grades, or the error that prevents grading.
 
-    The judge is asked only for judgements that grading needs."""
-    return await RunGrading(planned, call_python, judge).result(trajectory)
+    The judge is asked only for judgements that grading needs. `cost_usd` is the cost of the run, if it is known."""
+    return await RunGrading(planned, call_python, judge, cost_usd=lambda _trajectory: cost_usd).result(trajectory)
 
 
 _Graded = TypeVar("_Graded")
@@ -302,7 +307,12 @@ class RunGrading:
     """Grades one run, during the run and after it; each check is evaluated once for the same value."""
 
     def __init__(
-        self, planned: PlannedRun, call_python: CallPython, judge: RunJudge | None, clock: Clock | None = None
+        self,
+        planned: PlannedRun,
+        call_python: CallPython,
+        judge: RunJudge | None,
+        clock: Clock | None = None,
+        cost_usd: Callable[[Trajectory], float | None] = lambda _trajectory: None,
     ) -> None:
         self._planned = planned
         self.call_python = call_python
@@ -310,6 +320,7 @@ class RunGrading:
         self._verdicts: VerdictCache = {}
         self._search_time: SpentTime = {}
 
+        self._cost_usd = cost_usd
         self.clock = clock
         """The clock of the run, for conditions that are evaluated during it."""
 
@@ -345,7 +356,8 @@ class RunGrading:
             return result_of(planned, Status.STOPPED, trajectory)
 
         def grade(context: CheckContext) -> GradedRun:
-            return graded_run(planned.suite, planned.case, trajectory, context=context)
+            cost_usd = self._cost_usd(trajectory)
+            return graded_run(planned.suite, planned.case, trajectory, context=context, cost_usd=cost_usd)
 
         try:
             graded = await self.attempted(grade, trajectory)

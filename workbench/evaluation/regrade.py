@@ -149,7 +149,7 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
     if why_not is not None:
         return replace(recorded, grading=planned.settings.grading, not_regraded=why_not)
     judge = judges.of(planned, recorded.judgements)
-    result = await graded(planned, trajectory, python.answer, judge)
+    result = await graded(planned, trajectory, python.answer, judge, recorded.cost_usd)
     return replace(result, cost_usd=recorded.cost_usd, redacted=recorded.redacted)
 
 
@@ -166,7 +166,8 @@ def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -
     if why_not is not None:
         return replace(result, not_regraded=why_not)
     try:
-        graded = graded_run(planned.suite, planned.case, result.trajectory, context=context)
+        trajectory, cost_usd = result.trajectory, result.cost_usd
+        graded = graded_run(planned.suite, planned.case, trajectory, context=context, cost_usd=cost_usd)
     except (CheckError, GradingError) as error:
         return _not_graded(result, str(error))
     except Exception as error:

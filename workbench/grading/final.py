@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, all_hold, evaluate, why
+from workbench.checks.check import EMPTY_CONTEXT, CheckContext, all_hold, evaluate, why
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value, json_equal
+from workbench.grading.call_results import result_value
 from workbench.grading.grade import Issue
 from workbench.grading.pairing import MAX_PAIRS, best_pairing, gain_table
 from workbench.grading.pairing_issues import describe_call, describe_expected, expected_result
@@ -218,14 +218,3 @@ def _answer_to(state: FinalState, trajectory: Trajectory) -> OwnCallAnswered | N
         if call.tool == state.tool and json_equal(dict(call.arguments), state.args):
             return call
     return None
-
-
-def result_value(content: str, check: Check) -> JsonValue:
-    """Return a result as its check sees it: as JSON if it is JSON, but as text for a check of texts."""
-    if check.value_types <= {"string"}:
-        return content
-    try:
-        value: JsonValue = json.loads(content)
-    except (ValueError, RecursionError):
-        return content
-    return value

@@ -12,7 +12,7 @@ from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind, call_text
 from workbench.grading.scoring import ROUNDING_SLACK, part_earned
 from workbench.numerals import counted, score_text
-from workbench.suite.model import ExpectedCall, Step
+from workbench.suite.model import DisallowedCall, ExpectedCall, Step
 from workbench.trajectory.trajectory import CallRecord
 
 
@@ -161,17 +161,32 @@ def missing_call(expected: ExpectedCall, index: int) -> Issue:
     )
 
 
-def forbidden_call(prohibition: ExpectedCall, record: CallRecord, index: int) -> Issue:
+def forbidden_call(prohibition: DisallowedCall, record: CallRecord, index: int) -> Issue:
     """Return the issue of a call that violates a prohibition; `index` is its place in `Trajectory.calls`."""
+    why = "this call must not be made"
+    if condition := condition_text(prohibition):
+        why = f"this call must not be made {condition}"
     return Issue(
         "forbidden call",
-        "this call must not be made",
+        why,
         tool=record.tool,
         call=index,
         expected=f"no {describe_expected(prohibition)}",
         got=describe_call(record),
         decides=True,
+        because=prohibition.because,
     )
+
+
+def condition_text(prohibition: DisallowedCall) -> str:
+    """Return when a call is forbidden, empty if it always is: `before verify_customer(…) has returned no error`."""
+    parts = []
+    for key, other in prohibition.conditions:
+        text = f"{key} {describe_expected(other)}"
+        if other.checks_result:
+            text += f" has returned {expected_result(other.result, other.is_error)}"
+        parts.append(text)
+    return " and ".join(parts)
 
 
 def outcomes_text(pairings: Iterable[CallPairing], as_expected: Collection[str]) -> str:
@@ -209,6 +224,8 @@ def call_notes(call: ExpectedCall | Step) -> list[str]:
             notes.append("optional")
         if call.times is not None:
             notes.append(_times_text(call.fewest, call.most))
+    if isinstance(call, DisallowedCall) and not call.is_unconditional:
+        notes.append(condition_text(call))
     if result := expected_result(call.result, call.is_error):
         notes.append(f"→ {result}")
     return notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 
@@ -40,6 +40,7 @@ from workbench.grading.pairing import (
     remaining,
 )
 from workbench.grading.pairing_issues import ALLOWED, extra_call, forbidden_call
+from workbench.grading.prohibitions import duplicate_issues, offending_calls
 from workbench.grading.resolution import expected_errors
 from workbench.grading.scoring import known_values
 from workbench.grading.status import Status
@@ -55,6 +56,7 @@ from workbench.numerals import counted, duration_text
 from workbench.suite.model import (
     ANY_TOOL,
     Case,
+    DisallowedCall,
     ExpectedCall,
     ExtraCalls,
     GraderName,
@@ -520,13 +522,15 @@ def requirement_issues(
     if case.steps:
         for index in calls_of_silent_steps(case, trajectory):
             issues.append(extra_call(trajectory.calls, index, NO_CALL_OF_STEP, decides=True))
+    if case.duplicate_calls == "forbid":
+        issues += _other_duplicates(duplicate_issues(trajectory.calls, pairings), issues)
     if case.response_contains:
         issues += _keyword_issues(case, trajectory, decides="response_contains" not in scored)
     return (*issues, *of_any_grader)
 
 
 def _has_requirements(case: Case) -> bool:
-    if case.disallowed or case.response_contains:
+    if case.disallowed or case.response_contains or case.duplicate_calls:
         return True
     if any(step.tool is None for step in case.steps):
         return True
@@ -580,12 +584,24 @@ def issues_of_any_grader(
 
 
 def _forbidden_calls(
-    disallowed: Sequence[ExpectedCall], calls: Sequence[CallRecord], equal: EqualsRule, context: CheckContext
+    disallowed: Sequence[DisallowedCall], calls: Sequence[CallRecord], equal: EqualsRule, context: CheckContext
 ) -> Iterator[Issue]:
-    for index, record in enumerate(calls):
-        for prohibition in disallowed:
-            if _fits(prohibition, record, equal, context):
-                yield forbidden_call(prohibition, record, index)
+    def fits(call: ExpectedCall, record: CallRecord) -> bool:
+        return _fits(call, record, equal, context)
+
+    found = []
+    for prohibition in disallowed:
+        found += [(index, prohibition) for index in offending_calls(prohibition, calls, fits, context)]
+    for index, prohibition in sorted(found, key=lambda each: each[0]):
+        yield forbidden_call(prohibition, calls[index], index)
+
+
+def _other_duplicates(duplicates: Iterable[Issue], issues: Iterable[Issue]) -> Iterator[Issue]:
+    """Yield the repeated calls that are not forbidden or surplus calls already."""
+    reported = calls_of(issues)
+    for issue in duplicates:
+        if issue.call not in reported:
+            yield issue
 
 
 def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, context: CheckContext) -> bool:

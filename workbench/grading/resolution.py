@@ -13,13 +13,13 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from itertools import chain
 from typing import NamedTuple
 
-from workbench.checks.check import Check, CheckContext, CheckVerdict, EqualsRule, evaluate, why
+from workbench.checks.check import Check, CheckContext, CheckVerdict, EqualsRule, evaluate
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import canonical_text, cut
-from workbench.dataclasses import ByIdentity, dataclass
+from workbench.dataclasses import dataclass
+from workbench.grading.call_results import alternatives_of, why_wrong_result
 from workbench.grading.critics import ToolRegistry, by_casting, critics_of, judge
-from workbench.grading.final import result_value
 from workbench.grading.grade import FIRST_KINDS, CallPairing, Grade, GradingError, Issue
 from workbench.grading.pairing import NOT_ALL_COMPARED, Bucket, GrowingPairing, remaining, rounds_of_steps
 from workbench.grading.pairing_issues import describe_call, describe_expected, expected_result
@@ -134,12 +134,12 @@ def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -
     found: set[int] = set()
     calls: _Calls | None = None
     for expected in case.expected_calls():
-        if not any(each.is_error for each in _alternatives(expected)):
+        if not any(each.is_error for each in alternatives_of(expected)):
             continue
         # The names and values of `critics` are the loosest ones.
         calls = calls or _Calls("critics", trajectory, by_casting, context)
         for call, fit in calls.fits(expected).items():
-            if fit.returned and _alternatives(expected)[fit.alternative].is_error:
+            if fit.returned and alternatives_of(expected)[fit.alternative].is_error:
                 found.add(call)
     return frozenset(found)
 
@@ -182,7 +182,7 @@ class _Calls:
         Of several alternatives, one counts first whose result fits, then one that lists all arguments.
         """
         found: dict[int, tuple[bool, bool, int]] = {}
-        for number, alternative in enumerate(_alternatives(expected)):
+        for number, alternative in enumerate(alternatives_of(expected)):
             checks = self._checks(alternative)
             for index in self.of_tool(alternative):
                 record = self.records[index]
@@ -198,7 +198,7 @@ class _Calls:
         """Return the alternative that a call of its tool most nearly is, which no judge or function is asked about."""
         nearest, most = 0, -1.0
         record = self.records[call]
-        for number, alternative in enumerate(_alternatives(expected)):
+        for number, alternative in enumerate(alternatives_of(expected)):
             if call not in self.of_tool(alternative):
                 continue
             checks = self._checks(alternative)
@@ -210,23 +210,7 @@ class _Calls:
 
     def why_wrong_result(self, expected: ExpectedCall, record: CallRecord) -> str | None:
         """Return the reason why a call did not return what is expected; `None` if it did."""
-        if not expected.checks_result:
-            return None
-        result = record.result
-        if result is None or result.source == "skipped":
-            return "the call has no result"
-        if expected.is_error is not None and result.is_error is not expected.is_error:
-            return "returned an error; expected a result" if result.is_error else "returned a result; expected an error"
-        if expected.result is None:
-            return None
-        value = result_value(result.content, expected.result)
-        try:
-            verdict = evaluate(expected.result, value, context=self._context)
-        except CheckError as error:
-            raise CheckError(f"{expected.tool}: result: {error}") from error
-        if verdict.holds:
-            return None
-        return f"returned another result: {why(expected.result, verdict, value)}"
+        return why_wrong_result(expected, record, self._context)
 
     def _checks(self, expected: ExpectedCall) -> Mapping[str, Check]:
         if self._by != "critics":
@@ -278,21 +262,6 @@ class _Calls:
         return verdict.holds
 
 
-def _with_result(call: ExpectedCall) -> tuple[ExpectedCall, ...]:
-    if not call.any_of or not call.checks_result:
-        return call.alternatives
-    # What is written beside `any_of` holds for each alternative.
-    alternatives = []
-    for each in call.any_of:
-        result = call.result if each.result is None else each.result
-        is_error = call.is_error if each.is_error is None else each.is_error
-        alternatives.append(each.model_copy(update={"result": result, "is_error": is_error}))
-    return tuple(alternatives)
-
-
-_alternatives: ByIdentity[ExpectedCall, tuple[ExpectedCall, ...]] = ByIdentity(_with_result)
-
-
 def _result_issue(expected: ExpectedCall, index: int, record: CallRecord, call: int, reason: str) -> Issue:
     got = None if record.result is None else cut(record.result.content)
     return Issue(
@@ -325,11 +294,11 @@ def _resolved_steps(case: Case, trajectory: Trajectory, calls: _Calls) -> Resolv
             fit = calls.fits(expected).get(call)
             chosen = calls.nearest(expected, call) if fit is None else fit.alternative
             if fit is not None and not fit.returned:
-                alternative, record = _alternatives(expected)[chosen], calls.records[call]
+                alternative, record = alternatives_of(expected)[chosen], calls.records[call]
                 reason = calls.why_wrong_result(alternative, record)
                 issues.append(_result_issue(alternative, index, record, call, reason or ""))
         if expected.any_of:
-            plain = _alternatives(expected)[chosen]
+            plain = alternatives_of(expected)[chosen]
             keys = ("tool", "args", "forbidden_args", "only_args")
             step = step.model_copy(update={"any_of": (), **{key: getattr(plain, key) for key in keys}})
         steps.append(step)
@@ -553,7 +522,7 @@ class _Resolution:
                 fit = self._fits[index].get(call)
                 if fit is None or fit.returned:
                     continue
-                expected, record = _alternatives(self._wanted[index])[fit.alternative], self._calls.records[call]
+                expected, record = alternatives_of(self._wanted[index])[fit.alternative], self._calls.records[call]
                 reason = self._calls.why_wrong_result(expected, record)
                 yield _result_issue(expected, index, record, call, reason or "")
 

@@ -13,6 +13,7 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.grading.accuracy import grade_accuracy
+from workbench.grading.at_most import budget_issues
 from workbench.grading.critics import by_casting, grade_critics
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
@@ -307,7 +308,13 @@ def _in_the_run(issue: Issue, first_call: int, calls_before: int) -> Issue:
     return issue
 
 
-_WHOLE_RUN = {"response": None, "response_contains": (), "final": None, "stop_on_failure": False}
+_WHOLE_RUN = {
+    "duplicate_calls": None,
+    "response": None,
+    "response_contains": (),
+    "final": None,
+    "stop_on_failure": False,
+}
 """Empty values for the keys of a case that concern the run as a whole, not a step."""
 
 
@@ -411,10 +418,17 @@ class GradedRun(NamedTuple):
     valid_arguments: tuple[bool | None, ...] = ()
 
 
-def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT) -> GradedRun:
+def graded_run(
+    suite: Suite,
+    case: Case,
+    trajectory: Trajectory,
+    *,
+    context: CheckContext = EMPTY_CONTEXT,
+    cost_usd: float | None = None,
+) -> GradedRun:
     """Grade a run as `grade_run` does, with the steps of its chain, the checks of its answer and its valid arguments.
 
-    The deciding grader judges the steps.
+    The deciding grader judges the steps. `cost_usd` is the cost of the run, `None` if it is unknown.
     """
     if case.expects_nothing_yet:
         return GradedRun((), Status.NOT_GRADED, metrics=source_metrics(trajectory))
@@ -433,6 +447,7 @@ def graded_run(suite: Suite, case: Case, trajectory: Trajectory, *, context: Che
         invalid_arguments=settings.grading.invalid_arguments,
         whole_numbers=settings.grading.whole_numbers,
     )
+    of_any_grader = (*of_any_grader, *budget_issues(case, trajectory, cost_usd))
     run = _Graded(case, settings, trajectory, context, of_any_grader)
     deciding = settings.grading.by
     first, steps = run.by(deciding)

@@ -10,6 +10,7 @@ import heapq
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,6 +42,7 @@ from workbench.grading.pairing_issues import (
     findings,
     forbidden_call,
 )
+from workbench.grading.prohibitions import offending_calls
 from workbench.grading.scoring import unlisted_arguments
 from workbench.grading.status import passed_if
 from workbench.numerals import counted
@@ -102,11 +104,7 @@ class _Reading:
         # Prohibitions are checked against all calls, also those that meet an expectation.
         self._offenders: list[list[int]] = []
         for prohibition in case.disallowed:
-            offenders = []
-            for call, record in enumerate(calls):
-                if _meets(prohibition, record, context):
-                    offenders.append(call)
-            self._offenders.append(offenders)
+            self._offenders.append(offending_calls(prohibition, calls, partial(_meets, context=context), context))
         self._why_unexpected = "no calls are expected" if case.expect_no_calls else rule.why_wrong
         suspects: Sequence[int] = ()
         if self._why_unexpected is not None:
@@ -407,7 +405,7 @@ def _made_ready(expected: ExpectedCall) -> _Wanted:
 _wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)
 
 
-def _meets(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> bool:
+def _meets(expected: ExpectedCall, record: CallRecord, *, context: CheckContext) -> bool:
     """Return whether the tool and the arguments of a call are as expected."""
     same = expected.is_any or _wanted(expected).tool == canonical_text(record.tool)
     # A prohibition without `args` is about the call, whatever its arguments are.

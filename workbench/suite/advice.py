@@ -209,10 +209,12 @@ def _contradictions(
     if budget is not None and budget < len(calls) and not case.steps:
         message = f"max_tool_calls = {budget} conflicts with {len(calls)} expected calls in cases[{place[1]}]"
         yield warning((*at, "max_tool_calls"), message, "a correct run would count as over calling")
-    never = set()
-    for call in case.disallowed:
-        if call.args is None:
-            never.add(call.tool)
+    never = {call.tool for call in case.disallowed if call.args is None and call.is_unconditional}
+    if case.at_most is not None and case.at_most.calls is not None:
+        fewest = sum(call.fewest for _, call in calls)
+        if case.at_most.calls < fewest:
+            message = f"at_most.calls = {case.at_most.calls} conflicts with {fewest} expected calls"
+            yield warning((*place, "at_most", "calls"), message, "no run can pass: raise it")
     for at, call in calls:
         if call.tool in never or ANY_TOOL in never:
             yield warning((*at, "tool"), f"{quoted(call.tool)} is expected and disallowed in the same case")

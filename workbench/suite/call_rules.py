@@ -17,6 +17,11 @@ def call_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:
     """Check the keys of a call that a case describes, besides the checks of its arguments."""
     if "any_of" in place[-2:-1]:
         yield from _alternative_rules(call, place)
+    elif place[-1] in ("before", "after"):
+        yield from _expected_rules(call, place)
+        for key in ("optional", "times", "because"):
+            if key in call:
+                yield Finding((*place, key), f"`{key}` has no meaning in `{place[-1]}`", "remove it")
     elif "disallowed" in place or "final" in place:
         yield from _has_tool(call, place, "an expected call needs it")
         where = "disallowed" if "disallowed" in place else "changes"

@@ -483,6 +483,40 @@ def with_forbidden(call: ExpectedCall) -> ExpectedCall:
     return CallWithoutArguments.model_construct(**changed)
 
 
+class DisallowedCall(ExpectedCall):
+    """A call that must not happen: ever, `before` another call was made, or `after` another call.
+
+    Where the other call checks its result, an earlier answer of the model must have made it: calls of one answer know
+    no results of each other."""
+
+    before: ExpectedCall | None = None
+    after: ExpectedCall | None = None
+
+    @property
+    def conditions(self) -> tuple[tuple[str, ExpectedCall], ...]:
+        """The other calls by their keys."""
+        found = []
+        for key, call in (("before", self.before), ("after", self.after)):
+            if call is not None:
+                found.append((key, call))
+        return tuple(found)
+
+    @property
+    def is_unconditional(self) -> bool:
+        """Whether the call is forbidden throughout the run."""
+        return self.before is None and self.after is None
+
+
+class AtMost(Frozen):
+    """The most that a run may take; beyond it, the run fails. Tokens are those of input and output together."""
+
+    calls: Annotated[int, Field(ge=0)] | None = None
+    rounds: Annotated[int, Field(ge=1)] | None = None
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    latency_ms: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+
 class CaseImage(Frozen):
     """An image in the request of a case: a file in the folder of the suite, as a path from there."""
 
@@ -630,8 +664,10 @@ class Case(Frozen):
     setup: Items[SetupCall] = ()
     ordered: Items[OrderedItem] = ()
     unordered: Items[OrderedItem] = ()
-    disallowed: Items[ExpectedCall] = ()
+    disallowed: Items[DisallowedCall] = ()
     extra_calls: WrittenExtraCalls | None = None
+    duplicate_calls: Literal["forbid"] | None = None
+    at_most: AtMost | None = None
     expect_no_calls: bool = False
     expect_nothing_yet: bool = False
     response_contains: Items[str] = ()
@@ -701,7 +737,10 @@ class Case(Frozen):
 
     def _whole_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
         yield from self.placed_expected_calls()
-        yield from _placed(self.disallowed, ("disallowed",))
+        for place, call in _placed(self.disallowed, ("disallowed",)):
+            yield place, call
+            for key, other in call.conditions:
+                yield (*place, key), other
         yield from _placed(self.steps, ("steps",))
         if self.final is not None:
             yield from _placed(self.final.changes or (), ("final", "changes"))
@@ -800,7 +839,7 @@ class Case(Frozen):
 
 
 EXPECTATIONS = (
-    *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls"),
+    *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls", "duplicate_calls", "at_most"),
     *("response_contains", "response", "final"),
 )
 """The keys of expectations in a case that is not a chain."""

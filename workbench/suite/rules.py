@@ -432,6 +432,9 @@ def _whole_calls(case: dict[str, object], place: Place) -> Iterator[tuple[dict[s
                     yield call, (*at, "any_order", inner)
             else:
                 yield item, at
+                for condition in ("before", "after") if key == "disallowed" else ():
+                    if isinstance(other := item.get(condition), dict):
+                        yield other, (*at, condition)
     for index, change in tables(table(case.get("final")).get("changes")):
         yield change, (*place, "final", "changes", index)
 

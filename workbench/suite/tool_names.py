@@ -66,7 +66,11 @@ def unknown_names(suite: Suite, case: Case, known: KnownNames) -> Iterator[Findi
                 yield warning(place, "expects a call, but no tool is offered", "offer one, or expect no call")
             continue
         if at[0] == "disallowed":
-            if not known.has(call.tool, loosely=True):
+            if "before" in at or "after" in at:
+                if not known.has(call.tool, loosely=True):
+                    message = f"asks for calls of {call.tool!r}, but there is no such tool"
+                    yield warning(place, message, f"{known.hint(call.tool)}; {_ON_PURPOSE}")
+            elif not known.has(call.tool, loosely=True):
                 hint = f"{known.hint(call.tool)}; {_ON_PURPOSE}"
                 yield warning(place, f"forbids {call.tool!r}, but there is no such tool", hint)
         elif not offered.has(call.tool, loosely=by == "critics"):

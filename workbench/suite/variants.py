@@ -13,6 +13,7 @@ from workbench.suite.model import (
     ANY_TOOL,
     AnyOrder,
     Case,
+    DisallowedCall,
     ExpectedCall,
     ExtraCalls,
     FinalState,
@@ -169,7 +170,7 @@ def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
         "messages": tuple(map(names.message, case.messages)),
         "ordered": tuple(map(names.item, case.ordered)),
         "unordered": tuple(map(names.item, case.unordered)),
-        "disallowed": tuple(map(names.call, case.disallowed)),
+        "disallowed": tuple(map(names.disallowed, case.disallowed)),
         "setup": tuple(map(names.given, case.setup)),
         "final": names.final(case.final),
         "steps": tuple(map(names.step, case.steps)),
@@ -241,6 +242,10 @@ class _Names:
     def call(self, call: ExpectedCall) -> ExpectedCall:
         renamed = self._expected(call.tool, call.args, call.forbidden_args)
         return call.model_copy(update={**renamed, "any_of": tuple(map(self.call, call.any_of))})
+
+    def disallowed(self, call: DisallowedCall) -> DisallowedCall:
+        others = {key: self.call(other) for key, other in call.conditions}
+        return call.model_copy(update={**self._expected(call.tool, call.args, call.forbidden_args), **others})
 
     def given(self, call: _Given) -> _Given:
         return call.model_copy(update={"tool": self.tool(call.tool), "args": self.args(call.tool, call.args)})

@@ -101,7 +101,7 @@ class RunAccepter:
             return accept_missing(case, item.expected)
         if not whole and isinstance(item, StepItem) and item.step is not None and case.steps:
             return accept_steps(case, table, result.trajectory, pairings, item.step)
-        return accept_runs(case, table, [RunToAccept(result.trajectory, pairings)])
+        return accept_runs(case, table, [RunToAccept(result.trajectory, pairings, result.cost_usd)])
 
     def _take(self, suite: OpenSuite, outline: CaseOutline, run: RunRecord, proposal: Proposal) -> None:
         try:

@@ -163,7 +163,7 @@ class Capturer:
                 except AcceptError as error:
                     others.append(left_out(result, str(error)))
                 else:
-                    runs.append(RunToAccept(result.trajectory, pairings))
+                    runs.append(RunToAccept(result.trajectory, pairings, result.cost_usd))
         return CaseToCapture(case, tuple(runs), tuple(others))
 
     def _estimate(self, cases: Cases) -> Estimate:

@@ -1,0 +1,63 @@
+"""The most that a run may take: calls, rounds, tokens, cost and latency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from workbench.grading.grade import GradingError, Issue
+from workbench.numerals import cost_text, count_text, duration_text
+from workbench.suite.model import Case
+from workbench.trajectory.trajectory import Trajectory
+
+
+class _Figure(NamedTuple):
+    """A figure of a run: its value, `None` if it is unknown, its text, and the way to know it."""
+
+    of: Callable[[Trajectory, float | None], float | None]
+    text: Callable[[float], str]
+    unknown: str = ""
+
+
+def _tokens(trajectory: Trajectory) -> int | None:
+    # A model that stopped counting amid the run leaves the sum too small.
+    if any(answer.usage is None and answer.stop_reason is not None for answer in trajectory.asked):
+        return None
+    usage = trajectory.usage
+    return None if usage is None else usage.input_tokens + usage.output_tokens
+
+
+_FIGURES: Mapping[str, _Figure] = {
+    "calls": _Figure(lambda run, _: len(run.calls), count_text),
+    "rounds": _Figure(lambda run, _: len(run.rounds), count_text),
+    "tokens": _Figure(lambda run, _: _tokens(run), count_text, "the endpoint did not report the tokens of each answer"),
+    "cost_usd": _Figure(
+        lambda _, cost: cost, cost_text, "set the `price` of the model, whose endpoint must also report tokens"
+    ),
+    "latency_ms": _Figure(
+        lambda run, _: run.model_latency_ms or None, duration_text, "the run has no latency of its model"
+    ),
+}
+
+
+def budget_issues(case: Case, trajectory: Trajectory, cost_usd: float | None) -> Iterator[Issue]:
+    """Yield a deciding issue for each figure of a run beyond the `at_most` of its case.
+
+    `cost_usd` is the cost of the run, `None` if it is unknown. Raises GradingError for a figure that is unknown."""
+    if case.at_most is None:
+        return
+    for name, most in case.at_most:
+        if most is None:
+            continue
+        figure = _FIGURES[name]
+        found = figure.of(trajectory, cost_usd)
+        if found is None:
+            raise GradingError(f"at_most.{name} cannot be checked, because the figure is unknown: {figure.unknown}")
+        if found > most:
+            yield Issue(
+                "over budget",
+                f"at_most.{name} is {figure.text(most)}",
+                expected=f"at most {figure.text(most)}",
+                got=figure.text(found),
+                decides=True,
+            )

@@ -1,0 +1,62 @@
+"""The results of calls, compared with what a case expects of them."""
+
+from __future__ import annotations
+
+import json
+
+from workbench.checks.check import Check, CheckContext, evaluate, why
+from workbench.checks.patterns import CheckError
+from workbench.dataclasses import ByIdentity
+from workbench.suite.model import ExpectedCall
+from workbench.trajectory.events import JsonValue
+from workbench.trajectory.trajectory import CallRecord
+
+
+def why_wrong_result(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> str | None:
+    """Return the reason why a call did not return what is expected; `None` if it did.
+
+    Raises CheckError when a check cannot be evaluated."""
+    if not expected.checks_result:
+        return None
+    result = record.result
+    if result is None or result.source == "skipped":
+        return "the call has no result"
+    if expected.is_error is not None and result.is_error is not expected.is_error:
+        return "returned an error; expected a result" if result.is_error else "returned a result; expected an error"
+    if expected.result is None:
+        return None
+    value = result_value(result.content, expected.result)
+    try:
+        verdict = evaluate(expected.result, value, context=context)
+    except CheckError as error:
+        raise CheckError(f"{expected.tool}: result: {error}") from error
+    if verdict.holds:
+        return None
+    return f"returned another result: {why(expected.result, verdict, value)}"
+
+
+def _with_result(call: ExpectedCall) -> tuple[ExpectedCall, ...]:
+    if not call.any_of or not call.checks_result:
+        return call.alternatives
+    # What is written beside `any_of` holds for each alternative.
+    alternatives = []
+    for each in call.any_of:
+        result = call.result if each.result is None else each.result
+        is_error = call.is_error if each.is_error is None else each.is_error
+        alternatives.append(each.model_copy(update={"result": result, "is_error": is_error}))
+    return tuple(alternatives)
+
+
+alternatives_of: ByIdentity[ExpectedCall, tuple[ExpectedCall, ...]] = ByIdentity(_with_result)
+"""Returns the calls of which one is expected, each with the result that it must have."""
+
+
+def result_value(content: str, check: Check) -> JsonValue:
+    """Return a result as its check sees it: as JSON if it is JSON, but as text for a check of texts."""
+    if check.value_types <= {"string"}:
+        return content
+    try:
+        value: JsonValue = json.loads(content)
+    except (ValueError, RecursionError):
+        return content
+    return value

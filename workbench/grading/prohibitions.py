@@ -1,0 +1,93 @@
+"""Calls that must not be made: at all, before or after another call, or a second time after they succeeded."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+from workbench.checks.check import CheckContext
+from workbench.checks.values import canonical
+from workbench.grading.call_results import alternatives_of, why_wrong_result
+from workbench.grading.grade import CallPairing, Issue
+from workbench.grading.pairing_issues import describe_call
+from workbench.suite.model import DisallowedCall, ExpectedCall
+from workbench.trajectory.events import JsonValue
+from workbench.trajectory.trajectory import CallRecord
+
+Fits = Callable[[ExpectedCall, CallRecord], bool]
+"""Returns whether the tool and the arguments of a call are as described, by the rules of a grader."""
+
+
+def offending_calls(
+    prohibition: DisallowedCall, calls: Sequence[CallRecord], fits: Fits, context: CheckContext
+) -> list[int]:
+    """Return the indices of the calls that a prohibition forbids.
+
+    Raises CheckError when a check cannot be evaluated."""
+    found = [index for index, record in enumerate(calls) if fits(prohibition, record)]
+    if not found:
+        return []
+    for key, other in prohibition.conditions:
+        first = _first(other, calls, fits, context)
+        late = [index for index in found if first is not None and _follows(calls, index, first, other)]
+        # `before` forbids the calls up to the first call that it names, `after` those behind it.
+        found = late if key == "after" else [index for index in found if index not in late]
+    return found
+
+
+def _first(other: ExpectedCall, calls: Sequence[CallRecord], fits: Fits, context: CheckContext) -> int | None:
+    """Return the first call that is as described, with its result; `None` without any."""
+    for index, record in enumerate(calls):
+        for alternative in alternatives_of(other):
+            if fits(alternative, record) and why_wrong_result(alternative, record, context) is None:
+                return index
+    return None
+
+
+def _follows(calls: Sequence[CallRecord], call: int, first: int, other: ExpectedCall) -> bool:
+    # The calls of one answer are made together, so none of them can know the result of another.
+    if any(alternative.checks_result for alternative in alternatives_of(other)):
+        return calls[first].round < calls[call].round
+    return first < call
+
+
+def duplicate_issues(calls: Sequence[CallRecord], pairings: Sequence[CallPairing]) -> Iterator[Issue]:
+    """Yield a deciding issue for each call that equals an earlier one which succeeded, beyond the expected ones.
+
+    `pairings` are those of the grader. As many equal calls may succeed as it paired with expected calls, and one in any
+    case: which of them it paired does not matter. A repeated call after an error is another attempt."""
+    expected = {line.call for line in pairings if line.expected_call is not None and line.same_tool}
+    allowed = Counter(_key(calls[index]) for index in expected if index is not None)
+    succeeded: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for index, record in enumerate(calls):
+        key = _key(record)
+        earlier = succeeded[key]
+        if len(earlier) >= max(allowed[key], 1):
+            yield Issue(
+                "duplicate call",
+                f"duplicate_calls is forbidden, and this call equals call {earlier[0] + 1}, which succeeded",
+                tool=record.tool,
+                call=index,
+                got=describe_call(record),
+                decides=True,
+            )
+        if record.result is None or not record.result.is_error:
+            earlier.append(index)
+
+
+def _key(record: CallRecord) -> tuple[str, str]:
+    """Return the tool and the arguments of a call as texts that are equal for equal calls."""
+    arguments = json.dumps(canonical(_whole(dict(record.arguments))), sort_keys=True)
+    return record.tool, record.call.raw or arguments if record.is_broken else arguments
+
+
+def _whole(value: JsonValue) -> JsonValue:
+    """Return a value with whole numbers as integers: in JSON, 5.0 equals 5."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_whole(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _whole(each) for key, each in value.items()}
+    return value
