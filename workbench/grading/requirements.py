@@ -25,9 +25,10 @@ from workbench.checks.patterns import CheckError
 from workbench.checks.text_kinds import EqualsText
 from workbench.checks.value_kinds import Equals
 from workbench.checks.values import describe_value
-from workbench.dataclasses import ByIdentity, dataclass
+from workbench.dataclasses import ByIdentity
 from workbench.grading.critics import ToolRegistry
 from workbench.grading.endpoint_faults import endpoint_faults, is_offered, meant_tool
+from workbench.grading.extra_call_rule import ExtraCallRule
 from workbench.grading.final import final_issues
 from workbench.grading.grade import CallPairing, Grade, Issue, Metric, PublishedGrade, calls_of
 from workbench.grading.pairing import (
@@ -58,61 +59,14 @@ from workbench.suite.model import (
     Case,
     DisallowedCall,
     ExpectedCall,
-    ExtraCalls,
     GraderName,
     InvalidArguments,
     WholeNumbers,
-    same_tool,
 )
 from workbench.suite.settings import Grading, Limits, extra_calls_of, surplus_rule
 from workbench.trajectory.events import JsonValue, names_of_tools
 from workbench.trajectory.json_schema import Schema, properties_of, resolved, type_names
 from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
-
-
-@dataclass(frozen=True, slots=True)
-class ExtraCallRule:
-    """The rule of a case about surplus calls, applied to one run.
-
-    `written` is the suite's `extra_calls`; `None` leaves surplus calls to the grader's own rule. `read_only` are the
-    names of the tools that "allow_read_only" frees. `corrected` are the indices of calls that were refused for their
-    arguments and then corrected: these calls did nothing, so they are free whatever their tool is.
-    """
-
-    written: ExtraCalls | None
-    read_only: frozenset[str] = frozenset()
-    corrected: frozenset[int] = frozenset()
-
-    def frees(self, call: int, tool: str) -> bool:
-        """Return whether a call, by its index and tool, is free if it is surplus."""
-        return self.written == "allow" or call in self.corrected or self.is_free_tool(tool)
-
-    def free_calls(self, calls: Sequence[CallRecord]) -> frozenset[int]:
-        """Return the indices of the calls that are free if they are surplus."""
-        return frozenset([index for index, record in enumerate(calls) if self.frees(index, record.tool)])
-
-    def is_free_tool(self, tool: str) -> bool:
-        """Return whether the rule frees the surplus calls of a tool, by its name or because it is read-only."""
-        match self.written:
-            case "allow_read_only":
-                return tool in self.read_only
-            case "allow" | "forbid" | None:
-                return False
-            case names:
-                return any(name == ANY_TOOL or same_tool(name, tool) for name in names)
-
-    @property
-    def why_wrong(self) -> str | None:
-        """The reason why a surplus call that is not free fails the run; `None` where it does not fail it."""
-        match self.written:
-            case "allow" | None:
-                return None
-            case "forbid":
-                return "extra calls are forbidden"
-            case "allow_read_only":
-                return 'extra_calls = "allow_read_only", and the tool is not annotated as read-only'
-            case names:
-                return f"extra_calls lists {', '.join(names) or 'no tool'} only"
 
 
 def rule_of(case: Case, grading: Grading, trajectory: Trajectory) -> ExtraCallRule:

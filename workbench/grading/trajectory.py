@@ -51,7 +51,7 @@ from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 if TYPE_CHECKING:
-    from workbench.grading.requirements import ExtraCallRule
+    from workbench.grading.extra_call_rule import ExtraCallRule
 
 
 def grade_trajectory(

@@ -24,8 +24,8 @@ from workbench.checks.check import ANY_TEXT, AUDIT_CONTEXT, Check, Checks, Check
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Present
 from workbench.dataclasses import dataclass
+from workbench.grading.extra_call_rule import ExtraCallRule
 from workbench.grading.final import Readers
-from workbench.grading.requirements import ExtraCallRule
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
 from workbench.suite.problems import Place, quoted
 from workbench.trajectory.events import JsonValue, ResultReceived, RunFinished, RunStarted, ToolCall, ToolDefinition

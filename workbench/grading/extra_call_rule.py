@@ -1,0 +1,54 @@
+"""The rule of a case about surplus calls, applied to one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.dataclasses import dataclass
+from workbench.suite.model import ANY_TOOL, ExtraCalls, same_tool
+from workbench.trajectory.trajectory import CallRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraCallRule:
+    """The rule of a case about surplus calls, applied to one run.
+
+    `written` is the suite's `extra_calls`; `None` leaves surplus calls to the grader's own rule. `read_only` are the
+    names of the tools that "allow_read_only" frees. `corrected` are the indices of calls that were refused for their
+    arguments and then corrected: these calls did nothing, so they are free whatever their tool is.
+    """
+
+    written: ExtraCalls | None
+    read_only: frozenset[str] = frozenset()
+    corrected: frozenset[int] = frozenset()
+
+    def frees(self, call: int, tool: str) -> bool:
+        """Return whether a call, by its index and tool, is free if it is surplus."""
+        return self.written == "allow" or call in self.corrected or self.is_free_tool(tool)
+
+    def free_calls(self, calls: Sequence[CallRecord]) -> frozenset[int]:
+        """Return the indices of the calls that are free if they are surplus."""
+        return frozenset([index for index, record in enumerate(calls) if self.frees(index, record.tool)])
+
+    def is_free_tool(self, tool: str) -> bool:
+        """Return whether the rule frees the surplus calls of a tool, by its name or because it is read-only."""
+        match self.written:
+            case "allow_read_only":
+                return tool in self.read_only
+            case "allow" | "forbid" | None:
+                return False
+            case names:
+                return any(name == ANY_TOOL or same_tool(name, tool) for name in names)
+
+    @property
+    def why_wrong(self) -> str | None:
+        """The reason why a surplus call that is not free fails the run; `None` where it does not fail it."""
+        match self.written:
+            case "allow" | None:
+                return None
+            case "forbid":
+                return "extra calls are forbidden"
+            case "allow_read_only":
+                return 'extra_calls = "allow_read_only", and the tool is not annotated as read-only'
+            case names:
+                return f"extra_calls lists {', '.join(names) or 'no tool'} only"
