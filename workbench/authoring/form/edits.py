@@ -15,7 +15,7 @@ from workbench.authoring.form.cells import (
     with_weight,
 )
 from workbench.authoring.form.cells import with_text as with_expected
-from workbench.authoring.form.row import Cell, FormRow, FormSource
+from workbench.authoring.form.row import Cell, FormRow, FormSource, is_result
 from workbench.authoring.form.typed import (
     ABSENT,
     CellError,
@@ -23,6 +23,7 @@ from workbench.authoring.form.typed import (
     read_number,
     read_text,
     read_texts,
+    read_times,
     read_value,
     read_whole,
     value_at,
@@ -93,7 +94,7 @@ def schema_of(source: FormSource, place: Place) -> Schema | None:
     """Return the schema of the argument at a place; that of text for the final answer."""
     if place[0] == "response":
         return TEXT
-    if place[:2] == ("final", "state"):  # a result, which has no schema here
+    if is_result(place):  # which has no schema here
         return None
     # The place ends with `args` and the name of the argument; the call around them names the tool.
     info = argument_of(source.tool(value_at(source.table, place[:-2])), str(place[-1]))
@@ -124,6 +125,7 @@ def name_of(source: FormSource, row: FormRow) -> str:
 _ITEMS = {
     "ordered": "the call",
     "any_order": "the call",
+    "any_of": "the alternative",
     "unordered": "the call",
     "disallowed": "the disallowed call",
     "messages": "the message",
@@ -163,7 +165,8 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
             return with_weight(value, text)
         case "tool":
             name = read_text(text)
-            if not name and cell.place[0] == "steps":  # a step without a tool expects no call
+            # A step without a tool expects no call.
+            if not name and cell.place[0] == "steps" and "any_of" not in cell.place:
                 return ABSENT
             return name
     # The way to write an empty text where an empty cell removes the key.
@@ -191,6 +194,8 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
             return read_texts(text) or ABSENT
         case "words":
             return _words(text)
+        case "times":
+            return read_times(text)
         case "value":
             return read_value(text)
         case "json":

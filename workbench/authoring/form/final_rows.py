@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbench.authoring.form.cells import form_names
 from workbench.authoring.form.row import (
     DETAIL,
-    Cell,
+    IS_ERROR,
     Field,
     FormRow,
     FormSource,
     as_it_stands,
     call_rows,
-    check_cells,
     field_row,
     given_rows,
     heading,
-    option_rows,
+    result_rows,
     section,
     tool_cell,
     tool_marks,
@@ -76,7 +74,8 @@ def _states(source: FormSource, final: Table, indent: int) -> Iterator[FormRow]:
             yield as_it_stands(at, indent + 1, state, str(index + 1))
             continue
         yield from _call(source, at, state, indent + 1)
-        yield from _result(at, state, indent + 1 + DETAIL)
+        yield from result_rows(at, state, indent + 1 + DETAIL, rare="is_error" in state)
+        yield field_row(state, at, IS_ERROR, indent + 1 + DETAIL)
         yield from unknown_rows(state, at, indent + 1 + DETAIL, tuple(FinalState.model_fields))
 
 
@@ -91,17 +90,3 @@ def _call(source: FormSource, place: Place, call: Table, indent: int) -> Iterato
     assert isinstance(index, int)
     yield FormRow("item", place, indent, str(index + 1), cells, marks=tool_marks(source, call))
     yield from given_rows(source, place, call, indent + DETAIL)
-
-
-def _result(place: Place, state: Table, indent: int) -> Iterator[FormRow]:
-    at = (*place, "result")
-    if "result" not in state:
-        check = Cell("check", at, absent=True, shown="which result?", choices=form_names())
-        yield FormRow("field", at, indent, "result", (check, Cell("response", at, absent=True)), absent=True)
-        return
-    value = state["result"]
-    yield FormRow("field", at, indent, "result", check_cells(at, value, None)[:2])
-    for row in option_rows(at, value, indent + 2, of_answer=True):
-        # A check of a state always decides, so `required` would change nothing.
-        if row.place[-1] != "required":
-            yield row

@@ -21,7 +21,16 @@ from workbench.authoring.form.cells import (
     value_text,
     weight_text,
 )
-from workbench.authoring.form.typed import ABSENT, items_at, only_keys, shown_name, shown_texts, shown_value, value_at
+from workbench.authoring.form.typed import (
+    ABSENT,
+    items_at,
+    only_keys,
+    shown_name,
+    shown_texts,
+    shown_value,
+    times_text,
+    value_at,
+)
 from workbench.dataclasses import dataclass
 from workbench.suite.model import ExpectedCall, Step
 from workbench.suite.problems import Place, Problem
@@ -50,12 +59,14 @@ CellKind = Literal[
     "weight",
     "args",
     "response",
+    "times",
 ]
 """The kind of a cell.
 
 `lines` is text with line breaks, `words` a command, `key` the name of an argument or variable, `one_key` which of
 several keys is written, `args` whether arguments matter. `check`, `expected`, `option`, `optional`, `required` and
-`weight` are the parts of one check. `response` is the check of the answer if there is none yet."""
+`weight` are the parts of one check. `response` is the check of the answer if there is none yet, `times` how often a
+call is made."""
 
 RowKind = Literal["field", "section", "item", "pair", "more"]
 """The kind of a row: a key with its value, a list or table, one element of a list, one entry of a table with free keys
@@ -241,6 +252,8 @@ def text_of(kind: CellKind, value: object) -> str | None:
             if isinstance(value, dict):
                 return _json_text(value)
             return _text_or_none(value)
+        case "times":
+            return times_text(value)
         case "value":
             return shown_value(value)
         case _:
@@ -269,6 +282,11 @@ DETAIL = 3
 
 FORBIDDEN_ARGS = Field("forbidden_args", "names", rare=True)
 ONLY_ARGS = Field("only_args", "yes_no", "no", rare=True)
+OPTIONAL = Field("optional", "yes_no", "no", rare=True)
+TIMES = Field("times", "times", "once", rare=True)
+RETURNS_ERROR = Field("is_error", "yes_no", "either", rare=True)
+BECAUSE = Field("because", "text", "no reason", rare=True)
+PARALLEL = Field("parallel", "yes_no", "no", rare=True)
 
 
 def heading(place: Place, indent: int, written: object, *, rare: bool = False) -> FormRow:
@@ -290,8 +308,10 @@ def calls_section(source: FormSource, key: str) -> Iterator[FormRow]:
     for index, item in enumerate(items):
         place: Place = (key, index)
         if isinstance(item, dict) and isinstance(item.get("any_order"), list):
-            yield FormRow("item", place, 1, str(index + 1), note="in any order")
-            yield from unknown_rows(item, place, 1 + DETAIL, ("any_order",))
+            note = "in one answer" if item.get("parallel") is True else "in any order"
+            yield FormRow("item", place, 1, str(index + 1), note=note)
+            yield field_row(item, place, PARALLEL, 1 + DETAIL)
+            yield from unknown_rows(item, place, 1 + DETAIL, ("any_order", "parallel"))
             for inner, call in enumerate(item["any_order"]):
                 yield from call_rows(source, (*place, "any_order", inner), call, 1 + DETAIL, f"{index + 1}.{inner + 1}")
         else:
@@ -303,16 +323,62 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
     if not isinstance(call, dict):
         yield as_it_stands(place, indent, call, label)
         return
-    yield replace(_tool_row(place, call, indent, label), marks=tool_marks(source, call))
     inner = indent + DETAIL
+    if isinstance(call.get("any_of"), list):
+        yield FormRow("item", place, indent, label, note="one of")
+        yield from alternative_rows(source, place, call, inner, label)
+        yield from _resolved_rows(place, call, inner)
+        yield from unknown_rows(call, place, inner, tuple(ExpectedCall.model_fields))
+        return
+    yield replace(_tool_row(place, call, indent, label), marks=tool_marks(source, call))
     # Absent rows are yielded as well: the screen hides those that are `rare`.
     details = [
         *argument_rows(source, (*place, "args"), call.get("args", ABSENT), inner, call),
         field_row(call, place, FORBIDDEN_ARGS, inner),
         field_row(call, place, ONLY_ARGS, inner),
+        *_resolved_rows(place, call, inner),
         *unknown_rows(call, place, inner, tuple(ExpectedCall.model_fields)),
     ]
     yield from details
+
+
+def alternative_rows(source: FormSource, place: Place, call: Table, indent: int, label: str) -> Iterator[FormRow]:
+    """Yield the rows of the alternatives of an expected call or a step."""
+    for number, alternative in enumerate(items_at(call, ("any_of",))):
+        yield from call_rows(source, (*place, "any_of", number), alternative, indent, f"{label}.{number + 1}")
+
+
+def _resolved_rows(place: Place, call: Table, indent: int) -> Iterator[FormRow]:
+    """Yield the rows about how often a call is made and what it returns; calls that are forbidden have none."""
+    if place[0] not in ("ordered", "unordered", "steps"):
+        return
+    if place[0] != "steps" and "any_of" not in place:
+        yield from _field_rows(call, place, (OPTIONAL, TIMES), indent)
+    yield from result_rows(place, call, indent, rare=True)
+    yield field_row(call, place, RETURNS_ERROR, indent)
+    if "any_of" not in place:
+        yield field_row(call, place, BECAUSE, indent)
+
+
+def result_rows(place: Place, call: Table, indent: int, *, rare: bool = False) -> Iterator[FormRow]:
+    """Yield the rows of the check of a call's result."""
+    at = (*place, "result")
+    if "result" not in call:
+        check = Cell("check", at, absent=True, shown="any result" if rare else "which result?", choices=form_names())
+        cells = (check,) if rare else (check, Cell("response", at, absent=True))
+        yield FormRow("field", at, indent, "result", cells, absent=True, rare=rare)
+        return
+    value = call["result"]
+    yield FormRow("field", at, indent, "result", check_cells(at, value, None)[:2])
+    for row in option_rows(at, value, indent + 2, of_answer=True):
+        # A check of a result always decides, so `required` would change nothing.
+        if row.place[-1] != "required":
+            yield row
+
+
+def is_result(place: Place) -> bool:
+    """Return whether a place is that of the check of a call's result."""
+    return place[-1] == "result" and place[0] in ("ordered", "unordered", "steps", "final")
 
 
 def step_rows(source: FormSource, index: int, step: object, system: str) -> Iterator[FormRow]:
@@ -322,7 +388,9 @@ def step_rows(source: FormSource, index: int, step: object, system: str) -> Iter
         yield as_it_stands(place, 1, step, str(index + 1))
         return
     head = _tool_row(place, step, 1, str(index + 1))
-    if "tool" not in step:
+    if isinstance(step.get("any_of"), list):
+        head = replace(head, cells=(), note="one of")
+    elif "tool" not in step:
         head = replace(head, cells=(replace(head.cells[0], absent=True, shown="no call expected"),))
     yield replace(head, marks=tool_marks(source, step))
     inner = 1 + DETAIL
@@ -330,9 +398,13 @@ def step_rows(source: FormSource, index: int, step: object, system: str) -> Iter
     asked = "what is asked?" if index == 0 or "user" in step else "none"
     fields = (Field("user", "lines", asked), Field("system", "lines", system, rare=True, empty_stays=True))
     details = list(_field_rows(step, place, fields, inner))
-    if "tool" in step or "args" in step:
+    if isinstance(step.get("any_of"), list):
+        details += alternative_rows(source, place, step, inner, str(index + 1))
+    elif "tool" in step or "args" in step:
         details += argument_rows(source, (*place, "args"), step.get("args", ABSENT), inner, step)
         details += _field_rows(step, place, (FORBIDDEN_ARGS, ONLY_ARGS), inner)
+    if "tool" in step or "any_of" in step:
+        details += _resolved_rows(place, step, inner)
     details.append(field_row(step, place, Field("mock_result", "value"), inner))
     yield from [*details, *unknown_rows(step, place, inner, tuple(Step.model_fields))]
 

@@ -124,7 +124,7 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
             return _variable(source, at)
         if at == ("response",) and source.is_case:
             return _named_check(source, at)
-        if key in _LISTS and (key != "state" or at[0] == "final"):
+        if _is_list(at):
             # After the element at the cursor, or at the end of the list that the row is.
             index: str | int = len(items_at(source.table, at))
             inside = length < len(place)
@@ -132,8 +132,9 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
                 index = place[length]
             if isinstance(index, int):
                 return _LISTS[str(key)](source, (*at, index + inside))
-        if isinstance(value_at(source.table, (*at, "any_order")), list) and length == len(place):
-            return _call(source, (*at, "any_order", len(items_at(source.table, (*at, "any_order")))))
+        for inner in ("any_order", "any_of"):
+            if isinstance(value_at(source.table, (*at, inner)), list) and length == len(place):
+                return _call(source, (*at, inner, len(items_at(source.table, (*at, inner)))))
     if source.is_chain:
         lists = "steps, messages or mocks"
     elif source.is_case:
@@ -270,9 +271,20 @@ def is_group(table: Table, place: Place) -> bool:
 def item_of(source: FormSource, place: Place) -> Place | None:
     """Return the innermost list element that contains a place. Lists inside values do not count."""
     for length in range(len(place), 1, -1):
-        if isinstance(place[length - 1], int) and place[length - 2] in (*_LISTS, "any_order"):
+        if isinstance(place[length - 1], int) and _is_list(place[: length - 1]):
             return place[:length]
     return None
+
+
+def _is_list(place: Place) -> bool:
+    """Return whether a place is that of a list whose elements can be added, moved and removed."""
+    key = place[-1]
+    if key == "state":
+        return place[0] == "final"
+    # A check may list alternatives, too.
+    if key == "any_of":
+        return {"args", "result", "response", "when"}.isdisjoint(place)
+    return key in _LISTS
 
 
 def _item_name(source: FormSource, place: Place) -> str:
@@ -491,7 +503,7 @@ def _unused(name: str, used: tuple[str, ...]) -> str:
 
 
 _LISTS: dict[str, Callable[[FormSource, Place], Adding | str]] = {
-    **dict.fromkeys((*CALL_LISTS, "any_order"), _call),
+    **dict.fromkeys((*CALL_LISTS, "any_order", "any_of"), _call),
     "steps": _step,
     "mocks": _mock,
     "messages": _message,

@@ -374,6 +374,26 @@ def read_whole(text: str, least: int = 0, most: float = math.inf) -> int:
     return number
 
 
+def read_times(text: str) -> object:
+    """Read how often a call is made: `2`, `1..3`, or `1..` without an end. Raises CellError for other text."""
+    low, dots, high = text.strip().partition("..")
+    try:
+        ends = [read_whole(low or "0"), math.inf if dots and not high.strip() else read_whole(high or low)]
+    except CellError:
+        raise CellError("write how often: 2, 1..3 or 1..") from None
+    if not 0 <= ends[0] <= ends[1] or not ends[1]:
+        raise CellError("the most must be at least 1 and the fewest: write 2, 1..3 or 1..")
+    return ends if dots else ends[0]
+
+
+def times_text(value: object) -> str | None:
+    """Write how often a call is made, so that `read_times` reads it back; `None` for a value of another type."""
+    if isinstance(value, list) and len(value) == 2 and all(type(end) in (int, float) for end in value):
+        low, high = value
+        return f"{low}..{'' if high == math.inf else high}"
+    return str(value) if type(value) is int else None
+
+
 def read_switch(text: str) -> bool:
     """Read `true` or `false`. Raises CellError for other text."""
     return read_choice(text.lower(), ("true", "false")) == "true"
