@@ -56,7 +56,7 @@ _PAGES = {
     "workbench mutate": "[mutation](lab.md#mutants)",
     "workbench shrink": "[shrinking](lab.md#the-least-of-a-case-that-fails)",
     "workbench fix-prompt": "[fix prompts](results.md#a-prompt-for-a-coding-agent)",
-    "workbench capture": "[capturing](recording.md#capture-several-runs)",
+    "workbench accept": "[accepting runs](recording.md#accept-several-runs)",
     "workbench validate": "[the audit](authoring.md#audit) and [findings](reports.md#findings-in-suites-and-tools)",
     "workbench export": "[exporting](importing.md#exported-forms)",
     "workbench import": "[importing](importing.md)",
@@ -104,8 +104,12 @@ def _parsers() -> Iterator[argparse.ArgumentParser]:
 
 
 def _second_words(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    found = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    return dict(*found)
+    found: dict[str, argparse.ArgumentParser] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            # Words without help are former names.
+            found = {each.dest: action.choices[each.dest] for each in action._choices_actions}
+    return found
 
 
 def _section_of_runs(first_in: dict[str, str]) -> str:

@@ -34,7 +34,7 @@ def shared() -> dict[str, str]:
         (["hist"], {"history"}),
         (["run", "--fo"], {"--format"}),
         (["run", "--by", ""], {"critics", "decision", "accuracy", "trajectory", "dimensions"}),
-        (["history", "reg"], {"regrade"}),
+        (["history", "fl"], {"flaky"}),
         (["models", ""], {"add", "list", "check"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

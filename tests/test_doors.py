@@ -262,12 +262,12 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
     run("list", "history", "list", "--format", "json")
     for form in ("text", "json"):
         run(f"run shown as {form}", "history", "show", "1", "--run", "2", "--format", form)
-    run("history regraded", "history", "regrade", "1", "--trust", codes=(0, 3))
+    run("history regraded", "grade", "1", "--trust", codes=(0, 3))
     run("regraded", "grade", "recordings", "--trust", codes=(0, 1, 3))
-    run("exported", "history", "export", "1", "exported")
-    run("report", "history", "export", "1", "exported", "--format", "json", codes=(0, 1, 3))
+    run("exported", "export", "1", "-o", "exported")
+    run("report", "export", "1", "-o", "exported", "--format", "json", codes=(0, 1, 3))
     for form in EXPORTED:
-        run(f"exported as {form}", "history", "export", "1", "exported", "--format", form)
+        run(f"exported as {form}", "export", "1", "-o", "exported", "--format", form)
     run("recordings exported", "export", "recordings", "-o", "exported", "--format", "messages")
     seen = "suites/seen.toml"
     recorded = program.run("record", "--kept", f"{seen}.kept.jsonl", "--suite", seen, "--recordings", "seen")
@@ -275,7 +275,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
     found.add("kept conversations", recorded.stdout, recorded.stderr)
     if find_spec("opentelemetry.proto") is not None:
         with Server([Answer((b"",), 200, {}, "length")]) as collector:
-            run("sent", "history", "export", "1", "--otlp", collector.url, "--otlp-content")
+            run("sent", "export", "1", "--otlp", collector.url, "--otlp-content")
             found.add("collectors", *(request.body.decode(errors="replace") for request in collector.requests))
     found.called = [json.loads(line) for line in (program.folder / "suites/called.jsonl").read_text().splitlines()]
     places = {

@@ -29,7 +29,7 @@ user = "What is the weather in Paris?"
 ordered = [{ tool = "get_weather", args = { city = "Paris" } }]
 """
 
-RUNS = {"run", "faults", "mutate", "capture", "validate", "tools", "submission"}
+RUNS = {"run", "faults", "mutate", "accept", "validate", "tools", "submission"}
 """Commands that only need a suite."""
 
 WITH: dict[str, list[str]] = {

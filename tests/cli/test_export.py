@@ -1,4 +1,4 @@
-"""`workbench export` and the forms of `workbench history export`, as a user runs them."""
+"""`workbench export`, as a user runs them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def program(tmp_path: Path) -> Program:
 
 def test_a_batch_and_a_folder_of_recordings_are_exported_in_every_form(program: Program) -> None:
     for form in FORMS:
-        for words in (["history", "export", "1", f"batch-{form}"], ["export", "runs", "-o", f"runs-{form}"]):
+        for words in (["export", "1", "-o", f"batch-{form}"], ["export", "runs", "-o", f"runs-{form}"]):
             done = program.run(*words, "--format", form)
             assert done.returncode == 0, done.stderr
             assert "2 runs in " in done.stdout
@@ -59,7 +59,7 @@ def test_a_batch_and_a_folder_of_recordings_are_exported_in_every_form(program: 
 
 @pytest.mark.parametrize("form", ["messages", "inspect", "otlp", "atif"])
 def test_an_exported_batch_is_imported_and_graded_the_same(program: Program, form: str) -> None:
-    assert program.run("history", "export", "1", "out", "--format", form).returncode == 0
+    assert program.run("export", "1", "-o", "out", "--format", form).returncode == 0
     for number, file in enumerate(sorted((program.folder / "out").iterdir())):
         done = program.run("import", str(file), "-o", f"again{number}.toml", "--runs", "again", "--force")
         assert done.returncode == 0, done.stderr
@@ -80,9 +80,9 @@ def test_an_exported_batch_is_imported_and_graded_the_same(program: Program, for
         ("export runs --format csv -o out --otlp-content", "--otlp-content goes with --otlp"),
         ("export runs --otlp", "set OTEL_EXPORTER_OTLP_ENDPOINT"),
         ("export weather.toml --format csv -o out", "left out: weather.toml is not a recording"),
-        ("export nowhere --format messages -o out", "nothing was exported"),
-        ("history export 1", "name the folder behind the batch"),
-        ("history export 1 --otlp http://h --format csv", "leave the folder and --format out"),
+        ("export nowhere --format messages -o out", "no file and no folder has this name either"),
+        ("export 1", "name the folder with -o"),
+        ("export 1 --otlp http://h --format csv", "leave the folder and --format out"),
     ],
 )
 def test_what_cannot_be_exported_is_said_and_nothing_is_written(program: Program, words: str, why: str) -> None:

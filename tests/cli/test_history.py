@@ -48,16 +48,25 @@ def program(tmp_path: Path, kept: Path) -> Program:
     return Program(tmp_path)
 
 
+def words_of(*words: str) -> list[str]:
+    """The words of a command on batches: those of `workbench history`, but for two commands of their own."""
+    if words[0] == "regrade":
+        return ["grade", *words[1:]]
+    if words[0] == "export":
+        return ["export", words[1], "-o", *words[2:]]
+    return ["history", *words]
+
+
 def said(program: Program, *words: str, code: int = 0) -> str:
-    """What a word of `workbench history` prints; nothing is complained of."""
-    done = program.run("history", *words)
+    """What a command on batches prints; nothing is complained of."""
+    done = program.run(*words_of(*words))
     assert (done.returncode, done.stderr) == (code, "")
     return done.stdout
 
 
 def complaint(program: Program, *words: str, code: int = 2) -> str:
     """What it complains of, in one line."""
-    done = program.run("history", *words)
+    done = program.run(*words_of(*words))
     assert done.returncode == code
     assert done.stderr.count("\n") == 1, done.stderr
     return done.stderr
@@ -289,7 +298,7 @@ def test_one_damaged_run_costs_no_other_one(program: Program) -> None:
         (["export", "1", "runs", "--format", "json"], "#1: 1 run in runs"),
         (["regrade", "1"], "#1: 1 run regraded"),
     ):
-        told = program.run("history", *words)
+        told = program.run(*words_of(*words))
         assert told.returncode == 2
         assert re.fullmatch(r"left out: run 1 of batch 1 in .* is damaged: .*\n", told.stderr)
         assert told.stdout.startswith(done)
@@ -416,7 +425,7 @@ def test_what_is_no_history_is_left_as_it_is(program: Program) -> None:
 
 
 def test_a_script_that_wants_no_steps_learns_the_number_of_its_batch(program: Program) -> None:
-    assert "\nbatch 4 in the history\n" in program.run("run", "weather.toml", "--quiet").stdout
+    assert "\ndetails: workbench history show 4\n" in program.run("run", "weather.toml", "--quiet").stdout
 
 
 def test_a_history_is_for_its_owner_only(program: Program) -> None:

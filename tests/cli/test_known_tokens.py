@@ -61,10 +61,10 @@ def test_what_a_suite_holds_stays_in_its_runs_which_are_graded_again_alike(ran: 
     graded = ran.run("grade", "out")
     assert graded.returncode == 0
     assert graded.stdout.endswith("no grade differs from the recorded one\n")
-    again = ran.run("history", "regrade", "1")
+    again = ran.run("grade", "1")
     assert (again.returncode, "cannot be regraded" in again.stdout) == (0, False)
     assert "no grade changed" in again.stdout
-    assert ran.run("history", "export", "1", "exported").returncode == 0
+    assert ran.run("export", "1", "-o", "exported").returncode == 0
     (exported,) = ran.folder.glob("exported/*")
     assert OWN in exported.read_text()
     assert ran.run("grade", "exported").stdout.endswith("no grade differs from the recorded one\n")
@@ -75,7 +75,7 @@ def test_what_is_captured_keeps_the_suites_own_token_and_asks_for_others_to_be_p
     program.write("tokens.toml", f"{head}expect_nothing_yet = true\n[[cases.mocks]]{case.split('[[cases.mocks]]')[1]}")
     with Server([said("openai", calls=[CALL]), said("openai", text="Done.")]) as server:
         program.write("workbench.toml", SETTINGS.replace("URL", server.url))
-        done = program.run("capture", "tokens.toml", *WORDS, "--write", "--trust", "--repeats", "1")
+        done = program.run("accept", "tokens.toml", *WORDS, "--write", "--trust", "--repeats", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     (expected,) = tomllib.loads((program.folder / "tokens.toml").read_text())["cases"][0]["ordered"]
     assert expected["args"] == {"token": OWN, "at": ADDRESS, "more": {"present": True}}

@@ -176,7 +176,7 @@ def test_several_models_stand_between_commas_wherever_models_are_named() -> None
     with_models = [each for each in parsers() if "--model" in each._option_string_actions]
     assert {each.prog for each in with_models} == {
         "workbench", "workbench run", "workbench compare", "workbench models", "workbench mcp", "workbench submission",
-        "workbench capture", "workbench faults", "workbench mutate", "workbench shrink", "workbench serve",
+        "workbench accept", "workbench faults", "workbench mutate", "workbench shrink", "workbench serve",
     }  # fmt: skip
     for each in with_models:
         needed = ["1"] if each.prog == "workbench shrink" else []

@@ -126,7 +126,7 @@ def two_suites(program: Program, text: str) -> tuple[Program, Path]:
     first = program.write("a.toml", text)
     program.write("b.toml", OTHER)
     done = program.run("run", "a.toml", "b.toml", "--quiet")
-    assert "batch 1" in done.stdout, done.stderr
+    assert "history show 1" in done.stdout, done.stderr
     assert not [kept for kept in texts_in(program.folder / ".workbench" / "history.sqlite3") if TOKEN in kept]
     lose(program, 2)
     first.write_text(f"{text}# Another one.\n", encoding="utf-8")

@@ -59,11 +59,35 @@ def test_steps_stream_then_a_table_and_totals_and_zero(program: Program) -> None
 
 def test_a_failed_case_answers_one_and_shows_its_issue(program: Program) -> None:
     program.write("weather.toml", WEATHER + WRONG)
-    done = program.run("run", "weather.toml", "--quiet")
+    done = program.run("run", "weather.toml", "--no-history")
     assert done.returncode == 1
-    assert "→" not in done.stdout
+    summary = done.stdout.split("\n\n")[1]
     assert 'expected "Nowhere", got "Oslo"' in done.stdout
-    assert "Right" not in done.stdout
+    assert summary.startswith("✗ 1 of 2 cases failed\n2 runs: 1 passed, 1 failed\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "lines"),
+    [
+        (["run", "weather.toml"], 1, "✗ 1 of 2 cases failed\nfailed: wrong\ndetails: workbench history show 1\n"),
+        (
+            ["run", "weather.toml", "--case", "right", "--report", "r.html", "--no-history"],
+            0,
+            "✓ Everything passed: 1 of 1 graded run passed or warned\ndetails: r.html\n",
+        ),
+        (
+            ["compare", "weather.toml", "--model", "offline,offline:hasty", "--no-history"],
+            0,
+            "pass rates on 2 cases: offline 50.0%, offline:hasty 50.0%\n",
+        ),
+    ],
+)
+def test_quiet_is_three_lines(program: Program, words: list[str], code: int, lines: str) -> None:
+    program.write("weather.toml", WEATHER + WRONG)
+    done = program.run(*words, "--quiet")
+    assert (done.returncode, done.stderr) == (code, "")
+    assert done.stdout.startswith(lines)
+    assert done.stdout.count("\n") <= 3
 
 
 @pytest.mark.parametrize(
@@ -171,6 +195,45 @@ def test_what_cannot_be_run_answers_two_and_says_why(program: Program, words: li
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+BROKEN_LINE = "1 suite has errors and was not run: broken.toml"
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["run"], "✓ Weather › Right"),
+        (["run", "--quiet"], f"▲ {BROKEN_LINE}\n"),
+        (["run", "--format", "junit"], '<testsuite name="broken suites" tests="1" failures="0" errors="1"'),
+        (["run", "--format", "markdown"], BROKEN_LINE),
+        (["run", "--format", "github"], "title=a suite with errors was not run::broken.toml:3: error: "),
+        (["compare", "--model", "offline,offline:hasty", "--format", "text"], BROKEN_LINE),
+        (["tools"], "get_weather"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_broken_suite_stops_no_other_and_is_named_first_and_last(
+    program: Program, words: list[str], shown: str
+) -> None:
+    program.write("weather.toml", WEATHER)
+    program.write("broken.toml", 'format = 1\nname = "Broken"\n[[cases]]\nusr = "Hi"\n')
+    done = program.run(words[0], ".", *words[1:])
+    assert done.returncode == 2
+    assert shown in done.stdout
+    assert done.stderr.startswith("broken.toml:3: error: ")
+    # The errors themselves are first; all of them are named again at the end.
+    assert BROKEN_LINE in f"{done.stdout}{done.stderr}".splitlines()[-1] or words[1:] in (["--quiet"], ["--format", "text"])
+
+
+def test_the_json_of_a_run_and_of_a_comparison_name_broken_suites(program: Program) -> None:
+    program.write("weather.toml", WEATHER)
+    program.write("broken.toml", "format = \n")
+    for words in (("run",), ("compare", "--model", "offline,offline:hasty")):
+        report = json.loads(program.run(words[0], ".", *words[1:], "--format", "json").stdout)
+        (broken,) = report["broken_suites"]
+        assert (report["exit_code"], broken["suite"]) == (2, "broken.toml")
+        assert broken["problems"][0].startswith("broken.toml:1: error: ")
 
 
 def test_cases_are_chosen_by_id_and_tag(program: Program) -> None:

@@ -67,7 +67,7 @@ def test_a_case_that_the_hasty_model_fails_shrinks_to_the_word_it_falls_for(prog
         {"id": "chart", "name": "Chart", "user": "report", "ordered": [{"tool": "make_chart"}]},
     ]
     assert "system" not in left
-    again = program.run("run", "out.toml", "--model", "offline:hasty", "-q")
+    again = program.run("run", "out.toml", "--model", "offline:hasty", "-q", "--format", "text")
     assert (again.returncode, "expected make_chart(…), got send_report()" in again.stdout) == (1, True)
     assert "#2" in program.run("history", "list").stdout  # of the attempts there is none
     assert "#3" not in program.run("history", "list").stdout

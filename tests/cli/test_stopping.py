@@ -202,7 +202,7 @@ def test_a_gate_that_stays_open_is_decided_by_all_runs(program: Program) -> None
     # A twentieth fails: between the gate and what is worse, and too few runs.
     program.write("light.toml", suite(("red",) * 14 + ("violet",)))
     former = ("--until", "decided", "--gate", "0.95", "--worse", "0.9")
-    done = program.run("run", "light.toml", *former, "--model", "offline:careless", "--quiet")
+    done = program.run("run", "light.toml", *former, "--model", "offline:careless", "--quiet", "--format", "text")
     assert "--gate, --worse: written --until decided,gate=0.95,worse=0.9 now\n" in done.stderr
     assert done.returncode == 1
     assert f"not decided against 90% after {CASES} cases: 93.3% (95%: 84.7% to 97.8%); the rate " in done.stdout

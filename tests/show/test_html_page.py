@@ -18,8 +18,8 @@ from tests.show.html_page import HOSTILE, Page, elements_of, evaluated, page_of
 from workbench.config.secrets import Secrets
 from workbench.evaluation.plan import FinishedRun
 from workbench.grading.explanation import explain, in_numbers
-from workbench.show.html.overview import verdict_of
 from workbench.show.html.runs import page_of_runs
+from workbench.show.views.verdict import verdict_of
 from workbench.show.visible import ACTED_ON, visible
 
 _PARTS = {

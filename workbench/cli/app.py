@@ -40,7 +40,7 @@ _COMMON = ("init", "run", "compare", "grade", "history", "validate", "tools", "m
 """The commands that `--help` explains; it names the others by `_FAMILIES`."""
 
 _FAMILIES = {
-    "more cases": ("capture", "record", "submission"),
+    "more cases": ("accept", "record", "submission"),
     "find weaknesses": ("faults", "mutate", "shrink", "fix-prompt"),
     "run elsewhere": ("attach", "batches", "serve", "mcp", "login"),
     "about": ("help", "schema", "version"),

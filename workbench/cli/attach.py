@@ -358,7 +358,7 @@ def _report_stored(history: History, batch: BatchRow, program: Program, output: 
         figures = tuple(finished_figures(history.runs(batch.number)))
         complete = CompleteBatch(batch, figures, history.gates(batch, damaged))
         comparison = ModelComparison.of_batch(complete, only_differences=False)
-        output.deliver(partial(pieces_of_comparison, comparison, lambda: report))
+        output.deliver(partial(pieces_of_comparison, comparison, lambda: report, history=history.file))
         return comparison.exit_code
-    output.deliver(partial(pieces_of_runs, report))
+    output.deliver(partial(pieces_of_runs, report, history=history.file))
     return report.exit_code

@@ -40,8 +40,10 @@ from workbench.tools.listings import pin_file
 from workbench.trajectory.events import JsonValue
 
 if TYPE_CHECKING:
+    from workbench.config.secrets import Secrets
     from workbench.evaluation.baseline import Baseline
     from workbench.show.views.baseline import Confirm, FailOn
+    from workbench.show.views.runs_report import BrokenSuite
 
 
 def judge_is_known(judge: str | None, files: Iterable[SuiteFile], program: Program) -> bool:
@@ -85,6 +87,15 @@ def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | Non
         return None
     show_notices(made.notices, program, quiet=quiet)
     return made
+
+
+def name_broken(broken: Sequence[BrokenSuite], secrets: Secrets) -> None:
+    """Name the suites with errors, of which nothing was run, at the end of a command."""
+    if broken:
+        # Imported here: few plans have a broken suite.
+        from workbench.show.views.verdict import broken_text
+
+        warn(broken_text(broken), secrets)
 
 
 def with_chosen_cases(options: RunOptions, plan: Plan) -> RunOptions:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.app import AppOptions, show_app
@@ -52,13 +53,14 @@ if executes(__name__):
         baseline_for,
         how_to_resume,
         make_runs,
+        name_broken,
         planned,
         show_notices,
         with_chosen_cases,
     )
     from workbench.cli.live import Live, Show
     from workbench.cli.redaction import begin_program, json_report, redacted, warn, without_secrets, write
-    from workbench.cli.report_output import Output, report_width
+    from workbench.cli.report_output import Output, details_of, report_width
     from workbench.config.folders import history_option
     from workbench.config.program import Program
     from workbench.evaluation.model_comparison import ModelComparison
@@ -332,7 +334,10 @@ class Comparing:
     def _report(self, batch: ModelComparison, whole: Callable[[], Report]) -> int:
         """Write the reports; `whole` returns all runs, for those that show them."""
         output, recorded_as = self._output, batch.outcome.recorded_as
-        written = output.deliver(partial(pieces_of_comparison, batch, whole))
+        history = self._options.history
+        written = output.deliver(partial(pieces_of_comparison, batch, whole, history=history))
+        if not output.is_text or output.file is not None:
+            name_broken(batch.broken, self._program.secrets)
         if output.summary and "GITHUB_STEP_SUMMARY" in os.environ:
             from workbench.cli.github import write_summary
 
@@ -345,8 +350,14 @@ class Comparing:
         return batch.exit_code
 
 
-def pieces_of_comparison(batch: ModelComparison, whole: Callable[[], Report], output: Output) -> Iterable[str]:
-    """Return the pieces of a comparison's report in the form of the output."""
+def pieces_of_comparison(
+    batch: ModelComparison, whole: Callable[[], Report], output: Output, *, history: Path | None = None
+) -> Iterable[str]:
+    """Return the pieces of a comparison's report in the form of the output; `history` holds the batch."""
+    if output.is_brief:
+        details = details_of(batch.outcome.batch, history, output)
+        brief = batch.brief_lines(details, paint=output.paint)
+        return (redacted("".join(f"{line}\n" for line in brief)),)
     match output.form:
         case "json":
             return (json_report(batch.document()),)

@@ -1,11 +1,13 @@
-"""`workbench export`: convert recordings to forms of other programs, or send them as OpenTelemetry traces."""
+"""`workbench export`: convert runs to forms of other programs, or send them as OpenTelemetry traces."""
 
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.cli.parser import add_history_options, history_to_read, names_batch, which_grading
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.exchange.exporters.forms import FORMS
 
@@ -15,9 +17,11 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "recordings", nargs="+", type=Path, metavar="PATH", help="recordings of runs, or folders of them"
+        "runs", nargs="+", metavar="PATH|BATCH", help="recordings, or folders of them; or one batch of the history"
     )
-    parser.add_argument("--format", choices=[*FORMS], help="; ".join(f"{name}: {FORMS[name].what}" for name in FORMS))
+    forms = {name: FORMS[name].what for name in FORMS} | _OF_BATCHES
+    explained = "; ".join(f"{name}: {what}" for name, what in forms.items())
+    parser.add_argument("--format", choices=[*forms], metavar="FORM", help=explained)
     parser.add_argument(
         "-o",
         "--output",
@@ -26,6 +30,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the folder to write into; for a form of one file, also that file",
     )
     add_sending_options(parser)
+    parser.add_argument(
+        "--grading", type=which_grading, metavar="N|latest", help="use the grades of this regrade of the batch"
+    )
+    add_history_options(parser, may_be_none=False)
+
+
+_OF_BATCHES = {
+    "recordings": "a recording for each run of a batch, its default",
+    "json": "the report of a batch",
+}
+"""The forms of batches alone, with what they are."""
 
 
 def add_sending_options(parser: argparse.ArgumentParser) -> None:
@@ -51,12 +66,18 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.redaction import begin_program, warn
     from workbench.exchange.exporters.export import report_of
 
+    if any(map(names_batch, arguments.runs)):
+        return _export_batch(arguments)
+    if arguments.format in _OF_BATCHES or arguments.grading is not None:
+        option = "--grading" if arguments.grading is not None else f"--format {arguments.format}"
+        warn(f"nothing was exported: {option} is about a batch of the history, and {arguments.runs[0]} is none")
+        return USAGE
     program = begin_program()
     export = Export(arguments.format, arguments.output, arguments.otlp, arguments.otlp_content, "name a folder with -o")
     if not export.is_complete():
         return USAGE
     damaged: list[str] = []
-    read = read_runs(arguments.recordings, program, damaged.append)
+    read = read_runs(map(Path, arguments.runs), program, damaged.append)
     runs = (run for _, run in read)
 
     # Only tables ask for the report, instead of the runs.
@@ -67,3 +88,25 @@ def execute(arguments: argparse.Namespace) -> int:
     for why in dict.fromkeys(damaged):
         warn(f"left out: {why}", program.secrets)
     return OK if done and not damaged else USAGE
+
+
+def _export_batch(arguments: argparse.Namespace) -> int:
+    """Export a batch of the history; returns an exit code."""
+    from workbench.cli import history_export
+    from workbench.cli.history_command import or_no_file, run_history_command
+    from workbench.cli.redaction import warn
+
+    if len(arguments.runs) > 1:
+        warn(f"nothing was exported: {arguments.runs[1]} follows; a batch is exported alone, to the folder of -o")
+        return USAGE
+    options = history_export.Options(
+        batch=arguments.runs[0],
+        folder=arguments.output,
+        grading=arguments.grading,
+        format=arguments.format or "recordings",
+        otlp=arguments.otlp,
+        otlp_content=arguments.otlp_content,
+    )
+    return run_history_command(
+        partial(or_no_file, history_export.execute, options), history_to_read(arguments, ()), None
+    )

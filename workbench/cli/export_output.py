@@ -1,4 +1,4 @@
-"""Shared by `workbench export` and `workbench history export`: write or send runs, and report the result."""
+"""Shared by exports of recordings and of batches: write or send runs, and report the result."""
 
 from __future__ import annotations
 

@@ -18,10 +18,11 @@ from workbench.startup import executes
 
 if executes(__name__):
     from workbench.analysis.fault_matrix import FaultMatrix
-    from workbench.cli.batch_command import experiment
+    from workbench.cli.batch_command import experiment, name_broken
     from workbench.cli.redaction import begin_program, json_report, redacted, warn
     from workbench.cli.report_output import Output
     from workbench.evaluation.options import RunOptions
+    from workbench.evaluation.plan import broken_suites_of
     from workbench.grading.status import Status
     from workbench.lab.faults import FaultOptions, plan_faults
     from workbench.numerals import counted
@@ -104,9 +105,11 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
     code = QUALITY_MISSED if matrix.weak else OK
     if any(result.status == Status.ERROR for result in first):
         code = INFRASTRUCTURE
-    if output.deliver(lambda each: _pieces(matrix, code, each)):
-        return code
-    return USAGE
+    if trying.plan.broken:
+        code = USAGE
+    written = output.deliver(lambda each: _pieces(matrix, code, each))
+    name_broken(broken_suites_of(trying.plan.broken), program.secrets)
+    return code if written else USAGE
 
 
 def _pieces(matrix: FaultMatrix, code: int, output: Output) -> Iterable[str]:

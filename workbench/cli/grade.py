@@ -1,4 +1,4 @@
-"""`workbench grade`: grade recorded runs again by today's suites, and report the changes; no model is called."""
+"""`workbench grade`: grade finished runs again by today's suites, and report the changes; no model is called."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from functools import partial
 from pathlib import Path
 
 from workbench.cli.model_options import add_judging_options
-from workbench.cli.parser import add_amount_options, add_exit_codes, add_report_options, show_first
+from workbench.cli.parser import (
+    add_amount_options,
+    add_exit_codes,
+    add_history_options,
+    add_report_options,
+    history_to_read,
+    names_batch,
+    show_first,
+)
 from workbench.cli.run_options import add_by_option, add_min_score_option, add_repeat_rule_option
 from workbench.evaluation.exit_codes import MEANINGS, USAGE
 from workbench.startup import executes
@@ -27,7 +35,10 @@ if executes(__name__):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "recordings", nargs="*", type=Path, metavar="PATH", help="recordings of runs, or folders of them"
+        "runs",
+        nargs="*",
+        metavar="PATH|BATCH",
+        help="recordings, or folders of them; or batches of the history, which keep the grades",
     )
     parser.add_argument(
         "--calls",
@@ -41,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--suite",
         type=Path,
         metavar="FILE",
-        help="grade by this suite, not by the cases in the recordings",
+        help="grade by this suite, not by that of the runs",
     )
     add_by_option(parser)
     add_repeat_rule_option(parser)
@@ -49,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_judging_options(parser)
     add_report_options(parser, "grade")
     add_amount_options(parser, "show the issues of passed runs too")
+    add_history_options(parser, may_be_none=False)
     add_exit_codes(parser, MEANINGS)
     show_first(
         *(parser, "--calls", "--suite", "--by", "--min-score", "--judge", "--trust"),
@@ -60,9 +72,11 @@ def execute(arguments: argparse.Namespace) -> int:
     """Grade recordings and report the changes; returns an exit code."""
     from workbench.cli.report_output import output_of
 
-    if not (arguments.recordings or arguments.calls):
-        warn("name recordings to grade, or a file of calls: workbench grade --suite FILE --calls FILE")
+    if not (arguments.runs or arguments.calls):
+        warn("name recordings or batches to grade, or a file of calls: workbench grade --suite FILE --calls FILE")
         return USAGE
+    if any(map(names_batch, arguments.runs)):
+        return _grade_batches(arguments)
     if arguments.calls and arguments.suite is None:
         warn("--calls needs --suite FILE, the suite with the cases that the calls belong to")
         return USAGE
@@ -70,7 +84,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if output is None or not output.can_write():
         return USAGE
     options = GradeOptions(
-        paths=tuple(arguments.recordings),
+        paths=tuple(map(Path, arguments.runs)),
         calls=tuple(arguments.calls),
         suite=arguments.suite,
         by=arguments.by,
@@ -79,6 +93,47 @@ def execute(arguments: argparse.Namespace) -> int:
         judge=arguments.judge,
     )
     return regrade_and_report(options, output, trust=arguments.trust)
+
+
+_OF_RECORDINGS = (
+    ("calls", "--calls"),
+    ("repeat_rule", "--repeat-rule"),
+    ("min_score", "--min-score"),
+    ("output", "--output"),
+    ("report", "--report"),
+    ("no_step_summary", "--no-step-summary"),
+    ("quiet", "--quiet"),
+    ("verbose", "--verbose"),
+)
+"""The options without a meaning for batches: attribute of the parsed arguments and name of the option."""
+
+
+def _grade_batches(arguments: argparse.Namespace) -> int:
+    """Grade batches of the history again, and store the grades; returns an exit code."""
+    from workbench.cli import history_regrade
+    from workbench.cli.history_command import or_no_file, run_history_command
+
+    if others := [name for name in arguments.runs if not names_batch(name)]:
+        batch = next(filter(names_batch, arguments.runs))
+        warn(f"{others[0]} is a recording and {batch} is none: grade recordings and batches by two commands")
+        return USAGE
+    for attribute, name in _OF_RECORDINGS:
+        if getattr(arguments, attribute) not in (None, False, []):
+            warn(f"{name} is about recordings and calls: leave it out, and see 'workbench history show BATCH'")
+            return USAGE
+    if arguments.format not in (None, "text", "json"):
+        warn(f"--format {arguments.format} is about recordings: for a batch, give text or json")
+        return USAGE
+    options = history_regrade.Options(
+        batches=arguments.runs,
+        suite=arguments.suite,
+        by=arguments.by,
+        judge=arguments.judge,
+        trust=arguments.trust,
+        format=arguments.format or "text",
+    )
+    grade = partial(or_no_file, history_regrade.execute, options)
+    return run_history_command(grade, history_to_read(arguments, ()), arguments.judge)
 
 
 def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) -> int:

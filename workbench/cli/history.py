@@ -26,6 +26,7 @@ from workbench.cli.parser import (
     number_from,
     options_as,
     show_first,
+    which_grading,
 )
 from workbench.cli.run_options import add_baseline_options, add_by_option, add_confirm_option, add_min_score_option
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, MEANINGS, OK, QUALITY_MISSED, USAGE
@@ -33,6 +34,8 @@ from workbench.exchange.exporters.forms import FORMS
 from workbench.show.forms import Command, forms_of
 
 _BATCH = "a batch"
+FORMER = {"regrade": "workbench grade", "export": "workbench export"}
+"""The commands that took the place of words, which still work."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,10 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _diff(_word(words, "diff", "show what changed between two batches"))
     _flaky(_word(words, "flaky", "list the unchanged cases whose results vary"))
     _name(_word(words, "name", "name a batch, for example as a baseline"))
-    _regrade(_word(words, "regrade", "regrade batches by the current suites, without asking a model"))
     _merge(_word(words, "merge", "merge the shards of a plan into one batch, and report on it"))
-    _export(_word(words, "export", "write or send the runs of a batch"))
     _prune(_word(words, "prune", "remove batches and free their space"))
+    for name, fill in (("regrade", _regrade), ("export", _export)):
+        # Without `help`, the list of words leaves these out.
+        former = words.add_parser(name, description=f"The former name of '{FORMER[name]}'.")
+        add_history_options(former, may_be_none=False)
+        fill(former)
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -58,6 +64,10 @@ def execute(arguments: argparse.Namespace) -> int:
         arguments.output = output
     from workbench.cli.history_command import run_history_command
 
+    if arguments.word in FORMER:
+        from workbench.cli.redaction import warn
+
+        warn(f"'workbench history {arguments.word}' is called '{FORMER[arguments.word]}' now")
     word = import_module(f"workbench.cli.history_{arguments.word}")
     options, judge = options_as(word.Options, arguments), getattr(arguments, "judge", None)
     return run_history_command(partial(word.execute, options), history_to_read(arguments, ()), judge)
@@ -200,21 +210,12 @@ def _reports(parser: argparse.ArgumentParser, command: Command) -> None:
 
 def _grading(parser: argparse.ArgumentParser) -> None:
     group(parser, GRADING).add_argument(
-        "--grading", type=_which_grading, metavar="N|latest", help="use the grades of this regrade"
+        "--grading", type=which_grading, metavar="N|latest", help="use the grades of this regrade"
     )
 
 
 def _count(text: str) -> int:
     return number_from(text, 0)
-
-
-def _which_grading(text: str) -> int | str:
-    if text == "latest":
-        return text
-    try:
-        return natural(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{error}, or latest") from None
 
 
 def _days(text: str) -> float:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from workbench.cli.redaction import begin_program, warn, write, write_json
 from workbench.cli.report_output import Output, report_width
@@ -20,13 +20,16 @@ from workbench.engine.suite_secrets import learn_secrets
 from workbench.evaluation.exit_codes import OK, USAGE
 from workbench.history.claims import claimed
 from workbench.history.history import History
-from workbench.history.records import BatchRow, HistoryError, Regrade, SuiteRef
+from workbench.history.records import BatchRow, HistoryError, NoSuchBatchError, Regrade, SuiteRef
 from workbench.numerals import counted
 from workbench.show.text import Paint, paint_for
 from workbench.trajectory.recording import RecordingError
 
 if TYPE_CHECKING:
     from workbench.show.json.base import ReportModel
+
+
+_Options = TypeVar("_Options")
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,17 @@ def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge
         return USAGE
 
 
+def or_no_file(word: Callable[[_Options, HistoryCommand], int], options: _Options, command: HistoryCommand) -> int:
+    """Run a command on batches whose names may have been meant as paths; returns an exit code.
+
+    Raises HistoryError.
+    """
+    try:
+        return word(options, command)
+    except NoSuchBatchError as error:
+        raise HistoryError(f"{error}; no file and no folder has this name either") from error
+
+
 def newest(history: History) -> BatchRow:
     """Return the newest batch that is not a fork.
 
@@ -129,5 +143,5 @@ def grading_of(history: History, batch: BatchRow, wanted: int | str | None) -> R
     was = f"was regraded {counted(len(gradings), 'time')}" if gradings else "was never regraded"
     raise HistoryError(
         f"batch {batch.number} {was}: there is no grading {wanted}; "
-        f"'workbench history regrade {batch.number}{history_option(history.file)}' makes one"
+        f"'workbench grade {batch.number}{history_option(history.file)}' makes one"
     )

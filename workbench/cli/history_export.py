@@ -1,4 +1,4 @@
-"""`workbench history export`: write the runs of a batch as recordings, reports, files of other programs, or traces."""
+"""`workbench export BATCH`: write the runs of a batch as recordings, reports, files of other programs, or traces."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Options:
 def execute(options: Options, command: HistoryCommand) -> int:
     """Export the runs of a batch; returns an exit code."""
     form = None if options.format == "recordings" else options.format
-    export = Export(form, options.folder, options.otlp, options.otlp_content, "name the folder behind the batch")
+    export = Export(form, options.folder, options.otlp, options.otlp_content, "name the folder with -o")
     folder = options.folder if options.otlp is None and form not in FORMS else None
     if folder is not None and any_form_of_file(folder) is not None and not folder.is_dir():
         command.warn(f"{folder} looks like a file name: give the folder to export into")

@@ -89,7 +89,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             return OK if is_whole else USAGE
         if not options.output.can_write(batch.planned):
             return USAGE
-        is_whole = deliver_report(report, options.output) and is_whole
+        is_whole = deliver_report(report, options.output, command.file) and is_whole
     command.warn_of_damage(damaged)
     if is_whole and not damaged:
         return report.exit_code

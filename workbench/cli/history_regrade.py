@@ -1,4 +1,4 @@
-"""`workbench history regrade`: grade batches again by today's suites, and report the changes."""
+"""`workbench grade BATCH`: grade batches again by today's suites, and report the changes."""
 
 from __future__ import annotations
 

@@ -21,21 +21,21 @@ from workbench.startup import InterruptsRaised, collect_rarely, leave_out_pydant
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
-    "grade": "regrade recorded runs",
+    "grade": "grade finished runs by the present suites, or calls from a file",
     "compare": "compare several models on suites",
     "attach": "show a batch that runs without a terminal",
     "batches": "list or stop running batches",
     "tools": "list, lint or call the tools of suites",
     "login": "log in to a server over OAuth",
-    "history": "list, compare, regrade and export stored batches",
+    "history": "list, show, compare and merge stored batches",
     "models": "list and check models",
     "faults": "test the reactions of models to faulty tool results",
     "mutate": "find changes of tool definitions that no case notices",
     "shrink": "reduce a failed case to the parts that make it fail",
     "fix-prompt": "print a failed run as a prompt for a coding agent",
-    "capture": "propose expectations from what several runs share",
+    "accept": "make expectations from the calls that several runs share",
     "validate": "check suite files",
-    "export": "write recordings in other formats, or send them as traces",
+    "export": "write runs in other formats, or send them as traces",
     "import": "make suites and recordings from files of other tools",
     "record": "record the traffic of a program and its model, or of a client and its server",
     "mcp": "serve coding agents: run suites and explain failures over MCP",
@@ -51,6 +51,9 @@ COMMANDS = {
 A command is the module of that name, with `add_arguments` and `execute`. Without a command, `workbench.cli.app` opens
 the app.
 """
+
+FORMER = {"capture": "accept"}
+"""The former names of commands, which still work."""
 
 WORDS = {
     "models add": "add a model to a workbench.toml",
@@ -69,6 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     open_closed_streams()
     _prepare_output()
     try:
+        if words and words[0] in FORMER:
+            words[0] = _renamed(words[0])
         if words and words[0] in COMMANDS:
             return _run_command(words[0], words[1:])
         if words and _names_a_command(words[0]):
@@ -83,6 +88,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _write_nothing_more()
         return _refuse(f"cannot continue: {error}")
+
+
+def _renamed(former: str) -> str:
+    """Report the present name of a command, and return it."""
+    from workbench.cli.redaction import warn
+
+    warn(f"'workbench {former}' is called 'workbench {FORMER[former]}' now")
+    return FORMER[former]
 
 
 def _names_a_command(word: str) -> bool:

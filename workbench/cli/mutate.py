@@ -16,10 +16,11 @@ from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUA
 from workbench.startup import executes
 
 if executes(__name__):
-    from workbench.cli.batch_command import experiment
+    from workbench.cli.batch_command import experiment, name_broken
     from workbench.cli.redaction import begin_program, redacted, warn, write, write_json
     from workbench.cli.report_output import Output
     from workbench.evaluation.options import RunOptions
+    from workbench.evaluation.plan import broken_suites_of
     from workbench.grading.status import Status
     from workbench.lab.mutation import Mutation, MutationOptions
     from workbench.show.json.experiments import json_of_mutation
@@ -103,9 +104,12 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
     code = QUALITY_MISSED if report.survivors else OK
     if any(result.unclear for result in report.results):
         code = INFRASTRUCTURE
+    if trying.plan.broken:
+        code = USAGE
     if form == "json":
         write_json(program.secrets.redacted(json_of_mutation(report, code)))
     else:
         lines = block_lines(mutation_view(report), output.width, output.paint)
         write(redacted("".join(f"{line}\n" for line in lines)))
+    name_broken(broken_suites_of(trying.plan.broken), program.secrets)
     return code

@@ -446,6 +446,12 @@ def history_to_read(arguments: argparse.Namespace, paths: Sequence[str | Path]) 
     return history_file(user_folders(), folder_of(first), home_in(os.environ))
 
 
+def names_batch(name: str) -> bool:
+    """Return whether a word names a batch of the history (`12`, `#12`, `main`) and no file that is or may be there."""
+    is_path = not name or os.path.lexists(name) or os.sep in name
+    return not is_path and not name.endswith((".jsonl", ".json", ".toml"))
+
+
 def add_named_run(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for the run that the command is about."""
     parser.add_argument("run", metavar="RUN", help="a batch of the history, or a recording")
@@ -465,3 +471,13 @@ def number_from(text: str, least: int, most: int = 999_999_999) -> int:
     if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
         raise argparse.ArgumentTypeError(f"write a number from {least} to {most}")
     return int(text)
+
+
+def which_grading(text: str) -> int | str:
+    """Parse the number of a regrade, or `latest`."""
+    if text == "latest":
+        return text
+    try:
+        return natural(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or latest") from None

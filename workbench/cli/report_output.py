@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from workbench.cli.redaction import warn, write_json_text, write_redacted
+from workbench.config.folders import history_option
 from workbench.dataclasses import dataclass
 from workbench.show.forms import (
     PLAIN_WIDTH,
@@ -62,6 +63,11 @@ class Output:
     def is_text(self) -> bool:
         """Whether the report is the one in text."""
         return self.form in (None, "text", "github")
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether the report is three lines on standard output; `--format text` asks for all of it."""
+        return self.quiet and self.form is None and self.file is None
 
     @property
     def amount(self) -> Amount:
@@ -151,6 +157,14 @@ class Output:
             warn(f"cannot write {self.file}: {error.strerror}{instead}")
             return False
         return True
+
+
+def details_of(batch: int | None, history: Path | None, output: Output) -> str:
+    """Return the places of all that a report in three lines leaves out."""
+    places = [str(each.file) for each in output.beside]
+    if batch is not None and history is not None:
+        places.append(f"workbench history show {batch}{history_option(history)}")
+    return ", ".join(places) or "leave out --quiet"
 
 
 def _write_all(pieces: Iterable[str], form: str | None) -> None:

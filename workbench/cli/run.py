@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.app import AppOptions, show_app
@@ -55,13 +56,14 @@ if executes(__name__):
         allowed,
         baseline_for,
         make_allowed,
+        name_broken,
         planned,
         show_of,
         with_chosen_cases,
     )
     from workbench.cli.live import Live, Show, run_live, signals_interrupt
     from workbench.cli.redaction import begin_program, redacted, warn
-    from workbench.cli.report_output import Output
+    from workbench.cli.report_output import Output, details_of
     from workbench.config.folders import history_option
     from workbench.engine.breakpoints import Breakpoint, BreakpointError, breakpoint_of, doubt_about
     from workbench.evaluation.approval import Approval
@@ -267,7 +269,7 @@ def report_on_runs(
         if baseline is not None:
             against = baseline.against(report.results)
             report = replace(report, against=_confirmed(against, report, live, plan, approval, baseline, show))
-        if deliver_report(report, output) and live.recorded:
+        if deliver_report(report, output, plan.history) and live.recorded:
             return report.exit_code
         return USAGE
     # The report of a large batch reads most runs from the history.
@@ -309,23 +311,30 @@ def _confirmed(
     return confirms.done(outcome.results, batch=outcome.batch, interrupted=outcome.interrupted)
 
 
-def deliver_report(report: Report, output: Output) -> bool:
-    """Write a report to its destinations and to GitHub Actions; returns whether all files could be written."""
+def deliver_report(report: Report, output: Output, history: Path | None) -> bool:
+    """Write a report to its destinations and to GitHub Actions; returns whether all files could be written.
+
+    `history` holds the batch, if it is recorded.
+    """
     # Otherwise the text on the terminal has the same lines.
     if not output.is_text or output.file is not None:
         if report.against is not None and report.against.failed:
             warn(report.against.verdict, report.secrets)
         if report.nothing_graded is not None:
             warn(report.nothing_graded, report.secrets)
-    written = output.deliver(partial(pieces_of_runs, report))
+        name_broken(report.broken, report.secrets)
+    written = output.deliver(partial(pieces_of_runs, report, history=history))
     tell_github(report, output)
     return written
 
 
-def pieces_of_runs(report: Report, output: Output) -> Iterable[str]:
-    """Return the pieces of a report on runs in the form of the output."""
+def pieces_of_runs(report: Report, output: Output, *, history: Path | None = None) -> Iterable[str]:
+    """Return the pieces of a report on runs in the form of the output; `history` holds the batch, if it is recorded."""
     if not output.is_text:
         return report.pieces(str(output.form))
+    if output.is_brief:
+        details = details_of(report.batch, history, output)
+        return (redacted(report.brief(details, width=output.width, paint=output.paint)),)
     text = report.text(width=output.width, cut_at=output.cut_at, paint=output.paint, amount=output.amount)
     return (redacted(text),)
 

@@ -25,6 +25,7 @@ if executes(__name__):
 
     from workbench.checks.schemas import BrokenSchemaError, argument_problems
     from workbench.cli.approval import approved
+    from workbench.cli.batch_command import name_broken
     from workbench.cli.redaction import (
         begin_program,
         json_report,
@@ -43,6 +44,7 @@ if executes(__name__):
     from workbench.config.program import Program
     from workbench.engine.server_calls import CALL_ID, execute_by_hand
     from workbench.evaluation.approval import Approval, Needs
+    from workbench.evaluation.plan import broken_suites_of
     from workbench.evaluation.suites import NoSuitesError, load_suites
     from workbench.evaluation.tool_list import NoSuchToolError, callable_tool, linted, tools_of, valid_suite
     from workbench.show.text import Paint, paint_for
@@ -239,7 +241,7 @@ def list_or_call(options: ToolOptions) -> int:
     output = sys.stdout
     try:
         by_hand = _by_hand(options)
-        files = _suites(options)
+        files, broken = _suites(options)
         if by_hand is not None:
             _refuse_written_out(by_hand.tool, files)
     except (NoSuitesError, RefusedError, ValueError) as error:
@@ -256,7 +258,9 @@ def list_or_call(options: ToolOptions) -> int:
     # A server in this process may print, which must not spoil the output.
     with printing_to(sys.stderr):
         pool = ServerPool(program, starting=announce_download)
-        return asyncio.run(until_signalled(pool, _work(options, files, program, approval, pool, by_hand, output)))
+        code = asyncio.run(until_signalled(pool, _work(options, files, program, approval, pool, by_hand, output)))
+    name_broken(broken_suites_of(broken), program.secrets)
+    return USAGE if broken and code != INTERRUPTED else code
 
 
 async def until_signalled(pool: ServerPool, work: Coroutine[Any, Any, int]) -> int:
@@ -366,15 +370,17 @@ def _by_hand(options: ToolOptions) -> ByHand | None:
     return ByHand(options.call, arguments, options.output.form)
 
 
-def _suites(options: ToolOptions) -> list[SuiteFile]:
-    """Return the selected suites; raises NoSuitesError, or RefusedError for a suite with errors."""
+def _suites(options: ToolOptions) -> tuple[list[SuiteFile], list[SuiteFile]]:
+    """Return the selected suites, and those with errors; raises NoSuitesError, or RefusedError if there is no other."""
     with shown_search(quiet=options.output.quiet) as search:
-        files = load_suites(options.paths, search)
-    warn_of_problems(chain.from_iterable(file.errors for file in files))
-    if any(file.suite is None for file in files):
+        loaded = load_suites(options.paths, search)
+    warn_of_problems(chain.from_iterable(file.errors for file in loaded))
+    broken = [file for file in loaded if file.suite is None]
+    files = [file for file in loaded if file.suite is not None]
+    if not files:
         raise RefusedError("nothing was started: correct these suites first")
     if options.server is None:
-        return list(files)
+        return files, broken
     matching: list[SuiteFile] = []
     names: set[str] = set()
     for file in files:
@@ -384,7 +390,7 @@ def _suites(options: ToolOptions) -> list[SuiteFile]:
             matching.append(file)
     if not matching:
         raise RefusedError(f"there is no server {options.server!r}; there are {', '.join(sorted(names)) or 'none'}")
-    return matching
+    return matching, broken
 
 
 def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 
 from workbench.analysis.comparison import cells_of
@@ -11,8 +12,8 @@ from workbench.analysis.side_by_side import Comparison, compared
 from workbench.analysis.watched import PairWatched
 from workbench.dataclasses import dataclass
 from workbench.evaluation.early_stop import pairs_of_batch
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, NOTHING_GRADED, OK
-from workbench.evaluation.plan import Plan
+from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, NOTHING_GRADED, OK, USAGE
+from workbench.evaluation.plan import Plan, broken_suites_of
 from workbench.evaluation.resume import CompleteBatch
 from workbench.evaluation.run import Outcome
 from workbench.grading.run_summary import RunSummary, is_cost_limited
@@ -20,10 +21,13 @@ from workbench.grading.status import Status
 from workbench.show.doc import Block, Paragraph, line_of
 from workbench.show.json.comparison import ComparisonReport, comparison_report
 from workbench.show.markdown import document
+from workbench.show.spans import Line, Span
 from workbench.show.text import Paint, block_lines
 from workbench.show.views.baseline import AgainstBaseline, baseline_view
-from workbench.show.views.comparison import comparison_view
+from workbench.show.views.comparison import comparison_view, first_sentences, result_line
+from workbench.show.views.runs_report import BrokenSuite
 from workbench.show.views.totals import not_made_text
+from workbench.show.views.verdict import broken_text
 from workbench.suite.model import Gate
 from workbench.version import __version__
 
@@ -44,6 +48,8 @@ class ModelComparison:
     """The comparison with a stored batch, if there is one."""
     not_made: int = 0
     """Number of runs that were skipped because of the cost limit."""
+    broken: tuple[BrokenSuite, ...] = ()
+    """Suites with errors, of which nothing was run."""
     nothing_graded: str | None = None
     """The reason for which no run was graded, in a sentence; `None` if some run was."""
 
@@ -60,7 +66,13 @@ class ModelComparison:
         pairs: Sequence[PairWatched] = ()
         if watch is not None:
             pairs = watch.pairs
-        return cls._of(in_order, plan.models, plan.suite_names, plan.gates, outcome, only_differences, pairs, against)
+        comparison = cls._of(
+            in_order, plan.models, plan.suite_names, plan.gates, outcome, only_differences, pairs, against
+        )
+        if not plan.broken:
+            return comparison
+        code = INTERRUPTED if outcome.interrupted else USAGE
+        return replace(comparison, broken=broken_suites_of(plan.broken), exit_code=code)
 
     @classmethod
     def of_batch(cls, complete: CompleteBatch, *, only_differences: bool) -> ModelComparison:
@@ -94,7 +106,7 @@ class ModelComparison:
         elif ungraded is not None:
             code = NOTHING_GRADED
         comparison = compared(cells_of(figures), models, names, gates, watched)
-        return cls(comparison, outcome, code, only_differences, against, not_made, ungraded)
+        return cls(comparison, outcome, code, only_differences, against, not_made=not_made, nothing_graded=ungraded)
 
     def document(self) -> ComparisonReport:
         """Return the report as its JSON schema describes it."""
@@ -108,6 +120,7 @@ class ModelComparison:
             nothing_graded=self.nothing_graded is not None,
             batch=self.outcome.batch,
             against=self.against,
+            broken=self.broken,
         )
 
     def markdown(self) -> str:
@@ -121,7 +134,23 @@ class ModelComparison:
     def lines(self, *, width: int, paint: Paint) -> Iterator[str]:
         """Return the lines of the report for a terminal."""
         # Warnings are last here and first in Markdown, because a terminal shows the end of a long output.
-        return block_lines([*self._blocks(), *self._warnings()], width, paint)
+        result = Paragraph((*result_line(self.comparison), *self._reasons()))
+        return block_lines([result, *self._blocks(), *self._warnings()], width, paint)
+
+    def brief_lines(self, details: str, *, paint: Paint) -> Iterator[str]:
+        """Return the lines of the report in short: the pass rates, the tests, and the place of the `details`."""
+        yield paint.line((*result_line(self.comparison), *self._reasons()))
+        if tests := "; ".join(first_sentences(self.comparison)):
+            yield tests
+        yield paint(f"details: {details}", "muted")
+
+    def _reasons(self) -> Line:
+        """Return the reasons for an exit code other than 0, behind the result."""
+        spans = []
+        for block in self._warnings():
+            if isinstance(block, Paragraph):
+                spans += [Span("; "), *block.line]
+        return tuple(spans)
 
     def _blocks(self, *, as_document: bool = False) -> Iterator[Block]:
         only, interrupted = self.only_differences, self.outcome.interrupted
@@ -130,6 +159,8 @@ class ModelComparison:
             yield from baseline_view(self.against, as_document=as_document)
 
     def _warnings(self) -> Iterator[Block]:
+        if self.broken:
+            yield Paragraph(line_of(broken_text(self.broken), "failed"))
         if self.not_made:
             yield Paragraph(line_of(not_made_text(self.not_made), "failed"))
         if self.nothing_graded is not None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.evaluation.reruns import Reruns
     from workbench.evaluation.resumed_batch import ResumedBatch
     from workbench.history.records import ShardRef, Until
+    from workbench.show.views.runs_report import BrokenSuite
 
 
 NOT_IN_A_CLUSTER = "a limit on cost is kept by one program: leave out --cluster, or the limit"
@@ -48,6 +49,22 @@ class Notice:
 def notices(texts: Iterable[str], severity: Severity) -> list[Notice]:
     """Return a notice for each text."""
     return [Notice(text, severity) for text in texts]
+
+
+def broken_suites_of(files: Iterable[SuiteFile]) -> tuple[BrokenSuite, ...]:
+    """Return the files of suites with errors as reports show them."""
+    files = tuple(files)
+    if not files:
+        return ()
+    # Imported here: few plans have a broken suite.
+    from workbench.show.views.runs_report import BrokenSuite
+
+    broken = []
+    for file in files:
+        problems = tuple(str(problem) for problem in file.errors)
+        line = next((each.line for each in file.errors if each.line), None)
+        broken.append(BrokenSuite(str(file.path), problems, line))
+    return tuple(broken)
 
 
 class PlanError(Exception):
@@ -161,6 +178,8 @@ class Plan:
     program: Program = field(repr=False)
     files: tuple[SuiteFile, ...]
     """The suites of the runs."""
+    broken: tuple[SuiteFile, ...] = ()
+    """The suites with errors, of which nothing is run."""
     execution: Execution = AS_CASES_SAY
     concurrency: int = DEFAULT_CONCURRENCY
     processes: int = 1

@@ -13,6 +13,7 @@ from workbench.config.program import Program
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import PlannedRun, PlannedShard, costs_of, places_by_cost, places_in_turn, plan_runs
 from workbench.engine.suite_secrets import learn_secrets_of_runs
+from workbench.evaluation.exit_codes import USAGE
 from workbench.evaluation.judges import unjudged_checks, unknown_judge
 from workbench.evaluation.options import RunOptions, Shard
 from workbench.evaluation.plan import (
@@ -21,6 +22,7 @@ from workbench.evaluation.plan import (
     Plan,
     PlanError,
     Severity,
+    broken_suites_of,
     cases_of,
     execution_of,
     notices,
@@ -28,10 +30,9 @@ from workbench.evaluation.plan import (
 from workbench.evaluation.suites import NoSuitesError, load_suites
 from workbench.history.history import History
 from workbench.history.records import HistoryError, ShardRef
-from workbench.numerals import of_text
+from workbench.numerals import counted, of_text
 from workbench.providers.built_in import BuiltInModels, is_built_in
 from workbench.providers.model import ModelError
-from workbench.suite.case_words import ids_of, near_ids
 from workbench.suite.project import Search
 from workbench.suite.suite_file import AddedVariantError, SuiteFile, suites_of, with_variants
 from workbench.tools.listings import Listings
@@ -65,8 +66,16 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
             if problem.severity == "error":
                 severity = "error"
             problems.append(Notice(str(problem), severity))
-    if any(file.suite is None for file in files):
+    broken = tuple(file for file in files if file.suite is None)
+    files = tuple(file for file in files if file.suite is not None)
+    if not files:
         raise PlanError(*problems, Notice("nothing was run: correct these suites first"))
+    if broken:
+        # Imported on use: few plans have a broken suite.
+        from workbench.show.views.verdict import broken_text
+
+        others = f"{counted(len(files), 'other suite')} can be run, but the exit code will be {USAGE}"
+        problems.append(Notice(f"{broken_text(broken_suites_of(broken))}; {others}"))
     for added in options.added_variants:
         try:
             files = tuple(with_variants(file, added.tables, added.origin) for file in files)
@@ -127,6 +136,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         runs=runs,
         program=program,
         files=files,
+        broken=broken,
         execution=execution_of(options, program.folders),
         concurrency=options.concurrency,
         processes=options.processes,
@@ -207,6 +217,11 @@ def _some(known: Iterable[str]) -> str:
 
 def _chosen_cases(options: RunOptions, files: Iterable[SuiteFile]) -> tuple[list[str], list[str]]:
     """Return the ids of the cases that `options.cases` chooses, and the problems of words that choose none."""
+    if not options.cases:
+        return [], []
+    # Imported on use: most plans run all cases.
+    from workbench.suite.case_words import ids_of, near_ids
+
     cases = [case for suite in suites_of(files).values() for case in suite.cases]
     ids: list[str] = []
     problems: list[str] = []

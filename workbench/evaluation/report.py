@@ -36,6 +36,7 @@ from workbench.show.text import Paint, block_lines
 from workbench.show.views.batch_text import Amount, run_lines, text_report
 from workbench.show.views.failures import failure_lines
 from workbench.show.views.timing import Timing, timing_line
+from workbench.show.views.verdict import brief_lines, broken_text, result_line
 from workbench.show.visible import one_line
 from workbench.suite.model import Case, Gate, Suite
 from workbench.suite.problems import did_you_mean
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from workbench.show.json.report import BatchFacts, ReportDocument
     from workbench.show.views.baseline import AgainstBaseline
     from workbench.show.views.grade_moves import Regraded
-    from workbench.show.views.runs_report import MissingRuns, ShownCase, ShownRun
+    from workbench.show.views.runs_report import BrokenSuite, MissingRuns, ShownCase, ShownRun
 
 
 class CaseResults(Lazy[CaseResult]):
@@ -121,6 +122,8 @@ class Report:
     interrupted: bool = False
     incomplete: bool = False
     """Whether a run or a suite is missing, so that it is unknown whether the demands are met."""
+    broken: tuple[BrokenSuite, ...] = ()
+    """Suites with errors, of which nothing was run."""
     shard: ShardRef | None = None
     """The shard of a plan that these runs are; demands on all runs are then undecided."""
     missing: tuple[MissingRuns, ...] = ()
@@ -374,6 +377,7 @@ class Report:
             batch=self.batch,
             baseline=self.against,
             timing=self.timing,
+            broken=self.broken,
             cases=self._cases,
         )
 
@@ -428,6 +432,13 @@ class Report:
             lines.append(paint(timing_line(self.timing), "muted"))
         if self.recorded_as is not None:
             lines.append(paint(self.recorded_as, "muted"))
+        if self.broken:
+            lines.append(paint(broken_text(self.broken), "failed"))
+        return self.secrets.redact("\n".join(lines) + "\n")
+
+    def brief(self, details: str, *, width: int = PLAIN_WIDTH, paint: Paint | None = None) -> str:
+        """Return the report in three lines: verdict, cases that did not pass, and the place of the `details`."""
+        lines = map((paint or Paint(False)).line, brief_lines(self, details, width))
         return self.secrets.redact("\n".join(lines) + "\n")
 
     def failure_text(self, *, width: int = PLAIN_WIDTH) -> str:
@@ -460,6 +471,7 @@ class Report:
                 paint=paint,
                 amount=amount,
                 shown_as=partial(shown_result, secrets=self.secrets),
+                verdict=result_line(self),
             ),
             *failure_lines(self.secrets.redacted(self.failures), paint, with_advice=amount != "little"),
         ]

@@ -19,7 +19,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.events import BatchDone, BatchEvent, ClusterSaid, Inbox, RunDone, StartUp
 from workbench.engine.recordings import Recordings
 from workbench.evaluation.approval import Approval
-from workbench.evaluation.plan import FinishedRun, Plan, PlannedRuns
+from workbench.evaluation.plan import FinishedRun, Plan, PlannedRuns, broken_suites_of
 from workbench.evaluation.report import Report, recorded_as
 from workbench.evaluation.runtime import Runtime
 from workbench.grading.grade import RunResult
@@ -220,7 +220,8 @@ class Outcome:
             started_at=self.started_at,
             min_score=plan.min_score,
             interrupted=self.interrupted,
-            incomplete=bool(damaged) or (resumed is not None and resumed.left_out),
+            incomplete=bool(damaged or plan.broken) or (resumed is not None and resumed.left_out),
+            broken=broken_suites_of(plan.broken),
             shard=plan.shard_ref,
             batch=self.batch,
             unrecorded=self.unrecorded,

@@ -28,6 +28,7 @@ from workbench.history.records import (
     DatedPart,
     HistoryError,
     ModelUse,
+    NoSuchBatchError,
     Regrade,
     RunRow,
     SuiteRef,
@@ -151,7 +152,7 @@ class StoredBatches(StoredRows):
             found = self._batches("WHERE id = ?", (int(number),))
         if not found:
             names_all = f"'workbench history list{history_option(self.file)}' lists all"
-            raise HistoryError(f"there is no batch {which!r} in {self.file}: {names_all}")
+            raise NoSuchBatchError(f"there is no batch {which!r} in {self.file}: {names_all}")
         batch = found[0]
         if batch.damage is not None and not damaged:
             removes_it = f"'workbench history prune --batch {batch.number}{history_option(self.file)}' removes it"

@@ -27,6 +27,10 @@ class HistoryError(Exception):
     The message names the file and says what the user can do."""
 
 
+class NoSuchBatchError(HistoryError):
+    """No batch has the name or number."""
+
+
 class OtherFileError(HistoryError):
     """A file is not a history; `what` is the message without the advice."""
 

@@ -19,6 +19,11 @@ _MESSAGE_MAX = 1_000
 
 def annotation_lines(report: RunsReport) -> Iterator[str]:
     """Yield an error at the line of each case that did not pass, up to nine, and one that counts the others."""
+    redact = report.secrets.redact
+    for broken in report.broken:
+        message = cut(redact("\n".join(broken.problems)), _MESSAGE_MAX)
+        file = redact(from_repository(broken.suite))
+        yield command("error", message, title="a suite with errors was not run", file=file, line=broken.line)
     cases = report.quality.cases
     # GitHub shows the first ten errors of a step and drops the others silently: the tenth one counts them.
     bad = (case for case in cases if case.status in (Status.FAILED, Status.ERROR))

@@ -60,7 +60,7 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
     statuses = sum((group.statuses for group in groups), Counter[str]())
     duration = sum(group.duration_ms[0] for group in groups)
     # A run that was never finished is an error of its own suite at the end.
-    statuses["error"] += len(report.missing)
+    statuses["error"] += len(report.missing) + len(report.broken)
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="workbench"{_counts(statuses, duration)}>\n'
     written = 0
     for group in groups:
@@ -75,6 +75,7 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
             yield piece
         yield "  </testsuite>\n"
     yield from _missing(report)
+    yield from _broken(report)
     yield "</testsuites>\n"
 
 
@@ -93,6 +94,20 @@ def _missing(report: RunsReport) -> Iterator[str]:
             verb = "is"
         why = f"{counted_of(each.missing, each.planned, 'run')} {verb} missing"
         yield f"{_element('error', 'missing', [why])}    </testcase>\n"
+    yield "  </testsuite>\n"
+
+
+def _broken(report: RunsReport) -> Iterator[str]:
+    """Yield the suites with errors, of which nothing was run, as errors."""
+    if not report.broken:
+        return
+    count = len(report.broken)
+    yield f'  <testsuite name="broken suites" tests="{count}" failures="0" errors="{count}" skipped="0" time="0.000">\n'
+    for each in report.broken:
+        file = _attribute(report.secrets.redact(from_repository(each.suite)))
+        yield f'    <testcase classname="{file}" name="suite" time="0.000">\n'
+        problems = [report.secrets.redact(problem) for problem in each.problems]
+        yield f"{_element('error', 'broken', problems)}    </testcase>\n"
     yield "  </testsuite>\n"
 
 

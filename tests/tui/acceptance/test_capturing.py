@@ -80,7 +80,7 @@ async def test_runs_are_made_shown_and_taken_in_one_step(tmp_path: Path) -> None
         await app.press("enter")
         assert CAPTURED in text_of(app)
         assert text_of(app).count("expect_nothing_yet") == 2 and "# What people ask most." in text_of(app)
-        assert "Captured 1 case; Ctrl+Z undoes it" in app.screen
+        assert "Accepted 1 case; Ctrl+Z undoes it" in app.screen
         await app.press("ctrl+z")
         assert text_of(app) == LIGHTS
 

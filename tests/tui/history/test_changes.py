@@ -118,7 +118,7 @@ def test_what_else_is_to_be_known_is_what_the_command_line_says_and_never_out_of
         "#2 has only 1 of 3 cases of home.toml",
         "at a different address or with different settings: one",
         f"made by Workbench {before.batch.program}, then 9.9.9",
-        "2 runs of batch 2 ended after it was regraded, and have no new grade: 'workbench history regrade 2'"
+        "2 runs of batch 2 ended after it was regraded, and have no new grade: 'workbench grade 2'"
         " regrades all of them",
     )
     assert state.notes == notes

@@ -14,8 +14,8 @@ from workbench.analysis.batch_diff import CaseChange
 from workbench.analysis.causes import CauseNumbers, Pair
 from workbench.analysis.measures import COST, LATENCY, PASS_RATE, SCORE, TOKENS, VALID_ARGUMENTS
 from workbench.analysis.side_by_side import Comparison
-from workbench.grading.status import GOOD_WORDS, Status, passed_if
-from workbench.numerals import count_text, counted, counted_of, pace_text
+from workbench.grading.status import Status, passed_if
+from workbench.numerals import count_text, counted, pace_text
 from workbench.show.doc import Paragraph, line_of
 from workbench.show.forms import LINES_MAX
 from workbench.show.html.charts import charts
@@ -27,30 +27,19 @@ from workbench.show.views.batch_diff import changes_blocks
 from workbench.show.views.comparison import error_items, errors_of, tests_view, totals_matrix
 from workbench.show.views.failures import NO_CALL, NOT_EXPECTED, concerned, often
 from workbench.show.views.gates import Demand, demands
-from workbench.show.views.grade_moves import moves_text
 from workbench.show.views.grades import judging_text
 from workbench.show.views.runs_report import RunsReport
 from workbench.show.views.timing import timing_line
-from workbench.show.views.totals import endpoint_text, not_made_text, unchecked_lines
+from workbench.show.views.totals import unchecked_lines
 from workbench.show.views.trajectory import repaired_line
 from workbench.show.views.values import percentiles_text, usage_text
+from workbench.show.views.verdict import Verdict
 from workbench.show.when import utc_time
 from workbench.suite.files import from_here
 
 PageKind = Literal["runs", "comparison", "changes"]
 
 _SUITES_MAX = 6
-
-
-class Verdict(NamedTuple):
-    """The outcome of a batch in one line, with its reasons.
-
-    `good` is `None` for a page without a verdict.
-    """
-
-    good: bool | None
-    text: str
-    details: tuple[str, ...] = ()
 
 
 class Overview(NamedTuple):
@@ -132,46 +121,6 @@ def _suites_text(report: RunsReport) -> str:
     if more > 0:
         return f"{text} and {more} more"
     return text
-
-
-def verdict_of(report: RunsReport) -> Verdict:
-    """Return whether the command of this report succeeds, with the reasons."""
-    totals, good = report.totals, report.exit_code == 0
-    passed = totals.passed + totals.warned
-    text = "everything passed" if passed == totals.graded else "good enough"
-    if not good:
-        text = "; ".join(_reasons(report)) or text
-    details = [f"{counted_of(passed, totals.graded, 'graded run')} {GOOD_WORDS}"]
-    if totals.cost_limited:
-        details.append(not_made_text(totals.cost_limited))
-    if totals.endpoint_faults:
-        details.append(endpoint_text(totals.endpoint_faults, totals.failed))
-    if moved := [each.move for each in report.regraded or ()]:
-        details.append(moves_text(moved) or "no grade differs from the recorded one")
-    return Verdict(good, text[:1].upper() + text[1:], tuple(details))
-
-
-def _reasons(report: RunsReport) -> Iterator[str]:
-    """Yield the reasons for which the command of this report fails, the gravest first."""
-    totals, quality, against = report.totals, report.quality, report.against
-    missed = sum(not gate.met for gate in quality.gates)
-    if report.interrupted:
-        yield "not all runs finished"
-    if report.incomplete:
-        yield "something that belongs here is missing"
-    if totals.errors:
-        yield f"{counted(totals.errors, 'run')} ended in an error"
-    if missed:
-        yield f"{missed} of {counted(len(quality.gates), 'gate')} missed"
-    if aggregates := sum(not each.met for each in quality.aggregates):
-        yield f"{counted(aggregates, 'aggregate')} missed"
-    if against is not None and against.failed:
-        yield against.verdict
-    if report.nothing_graded:
-        yield report.nothing_graded
-    failed = quality.cases.number(Status.FAILED)
-    if failed and not missed:
-        yield f"{counted_of(failed, len(quality.cases), 'case')} failed"
 
 
 def _totals(report: RunsReport) -> Element:

@@ -14,12 +14,13 @@ from workbench.analysis.watched import PairWatched
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
 from workbench.numerals import counted
-from workbench.show.html.overview import Overview, PageKind, Verdict, overview, verdict_of, widths
+from workbench.show.html.overview import Overview, PageKind, overview, widths
 from workbench.show.html.page import page_pieces
 from workbench.show.html.records import PageHead, cases_of, facts_of
 from workbench.show.spans import plain
 from workbench.show.views.batch_diff import counts_line
 from workbench.show.views.runs_report import RunsReport
+from workbench.show.views.verdict import Verdict, verdict_of
 from workbench.suite.files import from_here
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal, Self
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from workbench.analysis.measures import GateMeasureName, Unit
 from workbench.grading.status import Status
+from workbench.show.views.runs_report import BrokenSuite
 from workbench.suite.files import from_here
 from workbench.suite.model import Statistic
 
@@ -225,3 +227,18 @@ class AggregateReport(ReportModel):
     counted_zero: int = Field(
         description="for a score: failed runs that count 0, because they failed for another reason or have none"
     )
+
+
+class BrokenSuiteReport(ReportModel):
+    """A suite with errors, of which nothing was run."""
+
+    suite: SuitePath
+    problems: tuple[str, ...] = Field(description="its errors, each with the place")
+
+
+BROKEN_SUITES: Final = "suites with errors, of which nothing was run; `exit_code` is 2 then"
+
+
+def broken_suites(broken: Iterable[BrokenSuite]) -> tuple[BrokenSuiteReport, ...]:
+    """Return suites with errors as a report has them."""
+    return tuple(BrokenSuiteReport(suite=each.suite, problems=each.problems) for each in broken)

@@ -6,7 +6,7 @@ none is changed or removed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -15,6 +15,8 @@ from workbench.analysis.comparison import Cell
 from workbench.analysis.side_by_side import Comparison, Pair, Row
 from workbench.grading.status import Status
 from workbench.show.json.base import (
+    BROKEN_SUITES,
+    BrokenSuiteReport,
     CountsReport,
     Finite,
     GateReport,
@@ -23,10 +25,12 @@ from workbench.show.json.base import (
     ReportModel,
     SuitePath,
     ValidArgumentsReport,
+    broken_suites,
 )
 from workbench.show.json.batch_diff import BaselineReport, PairedReport, baseline_report, paired_fields
 from workbench.show.json.records import dumped, json_lines
 from workbench.show.views.baseline import AgainstBaseline
+from workbench.show.views.runs_report import BrokenSuite
 from workbench.suite.model import RepeatRule
 
 
@@ -155,6 +159,7 @@ class ComparisonReport(ReportModel):
     baseline: BaselineReport | None = Field(
         default=None, description="the comparison with the stored batch of --against; null without"
     )
+    broken_suites: tuple[BrokenSuiteReport, ...] = Field((), description=BROKEN_SUITES)
 
 
 def comparison_report(
@@ -168,6 +173,7 @@ def comparison_report(
     nothing_graded: bool = False,
     batch: int | None,
     against: AgainstBaseline | None = None,
+    broken: Sequence[BrokenSuite] = (),
 ) -> ComparisonReport:
     """Return a comparison as a report; with `only_differences`, without the cases that do not differ."""
     baseline = None
@@ -182,6 +188,7 @@ def comparison_report(
         interrupted=interrupted,
         exit_code=exit_code,
         nothing_graded=nothing_graded,
+        broken_suites=broken_suites(broken),
         batch=batch,
         models=comparison.models,
         only_differences=only_differences,

@@ -247,9 +247,9 @@ class RegradedBatch(ReportModel):
 
 
 class RegradedReport(ReportModel):
-    """The output of `workbench history regrade`."""
+    """The output of `workbench grade`."""
 
-    report: Literal["workbench history regrade"] = "workbench history regrade"
+    report: Literal["workbench grade"] = "workbench grade"
     version: Literal[1] = 1
     batches: tuple[RegradedBatch, ...]
 

@@ -20,8 +20,10 @@ from workbench.grading.grade import IssueKind, RunResult
 from workbench.grading.repeats import CaseResult
 from workbench.grading.status import Status, Verdict
 from workbench.show.json.base import (
+    BROKEN_SUITES,
     AggregateReport,
     AgreementReport,
+    BrokenSuiteReport,
     CountsReport,
     Finite,
     GateReport,
@@ -32,12 +34,13 @@ from workbench.show.json.base import (
     UsageReport,
     ValidArgumentsReport,
     VerdictReport,
+    broken_suites,
 )
 from workbench.show.json.batch_diff import BaselineReport, baseline_report
 from workbench.show.json.records import Records, document_pieces, json_lines
 from workbench.show.views.baseline import AgainstBaseline
 from workbench.show.views.grade_moves import Regraded
-from workbench.show.views.runs_report import Redactor, RunsReport
+from workbench.show.views.runs_report import BrokenSuite, Redactor, RunsReport
 from workbench.show.views.timing import Timing
 from workbench.suite.model import Case, RepeatRule
 from workbench.suite.suite_file import LineOf, no_line
@@ -447,6 +450,7 @@ class ReportDocument(ReportModel):
     batch: int | None = Field(description="number of the batch in the history; null if it is not stored")
     baseline: BaselineReport | None = Field(description="what changed since the baseline; null without a baseline")
     timing: TimingReport | None = Field(description="how long the batch took; null in a report on earlier runs")
+    broken_suites: tuple[BrokenSuiteReport, ...] = Field((), description=BROKEN_SUITES)
 
 
 class RegradedReport(ReportModel):
@@ -486,6 +490,7 @@ class BatchFacts:
     batch: int | None = None
     baseline: AgainstBaseline | None = None
     timing: Timing | None = None
+    broken: Sequence[BrokenSuite] = ()
     cases: Mapping[str, Case] | None = None
 
 
@@ -546,6 +551,7 @@ def report_without_records(
         batch=facts.batch,
         baseline=facts.baseline and baseline_report(facts.baseline),
         timing=facts.timing and TimingReport.model_validate(facts.timing),
+        broken_suites=broken_suites(facts.broken),
     )
 
 

@@ -93,7 +93,7 @@ def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow],
     if later:
         yield (
             f"{counted(later, 'run')} of batch {batch.number} ended after it was regraded, and have no new grade: "
-            f"'workbench history regrade {batch.number}{history}' regrades all of them"
+            f"'workbench grade {batch.number}{history}' regrades all of them"
         )
 
 

@@ -24,6 +24,7 @@ from workbench.show.views.runs_report import RunsReport, ShownCase
 from workbench.show.views.timing import timing_line
 from workbench.show.views.totals import checked_text, endpoint_text, models_table, not_made_text, unchecked_lines
 from workbench.show.views.trajectory import made_lines, repaired_line, trajectory_lines
+from workbench.show.views.verdict import broken_text
 from workbench.show.visible import after, one_line
 from workbench.suite.files import from_repository
 
@@ -86,6 +87,10 @@ def _head(report: RunsReport) -> Iterator[str]:
     if report.exit_code == 0 and report.totals.failed:
         verdict = "✓ Good enough"
     yield f"## {verdict}\n\n"
+    if report.broken:
+        yield f"{text(report.secrets.redact(broken_text(report.broken)))}.\n\n"
+        problems = [report.secrets.redact(one_line(line)) for suite in report.broken for line in suite.problems]
+        yield f"{_items(problems)}\n"
     if report.nothing_graded is not None:
         why = text(report.secrets.redact(report.nothing_graded))
         yield f"{why[:1].upper()}{why[1:]}.\n\n"

@@ -21,7 +21,7 @@ from workbench.show.doc import NONE, Column, Table, Value, words
 from workbench.show.forms import LINES_MAX
 from workbench.show.rows import Laid
 from workbench.show.signs import FORK
-from workbench.show.spans import Span
+from workbench.show.spans import Line, Span
 from workbench.show.text import Paint, table_lines
 from workbench.show.views.cases import Title, repeats_lines
 from workbench.show.views.gates import demands
@@ -58,8 +58,9 @@ def text_report(
     paint: Paint,
     amount: Amount = "normal",
     shown_as: Callable[[RunResult], RunResult] = lambda result: result,
+    verdict: Line = (),
 ) -> Iterator[str]:
-    """Yield the lines of the report.
+    """Yield the lines of the report: the runs, then the summary, which begins with the `verdict`.
 
     `suite_names` are the names of suites by path; `width` is in terminal cells. `shown_as` returns a run without its
     secrets. At most `LINES_MAX` runs have lines.
@@ -76,6 +77,8 @@ def text_report(
         if more := sum(1 for _ in listed):
             yield f"and {counted(more, 'other run')}: --format records or csv has all of them"
         yield ""
+    if verdict:
+        yield paint.line(verdict)
     yield from _notice_lines(results, paint, shown_as)
     if (repaired := repaired_line(results)) is not None:
         yield paint(f"▲ {repaired}", "warned")

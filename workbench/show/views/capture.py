@@ -1,4 +1,4 @@
-"""The proposals of `workbench capture`: for a person, as TOML and as JSON."""
+"""The proposals of `workbench accept`: for a person, as TOML and as JSON."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def json_of_capture(suites: Iterable[CapturedSuite], exit_code: int) -> dict[str
         for case in suite.cases:
             cases.append(_json_of_case(suite, case))
     return {
-        "report": "workbench capture",
+        "report": "workbench accept",
         "version": 1,
         "workbench": __version__,
         "cases": cases,

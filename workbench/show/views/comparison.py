@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from workbench.analysis.batch_diff import CaseSide
@@ -113,6 +114,20 @@ def comparison_view(
 
 Titles = Mapping[tuple[str, str], Title]
 """The titles of cases by suite and id."""
+
+
+def result_line(comparison: Comparison) -> Line:
+    """Return the pass rates of all models, the first line of a comparison."""
+    rates = []
+    for totals in comparison.totals:
+        rates.append(f"{one_line(totals.model)} {PASS_RATE.text(totals.pass_rate)}")
+    return (Span(f"pass rates on {counted(len(comparison.rows), 'case')}: {', '.join(rates)}", "strong"),)
+
+
+def first_sentences(comparison: Comparison) -> Iterator[str]:
+    """Yield the first result of the tests of each pair of models."""
+    for pair in comparison.pairs:
+        yield from islice(pair.found.sentences(one_line(pair.first), one_line(pair.second)), 1)
 
 
 def summary_view(comparison: Comparison, *, interrupted: bool = False, titles: Titles | None = None) -> Iterator[Block]:

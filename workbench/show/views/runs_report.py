@@ -67,6 +67,14 @@ class MissingRuns(NamedTuple):
     planned: int
 
 
+class BrokenSuite(NamedTuple):
+    """A suite with errors, of which nothing was run: its path, and its errors as lines with their places."""
+
+    suite: str
+    problems: tuple[str, ...]
+    line: int | None
+
+
 class RunsReport(Protocol):
     """The runs of an evaluation, with their totals, gates and failures."""
 
@@ -80,6 +88,8 @@ class RunsReport(Protocol):
     def interrupted(self) -> bool: ...
     @property
     def incomplete(self) -> bool: ...
+    @property
+    def broken(self) -> Sequence[BrokenSuite]: ...
     @property
     def missing(self) -> Sequence[MissingRuns]: ...
     @property

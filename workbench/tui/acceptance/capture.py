@@ -43,7 +43,7 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 """Suites, each with the keys of some of its cases."""
 
 REPEATS = 3
-"""The number of runs of each case for a capture, the same as for `workbench capture`."""
+"""The number of runs of each case for a capture, the same as for `workbench accept`."""
 
 CaptureAnswer = Literal["use", "missing", "all", "no"]
 
@@ -94,7 +94,7 @@ class Capturer:
                 reasons.append(f"{one_line(suite.path.name)}: {why}")
         left = "; ".join(reasons)
         if not found:
-            self._stage.announce(f"Nothing is captured: {left or 'no case is shown'}", "warned", GLYPHS.warned)
+            self._stage.announce(f"Nothing is accepted: {left or 'no case is shown'}", "warned", GLYPHS.warned)
             return
         missing, everything = [], []
         for each in found:
@@ -103,7 +103,7 @@ class Capturer:
             if each.runnable:
                 everything.append((each.suite, each.runnable))
         if not everything:
-            self._stage.announce("Nothing is captured: every case shown is skipped", "warned", GLYPHS.warned)
+            self._stage.announce("Nothing is accepted: every case shown is skipped", "warned", GLYPHS.warned)
             return
         question = CaptureScreen(found, left, self._estimate(missing), self._estimate(everything))
         answer = await self._stage.ask(question)
@@ -113,7 +113,7 @@ class Capturer:
             if not await self._ran(missing if answer == "missing" else everything):
                 return
             if not self._stage.shows_main:
-                self._stage.announce("The runs to capture are done: Capture, among all commands, shows what they share")
+                self._stage.announce("The runs are done: accept the calls that all share, among all commands")
                 return
             # The cases of the question, even if the filter shows others by now.
             found = list(self._found(shown))
@@ -227,15 +227,15 @@ class Capturer:
             if each.suite.document.text != suite.before or self._selection.open_suites.at(each.suite.path) is None:
                 changed.append(name)
                 continue
-            summary = f"captured {counted(len(suite.proposed), 'case')}"
+            summary = f"accepted {counted(len(suite.proposed), 'case')}"
             self._selection.open_suites.change(each.suite, Document.of(suite.after), summary)
             taken += len(suite.proposed)
         if changed:
-            self._stage.announce(f"Not captured, changed meanwhile: {', '.join(changed)}", "warned", GLYPHS.warned)
+            self._stage.announce(f"Not accepted, changed meanwhile: {', '.join(changed)}", "warned", GLYPHS.warned)
         else:
             moved = self._selection.open_suites.and_moved
             self._stage.announce(
-                f"Captured {counted(taken, 'case')}; {key_for('edit.undo')} undoes it, one suite at a time{moved}",
+                f"Accepted {counted(taken, 'case')}; {key_for('edit.undo')} undoes it, one suite at a time{moved}",
                 "passed",
                 GLYPHS.passed,
             )
@@ -256,7 +256,7 @@ def _why_not(result: RunResult) -> str | None:
 class CaptureScreen(AskScreen[CaptureAnswer]):
     """Asks which runs to capture: the present ones, or new ones, whose cost is estimated."""
 
-    TITLE_LINE = "Capture what the filter shows"
+    TITLE_LINE = "Accept what all runs share, for the cases that the filter shows"
 
     def __init__(self, found: Sequence[_Found], left: str, missing: Estimate, everything: Estimate) -> None:
         cases = having = runs = lacking = skipped = 0
@@ -288,7 +288,7 @@ class CaptureScreen(AskScreen[CaptureAnswer]):
         if lacking and having:
             answers.append(("missing", Option(f"run the other {lacking}", _takes(missing))))
         answers.append(("all", Option("run all of them", _takes(everything))))
-        answers.append(("no", Option("no", "nothing is captured")))
+        answers.append(("no", Option("no", "nothing is accepted")))
         super().__init__(
             lines, answers, leaving="leave", harmless=frozenset({"use"}), default="use" if having else None
         )

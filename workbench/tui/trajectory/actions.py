@@ -149,7 +149,7 @@ class ShownRunActions(MainActions):
 
     @action(
         "",
-        "Capture: accept the calls that all runs of a case share",
+        "Accept the calls that all runs of a case share",
         name="capture",
         needs=_capture,
         changes=True,

@@ -1,4 +1,4 @@
-"""`workbench capture`: run cases, and propose expectations from the calls that their runs have in common."""
+"""`workbench accept`: run cases, and propose expectations from the calls that their runs have in common."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if executes(__name__):
         why_left_out,
     )
     from workbench.authoring.document import expects_something
-    from workbench.cli.batch_command import make_runs, planned, show_of
+    from workbench.cli.batch_command import make_runs, name_broken, planned, show_of
     from workbench.cli.redaction import begin_program, redacted, warn, write, write_json
     from workbench.cli.report_output import Output
     from workbench.config.secrets import Secrets
     from workbench.evaluation.options import RunOptions
-    from workbench.evaluation.plan import Plan
+    from workbench.evaluation.plan import Plan, broken_suites_of
     from workbench.evaluation.trust import trust_store
     from workbench.grading.grade import RunResult
     from workbench.numerals import counted
@@ -73,15 +73,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the cases and propose their expectations; returns an exit code."""
-    options = run_options(arguments, compares=False, command="capture")
+    options = run_options(arguments, compares=False, command="accept")
     if options is None:
         return USAGE
-    asked = CaptureOptions(arguments.only_empty, arguments.write, arguments.format, arguments.quiet)
-    return capture(options, asked, trust=arguments.trust)
+    asked = AcceptOptions(arguments.only_empty, arguments.write, arguments.format, arguments.quiet)
+    return accept(options, asked, trust=arguments.trust)
 
 
 @dataclass(frozen=True)
-class CaptureOptions:
+class AcceptOptions:
     """The restriction of the cases, and the use of the proposals."""
 
     only_empty: bool = False
@@ -90,7 +90,7 @@ class CaptureOptions:
     quiet: bool = False
 
 
-def capture(options: RunOptions, asked: CaptureOptions, *, trust: bool) -> int:
+def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
     """Run the cases, propose expectations, and write them if asked to; returns an exit code."""
     program = begin_program(options.model_options)
     plan = planned(options, program, quiet=asked.quiet)
@@ -98,36 +98,37 @@ def capture(options: RunOptions, asked: CaptureOptions, *, trust: bool) -> int:
         return USAGE
     plan = _chosen(plan, only_empty=asked.only_empty)
     if not plan.runs:
-        warn("nothing was run: every chosen case expects something already; leave out --only-empty to capture it again")
+        warn("nothing was run: every chosen case expects something already; leave out --only-empty to replace it")
         return OK
     exempt = trust_store(program.folders).is_exempt
     # Checked before any run is paid for.
     if asked.write and (bundled := [file.path for file in plan.files if exempt(file)]):
-        warn(f"nothing was run: {bundled[0]} came with Workbench and stays as it is; capture a copy of it")
+        warn(f"nothing was run: {bundled[0]} came with Workbench and stays as it is; accept into a copy of it")
         return USAGE
     output = Output(asked.form, quiet=asked.quiet)
     live = make_runs(plan, show_of(output, program), output, trust=trust, record=None, command="run")
     if isinstance(live, int):
         return live
     if live.outcome.interrupted:
-        warn("interrupted: nothing was captured")
+        warn("interrupted: nothing was accepted")
         return INTERRUPTED
     # Expectations come from the calls that the repeats of a case have in common.
     results = {result.run_id: result for result in live.outcome.results}
     suites = []
     for file in plan.files:
         suites.append(_captured(file, plan, results, program.secrets))
-    code = _exit_code(suites)
+    code = USAGE if plan.broken else _exit_code(suites)
     _show(suites, asked.form, code)
     if asked.write:
         for file, suite in zip(plan.files, suites, strict=True):
             if suite.proposed and not _written(file, suite):
                 code = USAGE
+    name_broken(broken_suites_of(plan.broken), program.secrets)
     return code
 
 
 def _chosen(plan: Plan, *, only_empty: bool) -> Plan:
-    """Return the plan with the cases to capture."""
+    """Return the plan with the cases whose calls are accepted."""
     runs = plan.runs
     if only_empty:
         runs = tuple(run for run in runs if not expects_something(case_table(run.file, run.case)[1]))

@@ -1,4 +1,4 @@
-"""`workbench capture`: what several runs share becomes the expectation of their case, in its file."""
+"""`workbench accept`: what several runs share becomes the expectation of their case, in its file."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def scripted(program: Program, runs: Script) -> Iterator[tuple[str, ...]]:
         return said("openai", calls=calls) if calls else said("openai", "Hello.")
 
     with Server(answer) as server:
-        yield ("capture", "weather.toml", *WORDS, "--base-url", f"{server.url}/v1")
+        yield ("accept", "weather.toml", *WORDS, "--base-url", f"{server.url}/v1")
 
 
 def test_the_difference_is_shown_and_then_written_and_all_else_stays_byte_for_byte(program: Program) -> None:
@@ -111,7 +111,7 @@ def test_what_is_captured_passes_and_is_captured_no_more(program: Program) -> No
         again = program.run(*words)
     assert [case.get("expect_no_calls") for case in tomllib.loads(file.read_text())["cases"]] == [None, True]
     assert (again.returncode, again.stdout) == (0, "weather.toml\n  ✓ oslo   unchanged\n  ✓ hello  unchanged\n")
-    empty = program.run("capture", "weather.toml", "--model", "offline", "--only-empty")
+    empty = program.run("accept", "weather.toml", "--model", "offline", "--only-empty")
     assert (empty.returncode, empty.stdout) == (0, "")
     assert "every chosen case expects something already" in empty.stderr
 
@@ -153,7 +153,7 @@ def test_a_program_reads_json_a_person_pastes_toml_or_markdown(program: Program)
         assert done.returncode == 0, done.stderr
         said_by[form] = done.stdout
     report = json.loads(said_by["json"])
-    assert (report["report"], report["version"], report["exit_code"]) == ("workbench capture", 1, 0)
+    assert (report["report"], report["version"], report["exit_code"]) == ("workbench accept", 1, 0)
     first, later = report["cases"]
     assert (first["suite"], first["case_id"], first["outcome"], first["runs"]) == (
         "weather.toml",
@@ -189,20 +189,20 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(program: Program) -> N
 
 def test_what_is_interrupted_captures_nothing(program: Program) -> None:
     file = program.write("weather.toml", HEAD + SLOW)
-    running = program.start("capture", "weather.toml", "--model", "offline", "--write")
+    running = program.start("accept", "weather.toml", "--model", "offline", "--write")
     read_until(running, "get_weather")
     running.send_signal(signal.SIGINT)
     _, complaints = running.communicate()
     assert running.returncode == 130
-    assert "interrupted: nothing was captured" in complaints
+    assert "interrupted: nothing was accepted" in complaints
     assert file.read_text() == HEAD + SLOW
 
 
 def test_samples_are_not_written_and_a_suite_is_needed(program: Program, capsys: pytest.CaptureFixture[str]) -> None:
-    done = program.run("capture", "--samples", "--model", "offline", "--write")
+    done = program.run("accept", "--samples", "--model", "offline", "--write")
     assert done.returncode == 2 and "came with Workbench and stays as it is" in done.stderr
-    assert main(["capture"]) == 2
-    assert "say what to run: workbench capture PATH …" in capsys.readouterr().err
+    assert main(["accept"]) == 2
+    assert "say what to run: workbench accept PATH …" in capsys.readouterr().err
 
 
 def test_a_secret_that_a_model_says_is_neither_shown_nor_written(program: Program) -> None:
@@ -223,7 +223,7 @@ def test_a_secret_that_a_model_says_is_neither_shown_nor_written(program: Progra
 def test_a_suite_that_needs_trust_starts_nothing_without_it(program: Program) -> None:
     text = HEAD + '[[servers]]\nname = "s"\ncommand = ["touch", "started"]\n\n' + OSLO
     file = program.write("weather.toml", text)
-    done = program.run("capture", "weather.toml", "--model", "offline", "--write")
+    done = program.run("accept", "weather.toml", "--model", "offline", "--write")
     assert (done.returncode, done.stdout) == (2, "")
     assert "not trusted, nothing was started" in done.stderr
     assert file.read_text() == text and not (program.folder / "started").exists()
