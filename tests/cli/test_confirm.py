@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.by_chance import SUITE, Booking, by_chance, suite
-from tests.cli.program import Program
+from tests.cli.program import IN_FULL, Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.providers.server import HANG, Answer, Request, Server, Signal, Tell, document
 
@@ -30,7 +30,7 @@ class Rooms:
         self.asked = len(server.requests)
 
     def run(self, *words: str) -> Any:
-        return self.program.run("run", "rooms.toml", "--trust", "-q", "--format", "text", "--model", self.model, *words)
+        return self.program.run("run", "rooms.toml", "--trust", *IN_FULL, "--model", self.model, *words)
 
     def report(self, *words: str) -> Any:
         return json.loads(self.run(*BASELINE, "--format", "json", *words).stdout)
@@ -160,7 +160,16 @@ def test_an_agent_that_is_right_in_most_of_its_runs_has_no_regression(program: P
     program.write("rooms.toml", suite(30))
     agent = by_chance(0.95, 7)
     with Server(agent) as server:
-        words = ("run", "rooms.toml", "--trust", "-q", "--format", "text", "--model", f"openai:agent@{server.url}/v1", "--repeats", repeats)
+        words = (
+            "run",
+            "rooms.toml",
+            "--trust",
+            *IN_FULL,
+            "--model",
+            f"openai:agent@{server.url}/v1",
+            "--repeats",
+            repeats,
+        )
         program.run(*words)
         broke = 0
         for _ in range(3):
@@ -205,7 +214,15 @@ def test_no_case_is_made_again_that_changed_something_unless_that_is_allowed(pro
 
     booking = Booking(lambda room, asked: True)
     with Server(booking) as server:
-        words = ("run", "rooms.toml", "--trust", "-q", "--format", "text", "--model", f"openai:agent@{server.url}/v1", "--execute-all")
+        words = (
+            "run",
+            "rooms.toml",
+            "--trust",
+            *IN_FULL,
+            "--model",
+            f"openai:agent@{server.url}/v1",
+            "--execute-all",
+        )
         assert program.run(*words).returncode == 0
         program.write("rooms.toml", suite(5, head).replace("args = { room = 2 }", "args = { room = 3 }"))
         done = program.run(*words, *BASELINE)
@@ -243,10 +260,18 @@ def test_a_recording_of_another_answer_is_perhaps_chance(program: Program) -> No
     for folder in ("first", "second"):
         (program.folder / folder).rename(program.folder / "made")
         done = program.run(
-            "run", "rooms.toml", "--model", "replay:made", "--baseline", "3", "--fail-on", "regression", "-q", "--format", "text"
+            "run",
+            "rooms.toml",
+            "--model",
+            "replay:made",
+            "--baseline",
+            "3",
+            "--fail-on",
+            "regression",
+            *IN_FULL,
         )
         if folder == "first":
-            done = program.run("run", "rooms.toml", "--model", "replay:made", "-q", "--format", "text")
+            done = program.run("run", "rooms.toml", "--model", "replay:made", *IN_FULL)
             assert done.returncode == 0
             (program.folder / "made").rename(program.folder / "first")
     assert done.returncode == 0, done.stdout
@@ -317,7 +342,17 @@ def test_what_was_made_again_is_kept_where_somebody_interrupts(program: Program)
         return answer if booking.asked[3] < 3 else Answer((Tell(stuck), HANG))
 
     with Server(hanging, port=booked.server.port):
-        words = ("run", "rooms.toml", "--trust", "-q", "--format", "text", "--model", booked.model, "--concurrency", "1", *BASELINE)
+        words = (
+            "run",
+            "rooms.toml",
+            "--trust",
+            *IN_FULL,
+            "--model",
+            booked.model,
+            "--concurrency",
+            "1",
+            *BASELINE,
+        )
         with program.start(*words) as running:
             stuck.wait(30)
             running.send_signal(signal.SIGINT)
@@ -338,13 +373,22 @@ def test_a_case_that_was_over_before_its_batch_was_resumed_is_made_again(program
         return answer if not booking.asked[6] else Answer((Tell(stuck), HANG))
 
     with Server(hanging, port=booked.server.port):
-        words = ("run", "rooms.toml", "--trust", "-q", "--format", "text", "--model", booked.model, "--concurrency", "1")
+        words = (
+            "run",
+            "rooms.toml",
+            "--trust",
+            *IN_FULL,
+            "--model",
+            booked.model,
+            "--concurrency",
+            "1",
+        )
         with program.start(*words) as running:
             stuck.wait(30)
             running.send_signal(signal.SIGINT)
             running.communicate()
     with Server(Booking(lambda room, asked: room != 3), port=booked.server.port):
-        done = program.run("run", "--resume", "2", "--trust", "--model", booked.model, "-q", "--format", "text", *BASELINE)
+        done = program.run("run", "--resume", "2", "--trust", "--model", booked.model, *IN_FULL, *BASELINE)
     assert "1 case is rerun until it is decided whether it broke, with at most 6 runs" in done.stderr
     assert "✗ Room 3  broke: failed 3 of 3 reruns\n" in done.stdout
     assert done.returncode == 1
@@ -364,13 +408,13 @@ def test_a_merge_confirms_by_repeats_or_says_that_it_cannot(program: Program) ->
     with rooms(program, lambda room, asked: asked <= 5 or room != 3, 6, "--repeats", "5") as booked:
         for which in ("1/2", "2/2"):
             booked.run("--repeats", "5", "--shard", which, "--plan", "p")
-        merged = program.run("history", "merge", *BASELINE, "-q", "--format", "text")
+        merged = program.run("history", "merge", *BASELINE, *IN_FULL)
         assert "✗ Room 3  broke: failed 5 of 5 repeats\n" in merged.stdout
         assert merged.returncode == 1
         for way, code in (("repeats", 0), ("none", 1)):
             for which in ("1/2", "2/2"):
                 booked.run("--repeats", "2", "--shard", which, "--plan", way)
-            few = program.run("history", "merge", "--plan", way, *BASELINE, "-q", "--format", "text", "--confirm", way)
+            few = program.run("history", "merge", "--plan", way, *BASELINE, *IN_FULL, "--confirm", way)
             told = "perhaps by chance: not rerun: its repeats are all there is, and do not decide"
             assert (few.returncode, told in few.stdout) == (code, way == "repeats"), few.stdout
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.batches import STUCK, WAITING, wait_until_one_is_kept
-from tests.cli.program import Program, read_until
+from tests.cli.program import IN_FULL, Program, read_until
 from tests.cli.suites import WEATHER, WRONG
 
 TIMES = {"started_at", "latency_ms", "latency", "loop_ms", "first_token_ms", "timing", "batch", "at_ms", "took_ms"}
@@ -24,7 +24,7 @@ def without_times(value: Any) -> Any:
 
 def shard(program: Program, which: str, *words: str) -> str:
     file = f"shards/{which.partition('/')[0]}.sqlite3"
-    done = program.run("run", "weather.toml", "--shard", which, "--plan", "monday", "--history", file, "-q", "--format", "text", *words)
+    done = program.run("run", "weather.toml", "--shard", which, "--plan", "monday", "--history", file, "-q", *words)
     assert (done.returncode, done.stderr) == (0, "")
     return file
 
@@ -53,10 +53,10 @@ def test_the_merged_batch_is_that_of_one_machine_with_its_gates_reports_and_base
     assert "against the baseline #1 main" in again.stdout, "it takes the name only then"
     assert program.run("history", "show", "main").stdout.startswith("#2 main")
     assert again.returncode == 1, "the gate is missed still"
-    repeated = program.run("history", "merge", "shards", "--baseline", "main", "--name", "main", "-q", "--format", "text")
+    repeated = program.run("history", "merge", "shards", "--baseline", "main", "--name", "main", *IN_FULL)
     assert "against the baseline #1 of" in repeated.stdout, "which was main before"
     assert (repeated.returncode, "0 of them new" in repeated.stderr) == (1, True)
-    easier = program.run("history", "merge", "shards", "--min-score", "0.2", "-q", "--format", "text")
+    easier = program.run("history", "merge", "shards", "--min-score", "0.2", *IN_FULL)
     assert easier.returncode == 0
 
 
@@ -90,7 +90,7 @@ def test_what_a_killed_shard_lacks_is_made_by_it_by_another_or_by_the_merged_bat
     )
     running.send_signal(signal.SIGKILL)
     running.communicate()
-    merged = program.run("history", "merge", "killed.sqlite3", "-q", "--format", "text")
+    merged = program.run("history", "merge", "killed.sqlite3", *IN_FULL)
     assert merged.returncode == 130
     assert (
         "2 runs missing: merge its shards again when they are whole, or 'workbench run --resume 1' makes them"
@@ -98,10 +98,10 @@ def test_what_a_killed_shard_lacks_is_made_by_it_by_another_or_by_the_merged_bat
     )
     assert "shard 1/1, batch 1 of killed.sqlite3 lacks 2 of its 3 runs\n" in merged.stderr
     program.run("run", "--resume", "--history", "killed.sqlite3")
-    merged = program.run("history", "merge", "killed.sqlite3", "-q", "--format", "text")
+    merged = program.run("history", "merge", "killed.sqlite3", *IN_FULL)
     assert "3 of 3 runs, 2 of them new" in merged.stderr
     assert merged.returncode == 1
-    again = program.run("history", "merge", "killed.sqlite3", "--history", "other.sqlite3", "-q", "--format", "text")
+    again = program.run("history", "merge", "killed.sqlite3", "--history", "other.sqlite3", *IN_FULL)
     assert (again.stdout.splitlines()[:-1], again.returncode) == (merged.stdout.splitlines()[:-1], 1)
 
 
@@ -109,7 +109,7 @@ def test_a_merged_batch_makes_what_no_shard_has_made(program: Program) -> None:
     program.write("weather.toml", WEATHER + WRONG)
     for index in (1, 3):
         shard(program, f"{index}/4", "--repeats", "3")
-    part = program.run("history", "merge", "shards", "-q", "--format", "text", "--report", "junit.xml")
+    part = program.run("history", "merge", "shards", *IN_FULL, "--report", "junit.xml")
     assert part.returncode == 130
     junit = (program.folder / "junit.xml").read_text(encoding="utf-8")
     assert '<testsuite name="missing runs" tests="2" failures="0" errors="2"' in junit
@@ -121,7 +121,7 @@ def test_a_merged_batch_makes_what_no_shard_has_made(program: Program) -> None:
     assert "3 of 6 runs are missing" in done.stderr
     assert (done.returncode, report["totals"]["runs"], report["interrupted"]) == (1, 6, False)
     shard(program, "4/4", "--repeats", "3")
-    late = program.run("history", "merge", "shards", "-q", "--format", "text")
+    late = program.run("history", "merge", "shards", *IN_FULL)
     assert "3 of 4 shards, without 2, plan monday; 6 of 6 runs, 0 of them new" in late.stderr
     assert "different results" not in late.stderr, "it came out alike"
     assert late.returncode == 1
@@ -172,7 +172,7 @@ def test_what_cannot_be_merged_is_said_with_the_way_out(program: Program, tmp_pa
     program.write("notes.toml", "no = 'history'")
     other = program.run("history", "merge", "notes.toml")
     assert (other.returncode, other.stderr.splitlines()[0]) == (2, "left out: notes.toml is not a history")
-    some = program.run("history", "merge", one, "broken.sqlite3", "-q", "--format", "text")
+    some = program.run("history", "merge", one, "broken.sqlite3", *IN_FULL)
     assert (some.returncode, "left out: " in some.stderr, "1 of 1 run, 1 of them new" in some.stderr) == (2, True, True)
     both = program.run("history", "merge", one, "--no-report", "--report", "r.xml")
     assert (both.returncode, "--no-report decides nothing" in both.stderr) == (2, True)
