@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.suite.examples import HEAD
+from tests.suite.problems import assert_only_problem
+from workbench.limits import MAX_ROWS
+from workbench.suite.case_rows import filled_table
 from workbench.suite.render import suite_text
 from workbench.suite.suite_file import Excerpts, SuiteFile, case_blocks, lines_of, parse_suite
+from workbench.tools.mocks import mock_answer
 
 REFUND = """\
 format = 1
@@ -79,6 +85,117 @@ def test_a_row_alone_is_read_again_as_the_same_case() -> None:
         assert alone is not None and alone.cases == (case,)
         assert (after.of(changed, case.id) == text) is (case.id != "refund/small")
     assert [block[0] for block in case_blocks(file) or ()] == ["refund/small", "refund/big", "hello"]
+
+
+ROWS = '[[cases]]\nname = "Refund {order}"\nuser = "Refund it."\neach = EACH\n'
+ORDER = '{ order = "a" }'
+
+
+def rows(each: str) -> str:
+    return ROWS.replace("EACH", each)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "says", "hint"),
+    [
+        (rows("[{ oder = 'a' }]").replace("}\"", "}\" #!"), "cases[0].name",
+         'there is no column "order"', "did you mean `oder`?"),
+        (rows("[{ city = 'a' }]").replace("}\"", "}\" #!"), "cases[0].name",
+         'there is no column "order"', "the columns are `city`; write {{ for a brace"),
+        (rows("[] #!"), "cases[0].each", "must not be empty", "at least one row"),
+        (rows("7 #!"), "cases[0].each", "the path of a file, or a list of tables", '"rows.csv"'),
+        (rows("['a'] #!"), "cases[0].each[0]", "must be a table", "{ city = …"),
+        (rows(f"[{ORDER}, {{ id = 'x', order = 'b' }}] #!"), "cases[0].each[0]", "row 1 has no `id`", "whole number"),
+        (rows("[{ id = 1, order = 'a' }, { id = '1', order = 'b' }] #!"), "cases[0].each[1]",
+         'two rows have the id "1": row 1 and row 2', "another id"),
+        (rows(f"[{ORDER}, {{ other = 1 }}] #!"), "cases[0].each[1]", "row 2 has no `order`", "every row"),
+        (rows("[{ 'order:json' = '{' }] #!"), "cases[0].each[0]", "`order:json` is not JSON", ""),
+        (rows("'../rows.csv' #!"), "cases[0].each", "leads out of the folder", "copy the file"),
+        (rows("'rows.xlsx' #!"), "cases[0].each", "is no file of rows", ".csv or .jsonl"),
+        (rows("'none.csv' #!"), "cases[0].each", "none.csv does not exist", "check the path"),
+        (rows(f"[{ORDER}]") + "system = 'a } b' #!", "cases[0].system", "a single `}`", "write {{"),
+        (rows(f"[{ORDER}, {ORDER}]") + "repeats = 0 #!", "cases[0].repeats", "from 1 to 1000", ""),
+        (rows("[{ order = 1 }, { order = 'two' }]")
+         + "ordered = [{ tool = 't', args = { x = { near = '{order}', tolerance = 1 } } }] #!",
+         "cases[0].ordered[0].args.x.near", 'not the text "two", in row 2 (2)', ""),
+        (rows("[{ order = { python = 'a:b' } }]")
+         + "ordered = [{ tool = 't', args = { x = '{order}' } }] #!",
+         "cases[0].ordered[0].args.x", "row 1: the value of `order` is a check with `python`", "into the suite"),
+        (rows(f"[{ORDER}]") + "[[cases]]\nname = 'x'\nuser = 'x'\nid = 'refund-order/1' #!",
+         "cases[1].id", "also cases[0]", "a different `id`"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_rows_is_said_at_its_place(text: str, where: str, says: str, hint: str) -> None:
+    assert_only_problem(HEAD + text, where, says, hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "says"),
+    [
+        (rows("[{ order = 'a' }] #!").replace("{order}", "it"), "cases[0].each", "all rows ask the same"),
+        (rows("[{ order = 'a', city = 'b' }] #!"), "cases[0].each", "names `city`"),
+        (rows(f"[{ORDER}, {ORDER}]").replace("}\"", "}\" #!"), "cases[0].name", "two rows have the name"),
+        (rows(f"[{ORDER}]") + "response = { judged = 'Is it {order}?' } #!", "cases[0].response.judged",
+         "left as written"),
+    ],
+)  # fmt: skip
+def test_rows_that_may_be_meant_otherwise_are_warned_of(text: str, where: str, says: str) -> None:
+    assert_only_problem(HEAD + text, where, says, "", "warning")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("r.csv", b"order,n\na,1\n\nb\n", "r.csv:4 has 1 cell, and the first line names 2 columns"),
+        ("r.csv", b"order,n:json\na,1\nb,{\n", "r.csv:3: `n:json` is not JSON"),
+        ("r.csv", b'order\n"a', "r.csv:2 is not CSV: unexpected end of data"),
+        ("r.csv", b"order,order:json\na,1\n", "r.csv:1: two columns have the name `order`"),
+        ("r.csv", b"order,\na,1\n", "r.csv:1: column 2 has no name"),
+        ("r.csv", b"order;n\na;1\n", 'r.csv:1 holds one column, "order;n"'),
+        ("r.csv", b"order\n", "r.csv has no rows"),
+        ("r.csv", b" \n", "r.csv is empty"),
+        ("r.csv", b"order\n\xff\n", "r.csv:2 is not UTF-8"),
+        ("r.csv", b"order\n" + b"a\n" * (MAX_ROWS + 1), "r.csv has more than 20,000 rows"),
+        ("r.jsonl", b'{"order": "a"}\n\n[1]\n', "r.jsonl:3: a row must be an object, not a list"),
+        ("r.jsonl", b'{"order": "a"}\n{"order": 1e999}\n', "r.jsonl:2: holds a number that is too large"),
+        ("r.jsonl", b'{"order": "a"}\n{"order": NaN}\n', "r.jsonl:2: is not JSON: it has no NaN"),
+        ("r.jsonl", b'{"order": ' + b"[" * 99 + b"]" * 99 + b"}", "r.jsonl:1: is nested too deeply"),
+        ("r.jsonl", b'{"order": "\\ud800"}', "r.jsonl:1: holds half of a character"),
+    ],
+)
+def test_a_file_of_rows_is_wrong_at_its_line(name: str, content: bytes, says: str, tmp_path: Path) -> None:
+    tmp_path.joinpath(name).write_bytes(content)
+    (problem,) = refund(f'"{name}"', tmp_path).problems
+    assert problem.line == 9
+    assert says in problem.message
+
+
+def test_a_file_of_rows_stays_in_the_folder_of_the_suite(tmp_path: Path) -> None:
+    suites = tmp_path / "suites"
+    suites.mkdir()
+    tmp_path.joinpath("rows.csv").write_text("order,amount\na,1\n")
+    suites.joinpath("linked.csv").symlink_to(tmp_path / "rows.csv")
+    assert "leads out of the folder of the suite" in str(refund('"linked.csv"', suites).problems[0])
+    suites.joinpath("rows.csv").write_bytes(b'\xef\xbb\xbforder , amount\r\n"a,\r\n""b""",\r\n')
+    file = refund('"rows.csv"', suites)
+    assert file.suite is not None
+    assert file.suite.cases[0].row == {"id": "1", "order": 'a,\r\n"b"', "amount": ""}
+
+
+def test_mocks_see_the_columns_and_a_written_case_is_answered_and_graded_alike() -> None:
+    file = refund('[{ id = "odd", order = "{order}", amount = 5 }]')
+    assert file.suite is not None
+    case = file.suite.cases[0]
+    (mock,) = case.mocks
+    assert mock_answer(mock.result, {"order": "B"}, case.row).content == "5 for B"
+    assert mock_answer({"n": "{row.amount}", "all": "{row.order} {row.none}"}, {"order": "B"}, case.row).content == (
+        '{"n":5,"all":"{order} {row.none}"}'
+    )
+    written = parse_suite(suite_text({"format": 1, "name": "S", "cases": [filled_table(case)]}), file.path)
+    assert written.suite is not None
+    alone = written.suite.cases[0]
+    assert alone.model_copy(update={"each": case.each, "mocks": case.mocks}) == case
+    assert alone.mocks[0].result == "5 for {order}"
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=8)
