@@ -88,6 +88,7 @@ TEA = [{"sku": "tea", "quantity": 2}]
 
 ANSWERS = {
     "Forbid a tool": Expected(bad=Reply(REFUND), shows="2 passed"),
+    "Run one case with many inputs": Expected(bad=Reply(REFUND), shows="3 passed"),
     "Accept a number within 5 %": Expected(
         calls("refund", order="A-17", amount=41.9), bad=calls("refund", order="A-17", amount=42.5), shows="2 passed"
     ),

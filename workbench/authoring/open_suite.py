@@ -415,6 +415,14 @@ class OpenSuite:
         self._readings = min(self._readings, self._history[self._at].readings)
         self.end_group()
 
+    def rows_changed(self, disk: SuiteFile) -> None:
+        """Record that files of rows changed on disk, while the text of the suite, with unsaved changes, stays."""
+        if self.dirty:
+            return
+        self.disk = disk
+        self._read = self._outlined = self._rows = self._cut = None
+        self._known = []
+
     def reloaded(self, disk: SuiteFile, on_disk: FileState | None) -> None:
         """Record that the file on disk changed.
 

@@ -371,6 +371,9 @@ class OpenSuites:
             suite = known.pop(file.path, None)
             if suite is None:
                 suite = OpenSuite(file, is_recording=file.path in recordings)
+            elif file.hash == suite.disk.hash and file.row_files:
+                if file.problems != suite.disk.problems or file.standalone.hash != suite.disk.standalone.hash:
+                    suite.rows_changed(file)
             elif file.hash == suite.disk.hash and file.problems == suite.disk.problems:
                 pass
             elif not suite.dirty:

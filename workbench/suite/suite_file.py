@@ -24,7 +24,7 @@ from workbench.suite.advice import advice, unknown_tags
 from workbench.suite.case_rows import CaseRows, place_in_text, text_with_rows, with_rows
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.positions import Positions, scan
-from workbench.suite.problems import Finding, Place, Problem, described, did_you_mean, has_error, written
+from workbench.suite.problems import Finding, Place, Problem, described, did_you_mean, has_error, tables, written
 from workbench.suite.render import Table, block_text
 from workbench.suite.rules import NO_CASES, cases_rules, suite_rules
 from workbench.suite.shape import nested_too_deeply, shape_findings, value_findings
@@ -51,6 +51,8 @@ class SuiteFile:
     """Whether the text is an earlier version that a history has stored."""
     templates: tuple[int, ...] = ()
     """For each case the index of its table in the text, if tables with `each` stand for several cases; else empty."""
+    row_files: tuple[str, ...] = ()
+    """The files of rows that cases name, as paths from the folder of the suite."""
     written: SuiteFile | None = None
     """The file as it is on disk, for one whose text has a table for each row."""
 
@@ -73,7 +75,7 @@ class SuiteFile:
             return self
         text = text_with_rows(self.text, self.suite.cases, self.templates)
         file_hash = _sha256(text.encode("utf-8", errors="surrogatepass"))
-        return replace(self, text=text, hash=file_hash, templates=(), written=self)
+        return replace(self, text=text, hash=file_hash, templates=(), row_files=(), written=self)
 
     @cached_property
     def positions(self) -> Positions:
@@ -216,7 +218,11 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
     # Finding the lines takes longer than parsing, and most suites have no problem.
     if findings:
         problems = _placed(findings, scan(text), path)
-    return SuiteFile(path, text, file_hash, suite, problems, templates=templates)
+    row_files = []
+    for _, case in tables(raw.get("cases")):
+        if isinstance(name := case.get("each"), str):
+            row_files.append(name)
+    return SuiteFile(path, text, file_hash, suite, problems, templates=templates, row_files=tuple(row_files))
 
 
 def _names_in(folder: Path, ending: str) -> list[str]:

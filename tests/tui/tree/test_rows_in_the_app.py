@@ -64,3 +64,8 @@ async def test_one_case_unfolds_its_rows_and_is_edited_once(tmp_path: Path) -> N
         await app.until(lambda: 'name = "Refund {order}!"' in suites.joinpath("shop.toml").read_text())
         await app.press("1", "left")
         assert tree(app)[2:] == ["✗ ▸ Refund {order}! 1/2", "· Hello"]
+        suites.joinpath("refunds.csv").write_text("id,order,amount:json\nsmall,A-17,5\nbig,B-2,7\nlast,C-3,1\n")
+        app.app.services.watch.at_return()
+        await app.press("right")
+        await app.until(lambda: "· Refund C-3!" in tree(app))
+        assert "the rows of shop.toml changed on disk" in app.screen.lower()

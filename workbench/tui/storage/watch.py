@@ -57,6 +57,8 @@ class Watch:
         self._folders = FolderWatch()
         self._passed: dict[Path, Stamp] = {}
         """TOML files that are not opened: those of other programs, and suites that were announced."""
+        self._rows: dict[Path, tuple[SuiteFile, tuple[tuple[int, int] | None, ...]]] = {}
+        """For each suite its file as it was read, with the state of its files of rows."""
         self._settling: Worker[object] | None = None
 
     def begin(self) -> None:
@@ -127,6 +129,8 @@ class Watch:
 
     def _found(self, seen: _Seen) -> None:
         """Reload unedited suites and open new ones; if there are none, merge edited suites."""
+        for suite in seen.changed:
+            self._rows.pop(suite.path, None)
         touched = [suite for suite in seen.changed if suite.dirty]
         if seen.new or len(touched) < len(seen.changed):
             self._passed |= dict(seen.new)
@@ -144,9 +148,32 @@ class Watch:
             # The next use of the file reports the error.
             return False
         self._seen[suite.path] = state
+        if not suite.dirty and self._rows_changed(suite):
+            return True
         found = state.hash if state is not None else ""
         before = suite.on_disk.hash if suite.on_disk is not None else ""
         return found not in (before, self._saver.put_off.get(suite.path, before))
+
+    def _rows_changed(self, suite: OpenSuite) -> bool:
+        """Return whether a file of rows changed since its suite was read, or looked at first."""
+        file = suite.disk
+        if not file.row_files:
+            return False
+        now = tuple(_stamp(file.path.parent / name) for name in file.row_files)
+        known = self._rows.get(suite.path)
+        if known is None or known[0] is not file:
+            self._rows[suite.path] = (file, now)
+            return False
+        return known[1] != now
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return the size of a file in bytes and the time when it was changed, `None` if it cannot be read."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_size, status.st_mtime_ns
 
 
 def _notice(before: Sequence[tuple[OpenSuite, SuiteFile]], new: Sequence[Path]) -> str:
@@ -156,6 +183,8 @@ def _notice(before: Sequence[tuple[OpenSuite, SuiteFile]], new: Sequence[Path]) 
     if not before:
         return f"{new[0].name}{more} new on disk: opened"
     suite, file = before[0]
+    if not others and suite.disk.text == file.text:
+        return f"the rows of {suite.path.name} changed on disk: read again"
     if others or file.parts is None or suite.disk.parts is None:
         return f"{suite.path.name}{more} changed on disk: reloaded"
     return f"{suite.path.name} changed on disk: {news(file.parts, suite.disk.parts)}"
