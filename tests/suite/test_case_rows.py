@@ -114,7 +114,7 @@ def rows(each: str) -> str:
         (rows("'rows.xlsx' #!"), "cases[0].each", "is no file of rows", ".csv or .jsonl"),
         (rows("'none.csv' #!"), "cases[0].each", "none.csv does not exist", "check the path"),
         (rows(f"[{ORDER}]") + "system = 'a } b' #!", "cases[0].system", "a single `}`", "write {{"),
-        (rows(f"[{ORDER}, {ORDER}]") + "repeats = 0 #!", "cases[0].repeats", "from 1 to 1000", ""),
+        (rows(f"[{ORDER}, {ORDER}]") + "repeats = 0 #!", "cases[0].repeats", "must be at least 1, not 0", ""),
         (rows("[{ order = 1 }, { order = 'two' }]")
          + "ordered = [{ tool = 't', args = { x = { near = '{order}', tolerance = 1 } } }] #!",
          "cases[0].ordered[0].args.x.near", 'not the text "two", in row 2 (2)', ""),
