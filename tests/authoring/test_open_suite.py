@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from workbench.authoring.document import HEAD, Document
+from workbench.authoring.form.typed import CellKey, InvalidText
 from workbench.authoring.known_tools import KnownTools
-from workbench.authoring.open_suite import CellKey, InvalidText, OpenSuite
+from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import OpenSuites, Workspace
 from workbench.suite.files import FileState
 from workbench.suite.problems import at_line
@@ -120,7 +121,7 @@ def test_the_line_of_a_problem_makes_a_sentence_with_it() -> None:
 def test_a_form_of_a_suite_without_cases_names_the_key_that_makes_one() -> None:
     source = form_source(OpenSuite(read(TEXT)), HEAD)
     assert source is not None
-    assert [problem.hint for problem in source.problems] == ["n makes the first one"]
+    assert [problem.hint for problem in source.problems] == ["+ makes the first one"]
 
 
 def test_a_name_that_no_listed_tool_has_is_a_problem_of_its_case(tmp_path: Path) -> None:

@@ -22,9 +22,10 @@ from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.listings import Listings
+from workbench.tui.case.actions import EditActions
 from workbench.tui.case.form.page import form_source, with_table
 from workbench.tui.case.form.view import FormActions, FormView
-from workbench.tui.kit.actions import actions_of
+from workbench.tui.kit.actions import Keymap, actions_of
 from workbench.tui.terminal.staged_app import StagedApp
 from workbench.tui.terminal.theme import Palette, load_themes, textual_theme
 
@@ -36,6 +37,7 @@ KEYS = {
     "?": "question_mark",
     "-": "minus",
     "+": "plus",
+    "&": "ampersand",
 }
 
 CHARACTERS = {key: character for character, key in KEYS.items() if key != "enter"}
@@ -64,6 +66,7 @@ class FormApp(StagedApp):
         super().__init__()
         theme = load_themes(bundled("themes"), Path("nowhere")).by_name["graphite"]
         self.palette = Palette(theme)
+        self.keymap = Keymap(actions={action.id: action for action in actions_of(EditActions)})
         self.register_theme(textual_theme(theme))
         self.theme = theme.name
         self.suite = OpenSuite.new(Path("home.toml"), text)
@@ -84,6 +87,12 @@ class FormApp(StagedApp):
     @property
     def form(self) -> FormView:
         return self.screen.query_one(FormView)
+
+    def go_to(self, place: tuple[str | int, ...]) -> None:
+        """Put the cursor on a row, which is shown first if nothing is written there."""
+        if all(row.place != place for row in self.form.page.rows):
+            self.form.show_every_key()
+        self.form.go_to(place)
 
     @property
     def file(self) -> SuiteFile:
@@ -107,10 +116,12 @@ class FormApp(StagedApp):
         self.show()
         return None
 
-    def give_up(self, group: Hashable) -> None:
-        if self.suite.last is not None and self.suite.last.group == group:
-            self.suite.undo()
-            self.show()
+    def give_up(self, group: Hashable) -> bool:
+        if self.suite.last is None or self.suite.last.group != group:
+            return False
+        self.suite.undo()
+        self.show()
+        return True
 
     @on(FormView.Refused)
     def take_refusal(self, event: FormView.Refused) -> None:

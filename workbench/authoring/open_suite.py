@@ -9,13 +9,13 @@ from itertools import chain
 from pathlib import Path
 
 from workbench.authoring.document import HEAD, CaseOutline, Document, is_in, outline_of, with_unparsed
-from workbench.authoring.form.typed import place_in
+from workbench.authoring.form.typed import CellKey, InvalidText, place_in
 from workbench.config.read_only import WHY_NOT, is_read_only
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.suite.files import FileState
 from workbench.suite.model import Case
-from workbench.suite.problems import Place, Problem
+from workbench.suite.problems import Problem
 from workbench.suite.render import Table
 from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import SuiteFile, parse_suite, reread
@@ -38,22 +38,6 @@ class Change:
     readings: int = 0
     part_of: object = None
     """Identifies a change that also affects a different suite."""
-
-
-@dataclass(frozen=True)
-class InvalidText:
-    """Text in a form's cell that is not valid there: the text, the cell's name, and the reason."""
-
-    text: str
-    cell: str
-    why: str
-
-
-CellId = tuple[str, Place, str]
-"""A cell of a form regardless of its content: its kind, place and option."""
-
-CellKey = tuple[str | None, CellId]
-"""The key of a case (`None`: the suite's settings) and a cell of its form."""
 
 
 class OpenSuite:

@@ -301,6 +301,10 @@ def _expected_argument(
     `weight`, since either all arguments of a call have one or none has.
     """
     options = _options_of(check, weight)
+    # `init` writes `present` where it has no value: the value that came is what it stands for.
+    if check == {"present": True}:
+        choices = choices_for(name, value, check, options)
+        return AcceptedArgument(name, value, True, choices, int(len(choices) > 2), was_expected=True)
     own_check = check if verdict is not None and verdict.holds is not False else None
     choices = choices_for(name, value, own_check, options)
     # A check that holds only in part stays available, but a check that the value meets in full is preselected.

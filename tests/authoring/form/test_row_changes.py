@@ -204,7 +204,7 @@ def test_the_field_of_what_is_added_to_a_list_opens_where_it_will_stand() -> Non
     assert isinstance(found, Adding)
     page.ask(found)
     assert page.rows[page.row - 1].place[:2] == ("steps", 1)
-    assert page.rows[page.row + 1].place == ("stop_on_failure",)
+    assert page.rows[page.row + 1].kind == "more"
 
 
 def test_a_variant_is_added_by_its_name_and_its_changes_by_their_tool() -> None:

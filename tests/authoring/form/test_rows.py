@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from tests.authoring.form.forms import EVERYTHING, row_named, shown, source_of
 from workbench.authoring.form.row import FormSource
 from workbench.authoring.form.rows import form_rows
+from workbench.authoring.form.typed import InvalidText
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 
@@ -43,10 +45,32 @@ def test_every_place_has_one_row(index: int | None) -> None:
     assert len(places) == len(set(places))
 
 
-def test_what_is_seldom_written_is_hidden_until_wanted() -> None:
+def test_what_is_not_written_is_folded_into_the_last_row() -> None:
     usual, every = (shown(source_of(index=1, every_key=every)) for every in (False, True))
-    assert "max_rounds" not in usual and "offer" in usual.splitlines()[-1]
+    assert [line.split()[0] for line in usual.splitlines() if line[1] != " "] == [
+        *("name", "user", "expect_no_calls", "response", "id", "add")
+    ]
     assert "max_rounds" in every and "forbidden_args" not in every
+
+
+def test_a_row_that_asks_or_has_a_problem_or_invalid_text_is_not_folded() -> None:
+    place = ("limits", "max_rounds")
+    text = InvalidText("many", "max_rounds", "write a whole number")
+    gone = source_of(SMALL.format(head="", case='steps = [{ tool = "a" }]'), every_key=False)
+    assert row_named(gone, "steps", 0, "user").cells[0].asks
+    typed = replace(gone, invalid_texts={("number", place, ""): text})
+    revealed = replace(gone, revealed=place)
+    assert row_named(typed, *place).cells[0].invalid == text
+    for source in (typed, revealed):
+        assert row_named(source, "limits").kind == "section" and row_named(source, *place)
+    assert "many" in shown(typed) and "not applied: write a whole number" in shown(typed)
+
+
+def test_an_id_that_appears_moves_no_row_above_the_last_one() -> None:
+    source = source_of(SMALL.format(head="", case='tags = ["a"]'), every_key=False)
+    rows = [row.place for row in form_rows(source)]
+    with_one = form_rows(replace(source, table={"id": "one", **source.table}))
+    assert [row.place for row in with_one] == [*rows[:-1], ("id",), rows[-1]]
 
 
 def test_what_is_not_written_shows_what_holds() -> None:
@@ -154,7 +178,3 @@ STEPS: Table = {"name": "One", "steps": [{"user": "Go."}, {}]}
 def test_a_step_without_a_prompt_shows_the_one_that_holds(case: Table, suite: Table, shown: str) -> None:
     source = FormSource({**STEPS, **case}, ("cases", 0), suite, every_key=True)
     assert row_named(source, "steps", 1, "system").cells[0].shown == shown
-
-
-def test_what_a_later_step_says_can_be_written_without_asking_for_every_key() -> None:
-    assert row_named(FormSource(STEPS, ("cases", 0)), "steps", 1, "user").cells[0].shown == "none"

@@ -46,7 +46,7 @@ user = ""
 
 
 async def go(typist: Typist, *place: str | int) -> None:
-    typist.app.form.go_to(place)
+    typist.app.go_to(place)
     await typist.pilot.pause()
 
 
@@ -56,7 +56,7 @@ async def test_a_case_is_written_from_nothing_by_keys_alone() -> None:
         await typist.type("Dim the bedroom.")
         await typist.press("enter", "plus")  # which goes on to what is expected
         await typist.type("lights")
-        await typist.press("down", "enter", "down", "enter")  # the tool, then the value of its first argument
+        await typist.press("enter", "down", "enter")  # the tool, then the value of its first argument
         await typist.press("down", "enter", "plus", "enter")  # bedroom, then another argument: the only one left
         await typist.type("20")
         await typist.press("enter", "left", "enter")
@@ -257,7 +257,7 @@ async def test_another_argument_is_asked_for_below_all_options_of_the_one_before
         await typist.press("plus")
         lines = typist.screen.split("\n")
         asked = next(at for at, line in enumerate(lines) if "which argument?" in line)
-        assert "match_threshold" in lines[asked - 1]
+        assert "tolerance" in lines[asked - 1] and "room" in lines[asked - 3]
         await typist.press("escape", "escape")
         current = typist.app.form.page.current
         assert current is not None and current.place[-1] == "tolerance"
@@ -305,14 +305,12 @@ async def test_calls_are_moved_grouped_copied_and_taken_away() -> None:
 async def test_what_cannot_be_done_says_why() -> None:
     async with form_of(HOME) as typist:
         await go(typist, "name")
-        await typist.press("plus", "delete", "J")
+        await typist.press("delete", "J")
         assert [
             why[: len(start)].lower()
-            for why, start in zip(
-                typist.app.refused, ["nothing can be added", "a case needs", "only elements"], strict=True
-            )
-        ] == ["nothing can be added", "a case needs", "only elements"]
-        assert set(typist.app.form.refusals()) >= {"form.add", "form.remove", "form.down"}
+            for why, start in zip(typist.app.refused, ["a case needs", "only elements"], strict=True)
+        ] == ["a case needs", "only elements"]
+        assert set(typist.app.form.refusals()) >= {"form.remove", "form.down"}
 
 
 async def test_a_field_stays_open_while_its_cell_is_there_and_says_what_the_cell_says() -> None:
@@ -427,7 +425,7 @@ async def test_a_value_typed_where_any_value_stands_makes_the_check_an_equality(
         assert typist.app.form.page.current_cell is not None
         assert typist.app.form.page.current_cell.shown == "any value"
         await typist.press("enter")
-        assert "present  any value; type one to ask for it" in typist.screen
+        assert "any value; type one to ask for it" in typist.screen
         await typist.press("7", "enter")
         assert typist.app.table["ordered"][0]["args"]["brightness"] == 7
         assert "brightness  is  7" in typist.screen

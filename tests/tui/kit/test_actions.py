@@ -101,6 +101,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "!": ("audit",),
     ".": ("show",),
     "*": ("base",),
+    "&": ("add anything",),
     "+": ("add", "enable all"),
     "-": ("leave out", "disable all"),
     "( )": ("group",),

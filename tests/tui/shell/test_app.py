@@ -67,12 +67,12 @@ async def test_branches_fold_and_unfold(tmp_path: Path) -> None:
 
 async def test_with_80_columns_the_right_pane_is_the_one_asked_for(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
-        assert "disallowed" in app.screen
+        assert "brightness" in app.screen
         await app.press("3")
         assert "Not run yet." in app.screen
         assert "Movie night" in app.screen
         await app.press("2")
-        assert "disallowed" in app.screen
+        assert "brightness" in app.screen
         await app.press("tab", "tab")
         assert app.app.main.pane == "suites"
 
@@ -93,7 +93,7 @@ async def test_a_resized_terminal_is_laid_out_anew(tmp_path: Path) -> None:
         for width, height in ((60, 20), (200, 60), (80, 24), (40, 10), (120, 36)):
             await app.pilot.resize_terminal(width, height)
         await app.settle()
-        assert "disallowed" in app.screen
+        assert "brightness" in app.screen
         assert "Not run yet." in app.screen
 
 

@@ -16,10 +16,6 @@ ENTER, ESC, DOWN = "\r", "\x1b", "\x1b[B"
 HOME, END = "\x1b[H", "\x1b[F"
 EMPTY = "\t\t\t"
 """Chooses, in the line for new cases, the kind that is not run."""
-
-TOOLS_ROW = 7
-"""The row of `tools` in a new suite's form, from 0."""
-
 PAGE_DOWN, BACK_TAB = "\x1b[6~", "\x1b[Z"
 CTRL_S, CTRL_Y, CTRL_Z = "\x13", "\x19", "\x1a"
 PARAMETERS = (
@@ -75,8 +71,9 @@ def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[
 
         terminal.send(f"Nlights{ENTER}")
         terminal.wait_for("New suite lights.toml")
-        terminal.send(f"2{HOME}{DOWN * TOOLS_ROW}+set_light{ENTER}Turn the light of a room on or off.{ENTER}")
-        terminal.send(f"{ENTER}{PARAMETERS}")
+        terminal.send(f"2{END}+{ENTER}set_light{ENTER}Turn the light of a room on or off.{ENTER}")
+        terminal.wait_for("parameters")
+        terminal.send(PARAMETERS)
         terminal.wait_for(PARAMETERS[-8:])  # all of it is typed
         terminal.send(ENTER)
         terminal.quiet(0.3)

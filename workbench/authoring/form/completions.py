@@ -103,8 +103,8 @@ def complete(
         used = {*used, *read_texts(head)}
     # Compared as they are shown, since a list has its items in quotes where necessary.
     taken = {shown_name(name) for name in used}
-    ranked = _ranked((one for one in found if one.text not in taken), read_text(typed))
-    return tuple(replace(one, text=head + one.text) for one in ranked)
+    fitting = ranked((one for one in found if one.text not in taken), read_text(typed))
+    return tuple(replace(one, text=head + one.text) for one in fitting)
 
 
 def _tool(tool: ToolDefinition) -> Completion:
@@ -185,13 +185,14 @@ def _options(kind: str) -> Iterator[Completion]:
     if cls is None:
         return
     for option, meaning in cls.options.items():
-        about = _without_links(meaning)
+        about = without_links(meaning)
         if default := default_text(cls, option):
             about += f", default {default}"
         yield _named(option, about)
 
 
-def _without_links(markdown: str) -> str:
+def without_links(markdown: str) -> str:
+    """Return a line of Markdown as plain text."""
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown).replace("`", "")
 
 
@@ -203,9 +204,9 @@ def _option_words(kind: str, option: str, models: Iterable[str]) -> Iterable[str
     return models if editor.reads == "model" else editor.words
 
 
-def _ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
-    # In this order: matches at the beginning, inside (the nearer to the beginning the better), by likeness, and in the
-    # description. Candidates of one rank keep their order.
+def ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
+    """Return the completions that fit the typed text: its beginning, a part, alike, then those described by it."""
+    # Of two that contain the text, the one that has it earlier is first. Candidates of one rank keep their order.
     candidates = list(found)
     typed = typed.casefold()
     if not typed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Literal, get_args
 
@@ -23,6 +23,8 @@ from workbench.authoring.form.cells import (
 )
 from workbench.authoring.form.typed import (
     ABSENT,
+    CellId,
+    InvalidText,
     items_at,
     only_keys,
     shown_name,
@@ -104,11 +106,23 @@ class Cell:
     limits: Limits = ANY_NUMBER
     option: str = ""
     """The option of a check that this cell edits."""
+    invalid: InvalidText | None = None
+    """Invalid text that was typed here and left; it is displayed in place of the content."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether the value is missing and must be filled in."""
+        return not self.text and self.shown.endswith("?")
 
     @property
     def is_gap(self) -> bool:
-        """Whether the value is empty and must be filled in."""
-        return not self.absent and not self.text and self.shown.endswith("?")
+        """Whether the value is written, but empty, and must be filled in."""
+        return self.asks and not self.absent
+
+
+def cell_id(cell: Cell) -> CellId:
+    """Return the identity of a cell, which does not depend on its content."""
+    return cell.kind, cell.place, cell.option
 
 
 @dataclass(frozen=True)
@@ -124,9 +138,9 @@ class FormRow:
     label: str
     cells: tuple[Cell, ...] = ()
     absent: bool = False
-    """Whether nothing is written there. The row then shows the default, muted."""
+    """Whether nothing is written there. The row is then hidden, or shows the default, muted."""
     rare: bool = False
-    """Whether the row is hidden as long as it is absent and only the usual keys are shown."""
+    """Whether the search for what can be added lists it after the usual keys."""
     note: str = ""
     """Text after the cells, such as a count."""
     label_cells: int = 0
@@ -134,6 +148,8 @@ class FormRow:
     marks: tuple[str, ...] = ()
     """Reasons why the tool's schema refuses the content."""
     problems: tuple[Problem, ...] = ()
+    above: str = ""
+    """A line above the row, such as the way to undo the removal of what was there."""
 
     @property
     def check(self) -> str | None:
@@ -152,7 +168,8 @@ class FormSource:
     empty.
 
     `header` is the head in both cases. `problems` are those of the file, `tools` the suite's known tools, `models` and
-    `tags` the names in use. With `every_key`, rarely used keys are shown, too.
+    `tags` the names in use. With `every_key`, the keys that are not written are shown, too; otherwise only that at
+    `revealed`. `invalid_texts` were typed into cells and left.
     """
 
     table: Table
@@ -163,6 +180,8 @@ class FormSource:
     models: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     every_key: bool = False
+    revealed: Place | None = None
+    invalid_texts: Mapping[CellId, InvalidText] = field(default_factory=dict)
 
     def tool(self, call: object) -> ToolDefinition | None:
         """Return the tool that a call, a step or a mock names, if it is known."""

@@ -144,6 +144,14 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
     return f"nothing can be added here: go to a list, such as {lists}"
 
 
+def has_elements(place: Place) -> bool:
+    """Return whether the heading at a place is that of a list, or of a table with free names."""
+    key = place[-1]
+    if key in ("args", "when") or (place[0], key) in _MAPS or place == ("response",):
+        return True
+    return key in _LISTS and (key != "state" or place[0] == "final")
+
+
 def removed(source: FormSource, row: FormRow) -> Edit | str:
     """Remove the element of a row, or its key, which then has its default."""
     if row.absent or row.kind == "more":

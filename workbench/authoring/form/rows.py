@@ -18,6 +18,7 @@ from workbench.authoring.form.row import (
     Limits,
     as_it_stands,
     calls_section,
+    cell_id,
     check_cells,
     field_row,
     heading,
@@ -234,14 +235,15 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     yield from settings_rows(source, "limits", rare=True)
     yield from settings_rows(source, "grading", rare=True)
     yield from unknown_rows(table, (), 0, tuple(Case.model_fields))
+    # Last, because it appears by itself at the first edit and must not move the rows that are being edited.
+    name = table.get("name")
+    own_id = derived_id(name) if isinstance(name, str) else "none"
+    yield field_row(table, (), Field("id", "text", own_id, rare=True))
 
 
 def _head(source: FormSource) -> Iterator[FormRow]:
     table, header = source.table, source.header
-    name = table.get("name")
     yield field_row(table, (), Field("name", "text", "which name?", empty_stays=True))
-    own_id = derived_id(name) if isinstance(name, str) else "none"
-    yield field_row(table, (), Field("id", "text", own_id, rare=True))
     yield field_row(table, (), Field("tags", "names"))
     if not source.is_chain or "user" in table:
         yield field_row(table, (), Field("user", "lines", "what is asked?", empty_stays=True))
@@ -555,38 +557,55 @@ WIDEST_LABEL = 18
 CASE_LABELS, SUITE_LABELS = len("response_contains"), len("description")
 """The fixed label widths for the keys of a case and a suite, so that values do not shift when a key is added."""
 
-_MORE_OF_CASE = "id, offer, models, execute, limits, grading"
-_MORE_OF_SUITE = "options of graders, of servers, of checks"
+_MORE_OF_CASE = "a call, a mock, tags, limits, the answer …"
+_MORE_OF_SUITE = "a tool, a server, a mock, limits, a gate …"
 
 
-def case_rows(source: FormSource) -> list[FormRow]:
-    """Return the rows of a case's form."""
-    return _finished(source, list(rows_of_case(source)), _MORE_OF_CASE)
-
-
-def suite_rows(source: FormSource) -> list[FormRow]:
-    """Return the rows of the form for a suite's settings."""
-    return _finished(source, list(rows_of_suite(source)), _MORE_OF_SUITE)
+def every_row(source: FormSource) -> list[FormRow]:
+    """Return the rows of everything that a case or a suite's settings can have, written or not."""
+    if source.is_case:
+        return list(rows_of_case(source))
+    return list(rows_of_suite(source))
 
 
 def form_rows(source: FormSource) -> list[FormRow]:
-    """Return the rows of a case's form or of a suite's settings."""
-    if source.is_case:
-        return case_rows(source)
-    return suite_rows(source)
+    """Return the rows of a case's form or of a suite's settings, aligned and with their problems.
+
+    Rows at which nothing is written are folded into the last row, which stands for a search over them."""
+    rows = every_row(source)
+    more = _MORE_OF_CASE if source.is_case else _MORE_OF_SUITE
+    # Before rows are hidden: one with a problem or with invalid text is shown even if nothing is written there.
+    rows = [_with_invalid_texts(source, row) for row in _with_problems(source, rows)]
+    labels = CASE_LABELS if source.is_case else SUITE_LABELS
+    last = FormRow("more", (), 0, "less", note="shows only what is written", label_cells=labels)
+    if not source.every_key:
+        rows = list(_unfolded(rows, source.revealed))
+        last = FormRow("more", (), 0, "add …", note=more, label_cells=labels)
+    return [*aligned(rows, labels), last]
 
 
-def _finished(source: FormSource, rows: list[FormRow], more: str) -> list[FormRow]:
-    # Before rows are hidden: a row with a problem is shown even if it is rare.
-    rows = _with_problems(source, rows)
-    top_labels = CASE_LABELS if source.is_case else SUITE_LABELS
-    if source.every_key:
-        less = FormRow("more", (), 0, "less", note="shows what is written, and the usual keys")
-        return [*aligned(rows, top_labels), less]
-    shown = aligned([row for row in rows if not row.rare or not row.absent or row.problems], top_labels)
-    if len(shown) < len(rows):
-        shown.append(FormRow("more", (), 0, "more", note=more))
-    return shown
+def _unfolded(rows: Sequence[FormRow], revealed: Place | None) -> Iterator[FormRow]:
+    """Yield the rows that are shown, with the headings of their tables."""
+    wanted = {row.place for row in rows if row.absent and (row.place == revealed or _says_something(row))}
+    for row in rows:
+        is_heading = row.kind == "section" and any(place[: len(row.place)] == row.place for place in wanted)
+        if not row.absent or row.place in wanted or is_heading:
+            yield row
+
+
+def _with_invalid_texts(source: FormSource, row: FormRow) -> FormRow:
+    if not source.invalid_texts:
+        return row
+    cells = [replace(cell, invalid=source.invalid_texts.get(cell_id(cell))) for cell in row.cells]
+    return replace(row, cells=tuple(cells))
+
+
+def _says_something(row: FormRow) -> bool:
+    """Return whether a row at which nothing is written says more than a default."""
+    # That arguments do not matter is an expectation, and their place is where they are added.
+    if row.problems or row.kind == "pair" or row.place[-1] in ("args", "when"):
+        return True
+    return any(cell.asks or cell.invalid is not None for cell in row.cells)
 
 
 def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:

@@ -15,6 +15,7 @@ from datetime import date, time
 
 from workbench.checks.fields import is_percent
 from workbench.checks.values import duration_seconds
+from workbench.dataclasses import dataclass
 from workbench.numerals import setting_text
 from workbench.suite.model import ANY_TOOL
 from workbench.suite.problems import Place
@@ -26,6 +27,22 @@ ABSENT = object()
 """The value of a key that is not written."""
 
 _Change = Callable[[object], object]
+
+
+@dataclass(frozen=True)
+class InvalidText:
+    """Text in a form's cell that is not valid there: the text, the cell's name, and the reason."""
+
+    text: str
+    cell: str
+    why: str
+
+
+CellId = tuple[str, Place, str]
+"""A cell of a form regardless of its content: its kind, place and option."""
+
+CellKey = tuple[str | None, CellId]
+"""The key of a case (`None`: the suite's settings) and a cell of its form."""
 
 
 def without_keys(table: Table, *keys: object) -> Table:

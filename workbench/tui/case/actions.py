@@ -129,8 +129,7 @@ class EditActions(MainActions):
         pane = self.app.main.case_pane
         # Invalid text in a field is not part of any change yet: taking it back is the undo that the user expects.
         if (refused := pane.give_up_refused()) is not None:
-            reason = f"Its text is invalid: {refused}. Enter in its cell shows it again"
-            text = f"The field was closed, and nothing else was {what.lower()}. {reason}"
+            text = f"The field is as it was, and nothing else was {what.lower()}. Its text was invalid: {refused}"
             self.app.announce(text, "warned", GLYPHS.warned)
         elif (suite := self.app.selection.suite) is not None:
             shown = pane.shown

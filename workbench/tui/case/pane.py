@@ -197,11 +197,13 @@ class CasePane(Vertical):
         self._open_suites.change(suite, document, summary, group=group, case=case, index=index)
         return None
 
-    def _give_up(self, suite: OpenSuite, group: Hashable) -> None:
+    def _give_up(self, suite: OpenSuite, group: Hashable) -> bool:
         """Undo what was typed in a field, unless it was saved or the suite was changed elsewhere since."""
-        if suite.last is not None and suite.last.group == group:
-            undo(suite, self._open_suites)
-            self._stage.announce(f"Left as it was; {key_for('edit.redo')} brings back what you typed")
+        if suite.last is None or suite.last.group != group:
+            return False
+        undo(suite, self._open_suites)
+        self._stage.announce(f"Left as it was; {key_for('edit.redo')} brings back what you typed")
+        return True
 
     @on(FormView.Refused)
     def _refused(self, event: FormView.Refused) -> None:

@@ -114,8 +114,9 @@ class LineField(SafeInput):
     # burst of input belongs to the next cell.
     TAKES_LINES = True
     DEFAULT_CSS = """
-    LineField { position: absolute; display: none; border: none; height: 1; padding: 0; background: $panel; }
-    LineField:focus { border: none; background-tint: $foreground 0%; }
+    LineField { position: absolute; display: none; height: 1; padding: 0; background: $panel; }
+    LineField, LineField:focus { border: none; border-left: outer $accent; border-right: outer $accent; }
+    LineField:focus { background-tint: $foreground 0%; }
     LineField.open { display: block; }
     """
     # Unlike in `Input`, these do not cause a new layout, because the field's place is set from outside.

@@ -11,7 +11,7 @@ from textual.geometry import Region
 from textual.message import Message
 
 from workbench.authoring.form.completions import Completion
-from workbench.show.spans import EMPTY, Line, Span, cut, padded
+from workbench.show.spans import EMPTY, Line, Span, cut, cut_middle, padded
 from workbench.suite.problems import Problem
 from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.typed_text import problem_lines
@@ -42,6 +42,7 @@ class CompletionList(LineView, can_focus=False):
     def __init__(self) -> None:
         super().__init__()
         self.found: tuple[Completion, ...] = ()
+        self._most_rows = MAX_ROWS
         self.marked = False
         """Whether a completion is marked; Enter then inserts it."""
 
@@ -61,8 +62,9 @@ class CompletionList(LineView, can_focus=False):
             return self.found[self.cursor]
         return None
 
-    def offer(self, found: tuple[Completion, ...], mark: int | None) -> None:
-        """Show completions, with the one at the index `mark` marked."""
+    def offer(self, found: tuple[Completion, ...], mark: int | None, rows: int = MAX_ROWS) -> None:
+        """Show at most `rows` completions at once, with the one at the index `mark` marked."""
+        self._most_rows = rows
         self.found, self.marked = found, mark is not None
         self.top = 0
         self.set_class(bool(found), "open")
@@ -78,7 +80,7 @@ class CompletionList(LineView, can_focus=False):
     def place(self, field: Region, pane: Region) -> None:
         """Move the list below a field, or above it if there is more room; both regions are in cells of the pane."""
         below, above = pane.height - field.bottom, field.y
-        height = min(len(self.found), MAX_ROWS, max(below, above))
+        height = min(len(self.found), self._most_rows, max(below, above))
         width = MIN_WIDTH_CELLS
         for completion in self.found:
             width = max(width, cell_len(completion.label) + cell_len(completion.detail) + 5)
@@ -109,9 +111,11 @@ class CompletionList(LineView, can_focus=False):
             return EMPTY
         one = self.found[index]
         names = min(max(cell_len(each.label) for each in self.found), self.text_width - 2)
+        if self._most_rows > MAX_ROWS:  # in a search, what a name stands for says more than its end
+            names = min(names, max(self.text_width * 2 // 5, MIN_WIDTH_CELLS))
         left = self.text_width - names - 3
         detail = (Span(" " + cut(one.detail, left), "muted"),) if left > 4 else EMPTY
-        return (Span(f" {padded(one.label, names)} "), *detail)
+        return (Span(f" {padded(cut_middle(one.label, names), names)} "), *detail)
 
     def on_click(self, event: events.Click) -> None:
         event.stop()

@@ -21,8 +21,8 @@ class TextField(TextArea):
     While the text has no line break, Enter takes it, as in a field of one line."""
 
     DEFAULT_CSS = """
-    TextField { position: absolute; display: none; border: none; padding: 0; background: $panel; }
-    TextField:focus { border: none; }
+    TextField { position: absolute; display: none; padding: 0; background: $panel; }
+    TextField, TextField:focus { border: none; border-left: outer $accent; border-right: outer $accent; }
     TextField.open { display: block; }
     """
 

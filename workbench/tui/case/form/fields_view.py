@@ -12,12 +12,14 @@ from textual.geometry import Region
 from textual.message import Message as TextualMessage
 from textual.widgets import Input
 
+from workbench.authoring.form.about import placeholder
+from workbench.authoring.form.additions import Search
 from workbench.authoring.form.completions import CHOSEN, suggestions
 from workbench.authoring.form.edits import Edit, edited, with_id
-from workbench.authoring.form.row import Cell, FormRow, FormSource
+from workbench.authoring.form.row import Cell, FormRow, FormSource, cell_id
+from workbench.authoring.form.row_changes import Adding
 from workbench.authoring.form.rows import nearest
-from workbench.authoring.form.typed import CellError, place_in
-from workbench.authoring.open_suite import CellId, CellKey, InvalidText
+from workbench.authoring.form.typed import CellError, CellKey, InvalidText, place_in
 from workbench.limits import MAX_FIELD_CHARS
 from workbench.numerals import counted
 from workbench.show.spans import EMPTY, Line, Message, message_lines, wrap
@@ -27,7 +29,7 @@ from workbench.suite.sameness import same
 from workbench.tui.case.form.page import FormPage, Opened, main_cell
 from workbench.tui.kit.fields import Leave, LineField
 from workbench.tui.kit.line_view import LineView, Motion, steps_of
-from workbench.tui.kit.suggestions import CompletionList
+from workbench.tui.kit.suggestions import MAX_ROWS, CompletionList
 
 if TYPE_CHECKING:
     from workbench.tui.kit.text_field import TextField
@@ -132,17 +134,24 @@ class FormRows(LineView):
         """Show or hide rarely used keys."""
         self._every_key = not self._every_key
         if self.page.source is not None:
-            self.page.show(replace(self.page.source, every_key=self._every_key))
+            self.page.show(self._as_shown(self.page.source))
             self._moved()
+
+    def _as_shown(self, source: FormSource) -> FormSource:
+        """Return a form with what is shown of it."""
+        return replace(source, every_key=self._every_key)
 
 
 OnChange = Callable[[Table, str, Hashable], str | None]
 """Applies a table, with a description and an undo group, and returns why it is refused, `None` if it is not."""
 
-OnGiveUp = Callable[[Hashable], object]
-"""Undoes the changes of an undo group, if they are the last ones."""
+OnGiveUp = Callable[[Hashable], bool]
+"""Undoes the changes of an undo group if they are the last ones, and returns whether it did."""
 
 MIN_TEXT_LINES = 3
+
+MAX_SEARCH_ROWS = 12
+"""The most rows of the search at once, so that the form around it stays visible."""
 
 ROOM_BESIDE = 14
 """The usual width of a label, beside which a text must fit to get a field of one line."""
@@ -170,11 +179,17 @@ class FormFields(FormRows):
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self.on_change: OnChange = lambda table, said, group: None
-        self.on_give_up: OnGiveUp = lambda group: None
+        self.on_give_up: OnGiveUp = lambda group: False
         self.invalid_texts: dict[CellKey, InvalidText] = {}
         """The invalid texts that were typed into cells, which are shown again when the cell is opened."""
         self.case: str | None = None
         """The key of the case in this form."""
+        self._revealed: Place | None = None
+        """The place of a key that is not written and is shown to be filled in."""
+        self._added_tool: Place | None = None
+        """The tool that was added last, while its description is typed."""
+        self._revealed_from = 0
+        """The row that was selected before."""
         self._key: Hashable = None
         self._fixed: str | None = None
         """The reason why the form cannot be changed, `None` if it can."""
@@ -186,7 +201,7 @@ class FormFields(FormRows):
         """The table that the text of the field has produced last."""
         self._text = ""
         self._text_before = ""
-        """The text of the field when it was opened."""
+        """The text of the cell when its field was opened."""
         self.several = False
         """Whether the field has several lines."""
         self._text_field: TextField | None = None
@@ -199,6 +214,10 @@ class FormFields(FormRows):
         yield CompletionList()
 
     # Content
+
+    def _as_shown(self, source: FormSource) -> FormSource:
+        texts = {cell: text for (case, cell), text in self.invalid_texts.items() if case == self.case}
+        return replace(super()._as_shown(source), revealed=self._revealed, invalid_texts=texts)
 
     def show(
         self, source: FormSource | None, message: Message = (), key: Hashable = None, fixed: str | None = None
@@ -216,7 +235,7 @@ class FormFields(FormRows):
         if self.page.adding is not None:
             return
         if source is not None:
-            source = replace(source, every_key=self._every_key)
+            source = self._as_shown(source)
         if source is not None and self.typing and changed:
             self._show_under_field(source)
         else:
@@ -239,10 +258,10 @@ class FormFields(FormRows):
         row_place, cell_place = self._place_now(source, old_row.place), self._place_now(source, old_cell.place)
         self.page.show(source, row_place)
         row = self.page.current
-        kind, _, option = _which(old_cell)
+        kind, _, option = cell_id(old_cell)
         if row is not None and row.place == row_place:
             for at, cell in enumerate(row.cells):
-                if _which(cell) == (kind, cell_place, option):
+                if cell_id(cell) == (kind, cell_place, option):
                     self.page.cell = at
                     # Invalid text is nowhere but in the field, so it must not be replaced.
                     text = cell.text
@@ -315,10 +334,10 @@ class FormFields(FormRows):
             return
         self._changes += 1
         text, refused = cell.text, ""
-        invalid = self.invalid_texts.get((self.case, _which(cell)))
+        invalid = self.invalid_texts.get((self.case, cell_id(cell)))
         if invalid is not None and self.page.adding is None:
             text, refused = invalid.text, invalid.why
-        self._text_before = text
+        self._text_before = cell.text
         self._put_field(source, row, cell, text, refused)
         # With the text selected, typing replaces it and an arrow key keeps it.
         if not refused and not self.several:
@@ -352,7 +371,7 @@ class FormFields(FormRows):
         if isinstance(field, LineField):
             field.placeholder = ""
             if self._over is not None:
-                field.placeholder = _placeholder(self._over[2])
+                field.placeholder = self._placeholder(*self._over)
             field.value = text
             field.cursor_position = len(text)
         else:
@@ -360,6 +379,14 @@ class FormFields(FormRows):
             field.move_cursor(field.document.end)
         field.add_class("open")
         self.screen.set_focus(field)
+
+    def _placeholder(self, source: FormSource, row: FormRow, cell: Cell) -> str:
+        asked = self.page.adding
+        if isinstance(asked, Search):
+            return "type a word of it, or choose"
+        if asked is not None:
+            return ""
+        return placeholder(source, cell)
 
     def _line_broken(self, pasted: str) -> None:
         """Handle a line break in a field of one line, pasted with other text or (`pasted` is empty) typed.
@@ -441,9 +468,9 @@ class FormFields(FormRows):
 
     def _remember_invalid_text(self, row: FormRow, cell: Cell, text: str, refused: str) -> None:
         if refused:
-            self.invalid_texts[self.case, _which(cell)] = InvalidText(text, row.label or "a cell", refused)
+            self.invalid_texts[self.case, cell_id(cell)] = InvalidText(text, row.label or "a cell", refused)
         else:
-            self.invalid_texts.pop((self.case, _which(cell)), None)
+            self.invalid_texts.pop((self.case, cell_id(cell)), None)
 
     def _report_invalid_text(self, *, is_gone: bool = False) -> None:
         opened = self.page.opened
@@ -473,7 +500,10 @@ class FormFields(FormRows):
             mark = texts.index(self._text)
         if len(found) == 1 and found[0].text == self._text:
             found = ()
-        self.query_one(CompletionList).offer(found, mark)
+        rows = MAX_ROWS
+        if isinstance(adding, Search):
+            rows = MAX_SEARCH_ROWS
+        self.query_one(CompletionList).offer(found, mark, rows)
 
     @on(CompletionList.Chosen)
     def _completion_clicked(self, event: CompletionList.Chosen) -> None:
@@ -516,15 +546,21 @@ class FormFields(FormRows):
 
     def _give_up(self) -> None:
         """Close the field, and leave its cell as it was when the field was opened."""
-        if self._over is not None:
-            self.invalid_texts.pop((self.case, _which(self._over[2])), None)
-        adds = self.page.adding is not None
+        over, adds = self._over, self.page.adding is not None
+        assert over is not None
+        source, row, cell = over
+        self.invalid_texts.pop((self.case, cell_id(cell)), None)
         self._close()
-        if not adds:
-            self.on_give_up(("form", self._changes))
+        if adds or self._text == self._text_before:
+            return
+        self._place = row.place
+        if not self.on_give_up(("form", self._changes)):
+            # The suite was saved or changed elsewhere since, so the earlier text is a change of its own.
+            self._make(source, edited(source, row, cell, self._text_before))
+        self._place = None
 
     def _go_on(self, how: Leave) -> None:
-        page = self.page
+        page, row = self.page, self.page.current
         if how in ("done", "next") and page.go_to_expected():
             if page.source is not None and page.source.table.get("expect_nothing_yet") is True:
                 self.post_message(self.ExpectsNothing())
@@ -533,6 +569,9 @@ class FormFields(FormRows):
                 self._open()
         elif how == "done" and page.go_to_value():
             self._open()
+        elif how == "done" and row is not None and row.place == (*(self._added_tool or ()), "description"):
+            place, self._added_tool = (*row.place[:-1], "parameters"), None
+            self._reveal(place)
         elif how == "done":
             page.go_below()
             if page.current_cell is not None and page.current_cell.is_gap:
@@ -553,34 +592,61 @@ class FormFields(FormRows):
             return False
         if asked is not None:
             try:
-                edit = asked.make(self._text)
+                made = asked.choose(self._text) if isinstance(asked, Search) else asked.make(self._text)
             except CellError as error:
                 self.page.opened = replace(opened, refused=str(error))
                 self.page.lay_out()
                 self._follow()
                 return False
             self._close()
-            self._added(edit)
+            self._go_on_adding(made)
             return False
         self._close()
         return True
 
+    def _go_on_adding(self, made: Edit | Adding | Place) -> None:
+        """Apply an addition, ask its question, or open the field of a key that is filled in."""
+        if isinstance(made, Edit):
+            self._added(made)
+        elif isinstance(made, Adding):
+            self.page.ask(made)
+            self._open()
+        else:
+            self._reveal(made)
+
+    def _reveal(self, place: Place) -> None:
+        """Show the row of a key that is not written, and open its field."""
+        source = self.page.source
+        assert source is not None
+        self._revealed, self._revealed_from = place, self.page.row
+        self.page.show(self._as_shown(source), place)
+        row = self.page.current
+        assert row is not None
+        self.page.cell = 0 if row.cells[0].kind == "check" else main_cell(row)
+        self._open()
+
     def give_up_refused(self) -> str | None:
-        """Close the field if its text is invalid, and return why it is; opening the cell shows the text again."""
+        """Close the field if its text is invalid, leave its cell as it was, and return why the text is invalid."""
         if self.typing:
             self._read_field()
         opened = self.page.opened
         if opened is None or not opened.refused:
             return None
-        self._close()
+        self._give_up()
         return opened.refused
 
     def _added(self, edit: Edit) -> None:
         """Apply an addition, and open a field if it has a value to fill in."""
         if self._apply(edit) is not None or (row := self.page.current) is None:
             return
-        # A message, server or tool has its first value on the row below.
-        if edit.place[-2] in ("messages", "servers", "tools", "provider_tools"):
+        self._added_tool = None
+        if edit.place[-2] == "tools":
+            # The model needs what a tool is about, and its parameters are asked for after that.
+            self._added_tool = edit.place
+            self._reveal((*edit.place, "description"))
+            return
+        # A message or server has its first value on the row below.
+        if edit.place[-2] in ("messages", "servers"):
             self.page.go(self.page.row + 1)
             self._open()
         elif row.kind == "pair" or edit.place[-2] == "results":
@@ -597,10 +663,22 @@ class FormFields(FormRows):
         self.page.stop_asking()
         self.page.catch_up()
         self._over = None
+        self._fold()
         self.page.lay_out()
         if field.has_focus:
             self.screen.set_focus(self)
         self.post_message(self.Moved())
+
+    def _fold(self) -> None:
+        """Hide the key that was shown to be filled in, unless it was, and mark invalid text that was left."""
+        self._revealed = None
+        source = self.page.source
+        if source is not None:
+            now = self._as_shown(source)
+            if (now.revealed, now.invalid_texts) != (source.revealed, source.invalid_texts):
+                self.page.show(now)
+                if source.revealed is not None and self.page.row_at_place(source.revealed) is None:
+                    self.page.go(self._revealed_from)
 
     def _place_field(self) -> None:
         """Move the field over its cell, and the completions next to it."""
@@ -609,21 +687,8 @@ class FormFields(FormRows):
             return
         spot = self.page.spot(self.page.row, opened.cell)
         field = self.field
-        field.styles.offset = (spot.start, spot.line - self.top)
-        field.styles.width, field.styles.height = spot.width, opened.height
+        # The left edge of its frame stands in the gap before the cell, so that the text stays where it was.
+        field.styles.offset = (spot.start - 1, spot.line - self.top)
+        field.styles.width, field.styles.height = spot.width + 1, opened.height
         place = Region(spot.start, spot.line - self.top, spot.width, opened.height)
         self.query_one(CompletionList).place(place, Region(0, 0, self.size.width, self.size.height))
-
-
-def _placeholder(cell: Cell) -> str:
-    """Return the hint that the field of a cell shows while it is empty."""
-    if cell.kind == "expected" and cell.shown:
-        return f"{cell.shown}; type one to ask for it"
-    if cell.is_gap:
-        return cell.shown
-    return ""
-
-
-def _which(cell: Cell) -> CellId:
-    """Return the identity of a cell, which does not depend on its content."""
-    return cell.kind, cell.place, cell.option

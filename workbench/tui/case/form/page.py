@@ -11,6 +11,7 @@ from itertools import accumulate
 from rich.cells import cell_len
 
 from workbench.authoring.document import HEAD, CaseOutline, Document
+from workbench.authoring.form.additions import Search
 from workbench.authoring.form.cells import class_named, lists_values
 from workbench.authoring.form.row import Cell, CellKind, FormRow, FormSource
 from workbench.authoring.form.row_changes import Adding, item_of
@@ -42,6 +43,7 @@ from workbench.suite.case_rows import filled_table
 from workbench.suite.problems import Place, Problem, at_line
 from workbench.suite.render import Table
 from workbench.suite.rules import NO_CASES
+from workbench.suite.sameness import same
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.kit.typed_text import value_line
@@ -120,7 +122,10 @@ class _Page:
 
     def __init__(self, row: FormRow, width: int, active: int | None, opened: Opened | None) -> None:
         self.row, self.width, self.active, self.opened = row, width, active, opened
-        self.lines: list[list[Span]] = [[Span(" " * (row.indent + 1))]]
+        self.lines: list[list[Span]] = []
+        if row.above:
+            self.lines.append([Span(cut(f" {row.above}", width), "accent")])
+        self.lines.append([Span(" " * (row.indent + 1))])
         self.spots: list[Spot] = []
         self.used = row.indent + 1
         """The width of the last line so far."""
@@ -139,6 +144,10 @@ class _Page:
                 role = "muted"
             self._add(padded(label, max(column, cell_len(label))), role)
             self._add(" " if row.kind == "item" else "  ", "text")
+            # A label that is longer than its column has its value below, in the column of the others.
+            if row.kind == "field" and column and cell_len(label) > column:
+                self.used = row.indent + 1 + column + 2
+                self.lines.append([Span(" " * self.used)])
         if row.note:
             self._add(cut(row.note, self.width - self.used), "muted")
 
@@ -197,6 +206,9 @@ class _Page:
         indent = min(self.row.indent + 3, self.width // 3)
         if self.opened is not None and self.opened.refused:
             self._paragraph(GLYPHS.failed, self.opened.refused, "error", indent)
+        for cell in self.row.cells:
+            if cell.invalid is not None and self.opened is None:
+                self._paragraph(GLYPHS.failed, f"not applied: {cell.invalid.why}", "error", indent)
         for mark in self.row.marks:
             self._paragraph(GLYPHS.warned, mark, "warned", indent)
         for problem in self.row.problems:
@@ -209,6 +221,8 @@ class _Page:
 
     def _shown(self, cell: Cell) -> Line:
         """Return the content of a cell that is not being edited."""
+        if cell.invalid is not None:
+            return (Span(one_line(cell.invalid.text[:MAX_CHARS]), "error"),)
         if cell.absent or (not cell.text and cell.shown):
             return (Span(one_line(cell.shown), "muted"),)
         if cell.kind in ("lines", "json"):
@@ -303,7 +317,7 @@ _MESSAGE: Place = ("user",)
 """The place of the message of a case."""
 
 _EXPECTED = ("ordered", "unordered", "expect_no_calls")
-"""The keys of expectations; after the message, the first of them that is written is filled in, otherwise the first."""
+"""The keys of expectations; after the message, the first of them that is written is selected."""
 
 
 def form_source(
@@ -421,9 +435,11 @@ class FormPage:
         self.row = 0
         self.cell = 0
         self.opened: Opened | None = None
-        self.adding: Adding | None = None
+        self.adding: Adding | Search | None = None
         self._asked_at = (0, 0)
         self._is_behind = False
+        self._said: tuple[Table, int, str] | None = None
+        """A line above a row: the form's table, the row, and the text."""
         self._width = 40
         self._laid: list[RowLines] = []
         self._known: dict[FormRow, RowLines] = {}
@@ -447,11 +463,12 @@ class FormPage:
         if self._is_behind:
             return
         self.rows = rows
+        self._put_above()
         at: int | None = None
         if place:
             at = row_at(rows, place)
         elif place is None and here:
-            at = self._row_at(here)
+            at = self.row_at_place(here)
         if at is not None:
             self.row = at
         self._clamp()
@@ -566,9 +583,10 @@ class FormPage:
         gap = self._gap
         if gap is not None:
             return gap
-        return self._row_at(_MESSAGE) or 0
+        return self.row_at_place(_MESSAGE) or 0
 
-    def _row_at(self, place: Place) -> int | None:
+    def row_at_place(self, place: Place) -> int | None:
+        """Return the row with a place, if any."""
         return next((at for at, row in enumerate(self.rows) if row.place == place), None)
 
     def go(self, row: int, cell: int | None = None) -> None:
@@ -626,7 +644,9 @@ class FormPage:
             self.go(self.row + 1)
 
     def go_to_expected(self) -> bool:
-        """If the message of a case is selected, select its expectation; return whether that was done."""
+        """If the message of a case is selected, select its expectation, or the search for what to add.
+
+        Returns whether that was done."""
         row = self.current
         if row is None or row.place != _MESSAGE:
             return False
@@ -634,29 +654,30 @@ class FormPage:
         for at, other in enumerate(self.rows):
             if len(other.place) == 1:
                 rows[other.place[0]] = at
-        wanted = rows.get(_EXPECTED[0])
+        wanted = len(self.rows) - 1
         for key in _EXPECTED:
             if key in rows and not self.rows[rows[key]].absent:
                 wanted = rows[key]
                 break
-        if wanted is None:
-            return False
         self.go(wanted)
         return True
 
-    def ask(self, adding: Adding) -> None:
+    def ask(self, adding: Adding | Search) -> None:
         """Show a row that asks for the name of a new element, below the selected argument or list."""
         row = self.current
         assert row is not None
         is_option = bool(row.cells) and row.cells[0].kind in ("option", "optional", "required")
         around, indent = row.place, row.indent + 2
+        if row.kind == "more":
+            indent = 0
         if is_option:
             around, indent = row.cells[0].place, row.indent
         at = self.row + 1
         if is_option or row.kind in ("pair", "section"):
             while at < len(self.rows) and self.rows[at].place[: len(around)] == around:
                 at += 1
-        self.rows.insert(at, FormRow("field", (*row.place, "?"), indent, adding.asks, (Cell("text", ()),)))
+        question = FormRow("field", (*row.place, "?"), indent, adding.asks, (Cell("text", ()),))
+        self.rows.insert(at, replace(question, label_cells=row.label_cells if row.kind == "more" else 0))
         self.adding, self._asked_at = adding, (self.row, self.cell)
         self.row, self.cell = at, 0
 
@@ -667,6 +688,22 @@ class FormPage:
             del self.rows[self.row]
             self.row, self.cell = self._asked_at
             self._clamp()
+
+    def say_above(self, row: int, text: str) -> None:
+        """Show a line above a row, until the form changes."""
+        if self.source is not None and self.rows:
+            self._said = (self.source.table, min(row, len(self.rows) - 1), text)
+            self._put_above()
+            self.lay_out()
+
+    def _put_above(self) -> None:
+        if self._said is None or self.source is None:
+            return
+        table, row, text = self._said
+        if same(table, self.source.table):
+            self.rows[row] = replace(self.rows[row], above=text)
+        else:
+            self._said = None
 
     def _clamp(self) -> None:
         """Move the cursor to an existing cell."""

@@ -8,16 +8,18 @@ from typing import ClassVar
 from textual import events
 from textual.binding import BindingType
 
-from workbench.authoring.form.edits import Edit, edited, toggled
-from workbench.authoring.form.row import FormRow, FormSource
+from workbench.authoring.form.additions import Search
+from workbench.authoring.form.edits import Edit, edited, name_of, toggled
+from workbench.authoring.form.row import FormRow, FormSource, cell_id
 from workbench.authoring.form.row_changes import adding, duplicated, grouped, moved, removed, ungrouped
 from workbench.authoring.form.typed import tool_of_call
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line
 from workbench.tui.case.form.fields_view import FormFields
 from workbench.tui.case.form.page import main_cell
-from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, actions_at, bindings_for
+from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, actions_at, bindings_for, key_for
 from workbench.tui.kit.line_view import Motion
+from workbench.tui.kit.strips import keymap_of
 from workbench.tui.kit.typed_text import with_breakpoint
 
 
@@ -116,6 +118,20 @@ class FormActions(MainActions):
         """Take the call out of its group."""
         self._report(self.app.main.case_pane.form.ungroup())
 
+    @action(
+        "&",
+        "Add anything: search for it",
+        name="form.search",
+        where="form",
+        label="add …",
+        needs=_edit,
+        changes=True,
+        listed=False,
+    )
+    def search(self) -> None:
+        """Search for something to add, among everything that can be added."""
+        self._report(self.app.main.case_pane.form.search())
+
     @action(".", "Show every key, or only those that are set", name="form.every", where="form", listed=False)
     def show_every_key(self) -> None:
         """Show all keys, or only those that are set."""
@@ -197,7 +213,7 @@ class FormView(FormFields):
         row, cell, source = self.page.current, self.page.current_cell, self.page.source
         if row is None or source is None:
             return
-        if row.kind == "more":
+        if row.kind == "more" and source.every_key:
             self.show_every_key()
         elif self._fixed is not None:
             self._tell(self._fixed)
@@ -224,7 +240,7 @@ class FormView(FormFields):
             return self._fixed
         found = adding(source, row)
         if isinstance(found, str):
-            return found
+            return self.search()
         if found.asks:
             self.page.ask(found)
             self._open()
@@ -232,9 +248,33 @@ class FormView(FormFields):
             self._added(found.make(""))
         return None
 
+    def search(self) -> str | None:
+        """Ask for something to add, among everything that can be added."""
+        row, source = self.page.current, self.page.source
+        if row is None or source is None:
+            return "there is no form here"
+        if self._fixed is not None:
+            return self._fixed
+        self.page.ask(Search(source, row.place))
+        self._open()
+        return None
+
     def take_away(self) -> str | None:
-        """Remove the selected element, or reset it to its default."""
-        return self._restructure(removed)
+        """Remove the selected element, or reset it to its default, and say above its place how to undo that."""
+        row, source, at = self.page.current, self.page.source, self.page.row
+        invalid = [] if row is None else [cell for cell in row.cells if cell.invalid is not None]
+        if invalid and source is not None:
+            for cell in invalid:
+                self.invalid_texts.pop((self.case, cell_id(cell)), None)
+            self.page.show(self._as_shown(source))
+            self._moved()
+            return None
+        why_not = self._restructure(removed)
+        if why_not is None and row is not None and source is not None:
+            text = f"{name_of(source, row)} removed: {key_for('edit.undo')} undoes"
+            self.page.say_above(at, " " * row.indent + keymap_of(self).in_words(text))
+            self._moved()
+        return why_not
 
     def duplicate(self) -> str | None:
         """Duplicate the selected element."""
@@ -278,7 +318,6 @@ class FormView(FormFields):
 
 
 _AT_ROWS: dict[str, Callable[[FormSource, FormRow], object]] = {
-    "form.add": adding,
     "form.duplicate": duplicated,
     "form.remove": removed,
     "form.up": lambda source, row: moved(source, row, -1),

@@ -1,0 +1,211 @@
+"""The words of a form: one sentence about each key that can be added, and what an empty field takes."""
+
+from __future__ import annotations
+
+from workbench.authoring.form.cells import class_of
+from workbench.authoring.form.row import Cell, CellKind, FormSource
+from workbench.authoring.form.typed import ABSENT, value_at
+from workbench.numerals import setting_text
+from workbench.suite.problems import Place
+
+_ABOUT = {
+    # A case
+    "tags": "words to find and group cases by",
+    "user": "what the user asks",
+    "system": "the system prompt, in place of the one above",
+    "images": "a picture in the request",
+    "messages": "the conversation before the request",
+    "steps": "a chain: one request after the other, each with its own call",
+    "stop_on_failure": "a failed step ends the chain",
+    "ordered": "a call that is expected, in this order",
+    "unordered": "a call that is expected at any time",
+    "disallowed": "a call that must not happen",
+    "extra_calls": "whether calls beyond the expected ones are free",
+    "expect_no_calls": "calling nothing is right",
+    "expect_nothing_yet": "the case runs, and nothing is expected of it",
+    "response_contains": "texts that the final answer contains",
+    "response": "a check of the final answer",
+    "setup": "a call before each run, to bring the tools into a state",
+    "final.changes": "the changes that a run makes",
+    "final.readers": "tools that only read, so that their calls change nothing",
+    "final.state": "a call after the run, and the check of its result",
+    "mocks": "an answer to calls of a tool, in place of its server",
+    "tools": "a tool, written out",
+    "repeats": "how often the case runs",
+    "skip": "why the case does not run",
+    "cluster": "cases that are one observation for the statistics",
+    "offer": "the only tools that the model is offered",
+    "models": "the models to run on",
+    "execute": "tools are really run on their servers",
+    "id": "the name by which the case keeps its history",
+    # A call, a message, a mock
+    "args": "an argument, with the check of its value",
+    "when": "an argument that the mock answers for",
+    "forbidden_args": "arguments that must not be given",
+    "only_args": "arguments beyond the listed ones are wrong",
+    "optional": "the argument may be left out",
+    "required": "whether a failed check fails the run",
+    "because": "why the check is there, shown with the issue",
+    "mock_result": "the result of the step's call",
+    "content": "what is said",
+    "tool_calls": "a call in the answer",
+    "is_error": "the result is an error",
+    "results": "another answer, for the next call",
+    "mocks.state": "whether its variables live for a run or for the batch",
+    "delay_ms": "how long to wait before answering",
+    # Limits
+    "limits.max_rounds": "model requests in a run",
+    "limits.max_tool_calls": "calls in a run before it is over calling",
+    "limits.max_latency_ms": "the model's time in a run",
+    "limits.timeout_s": "the time of a run, after which it is an error",
+    "limits.batch_cost_usd": "US dollars that a batch may cost",
+    # Grading
+    "grading.by": "the grader that decides",
+    "grading.fail_threshold": "a lower score is failed",
+    "grading.warn_threshold": "a lower score is warned",
+    "grading.repeat_rule": "how several runs of a case count",
+    "grading.invalid_arguments": "the effect of arguments that the tool's schema refuses",
+    "grading.whole_numbers": "whether 5.0 is a whole number",
+    "grading.extra_calls": "whether calls beyond the expected ones are free",
+    "grading.compare_by": "what a comparison decides by",
+    "grading.published_report": "reports have the lines of the published system",
+    "tool_selection_weight": "the weight of the right tool beside its arguments",
+    "fail_on_tool_selection": "a wrong tool fails the case",
+    "fail_on_tool_call_quantity": "more or fewer calls fail the case",
+    "arcade_compatible": "compute exactly as Arcade evals",
+    "accuracy.mode": "whether the order of calls counts",
+    "name_only": "credit for the right tool with wrong arguments",
+    "extra_penalty": "the cost of an extra call",
+    "wrong_penalty": "the cost of a wrong call",
+    "dimensions.latency": "the time that is compared with the limit",
+    "repeated_calls": "how repeated calls of a tool count",
+    # A suite
+    "description": "what it is about",
+    "servers": "an MCP server with tools",
+    "provider_tools": "a tool that the provider of a model runs",
+    "aggregates": "statistics over all runs",
+    "variants": "the suite with a difference, to compare",
+    "gate.min_score": "the mean score that all runs must reach",
+    "gate.min_pass_rate": "the share of runs that must pass",
+    "gate.per": "whether each model must reach it, or all together",
+    "gate.quarantine": "tags of cases that count in no gate",
+    "gate.endpoint_faults": "whether faults of an endpoint count as failed",
+    "subject.name": "its name in reports",
+    "subject.timeout_s": "how long one run may take",
+    "env": "an environment variable",
+    "format": "the version of the format",
+    # A tool
+    "tools.description": "what the model reads about the tool",
+    "parameters": "the JSON Schema of its arguments",
+    "annotations.title": "a name for people",
+    "readOnlyHint": "the tool changes nothing",
+    "destructiveHint": "the tool may destroy something",
+    "idempotentHint": "a second equal call changes nothing",
+    "openWorldHint": "the tool reaches beyond its server",
+    "provider_tools.chat": "what a request of Chat Completions offers",
+    "provider_tools.messages": "what a request of Messages offers",
+    "provider_tools.responses": "what a request of Responses offers",
+    # A server
+    "prefix": "text before the names of its tools",
+    "protocol": "how the connection begins",
+    "start_timeout_s": "the limit of its start",
+    "call_timeout_s": "the limit of one call",
+    "instructions": "whether its instructions go into the system prompt",
+    "answers": "which of its own requests are answered",
+    "roots": "folders that it is given",
+    "cwd": "the folder in which its command runs",
+    "transport": "streamable HTTP or server-sent events",
+    "headers": "a header of every request",
+    "auth": "how to log in",
+    "client_id": "a client that is registered already",
+    "client_secret": "the variable with the client's secret",
+    "issuer": "the only authorization server",
+    "scope": "what to ask for at login",
+    "object": "the server object in the module",
+    "servers.state": "whether all runs share it, or each has its own",
+    # An aggregate, a variant
+    "aggregates.of": "the measure",
+    "aggregates.tags": "only cases with one of these tags",
+    "aggregates.per": "for each model, or for all together",
+    "statistics": "what is printed",
+    "at_least": "a gate: at least this number",
+    "above": "a gate: more than this number",
+    "at_most": "a gate: at most this number",
+    "model": "run on this model alone",
+    "params": "parameters of each request",
+    "changes": "a change of one tool",
+    "changes.name": "another name for the tool",
+    "variants.names": "another name for a tool",
+    "arguments": "other names for arguments",
+    "hidden": "the tool is not offered",
+}
+"""Sentences by the last keys of a place. The longest entry that fits applies."""
+
+
+def about_place(place: Place) -> str:
+    """Return the sentence about the key at a place, empty if there is none."""
+    keys = [part for part in place if isinstance(part, str)]
+    for start in range(len(keys)):
+        sentence = _ABOUT.get(".".join(keys[start:]))
+        if sentence is not None:
+            return sentence
+    # Limits by statistic have a sentence together.
+    if keys[-2:-1] and keys[-2] in ("at_least", "above", "at_most"):
+        return _ABOUT[keys[-2]]
+    return ""
+
+
+_TAKES: dict[CellKind, str] = {
+    "text": "a text",
+    "lines": "a text; Alt+Enter begins another line",
+    "names": "words, with commas between them",
+    "words": "a command and its arguments",
+    "value": "a value",
+    "json": '{ "type": "object", "properties": { … } }',
+    "tool": "the name of a tool",
+    "key": "a name",
+    "weight": "a number, low, medium or high",
+    "response": "the whole answer",
+    "check": "a check",
+}
+_READS = {
+    "value": "a value",
+    "values": "red, blue",
+    "checks": '[{ prefix = "u-" }, { suffix = "42" }]',
+    "fields": '{ city = { prefix = "O" }, size = 3 }',
+    "text": "a text",
+    "model": "the name of a model",
+    "number": "a number",
+    "range": "5..40",
+    "duration": "30s, 15m, 2h or 1d",
+}
+
+
+def placeholder(source: FormSource, cell: Cell) -> str:
+    """Return what the field of a cell shows while it is empty: the question, or what it takes and its default."""
+    if cell.asks:
+        return cell.shown
+    if cell.kind == "expected" and cell.shown:
+        return f"{cell.shown}; type one to ask for it"
+    takes = _TAKES.get(cell.kind, "")
+    if cell.kind == "number":
+        takes = _number(cell)
+    elif cell.kind in ("expected", "option"):
+        value = value_at(source.table, cell.place)
+        reads = class_of("" if value is ABSENT else value).editor(cell.option).reads
+        takes = _READS.get(reads, "")
+    elif cell.choices:
+        takes = " or ".join(cell.choices)
+    if cell.absent and cell.shown not in ("", "none"):
+        return f"{takes}; default {cell.shown}".removeprefix("; ")
+    return takes
+
+
+def _number(cell: Cell) -> str:
+    number = "a whole number" if cell.limits.whole else "a number"
+    bounds = [setting_text(bound) for bound in (cell.limits.least, cell.limits.most) if abs(bound) != float("inf")]
+    if len(bounds) == 2:
+        return f"{number} from {bounds[0]} to {bounds[1]}"
+    if bounds:
+        return f"{number} from {bounds[0]}"
+    return number

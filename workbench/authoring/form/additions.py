@@ -1,0 +1,147 @@
+"""The search over everything that can be added to a form: keys that are not written, and elements of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workbench.authoring.form.about import about_place
+from workbench.authoring.form.cells import class_of
+from workbench.authoring.form.completions import Completion, ranked, without_links
+from workbench.authoring.form.edits import Edit, edited, toggled
+from workbench.authoring.form.row import FormRow, FormSource
+from workbench.authoring.form.row_changes import Adding, adding, has_elements, item_of
+from workbench.authoring.form.rows import every_row
+from workbench.authoring.form.typed import CellError, items_at, only_keys, shown_name, value_at
+from workbench.dataclasses import dataclass
+from workbench.show.visible import one_line
+from workbench.suite.problems import Place, written
+
+
+@dataclass(frozen=True)
+class Addition:
+    """Something that can be added: the row that stands for it, and its line in the search.
+
+    `answer` is the answer to the question that adding there asks, `None` to ask it."""
+
+    row: FormRow
+    line: Completion
+    answer: str | None = None
+
+
+@dataclass(frozen=True)
+class Search:
+    """The question for something to add, asked from the row at `place`."""
+
+    source: FormSource
+    place: Place
+    asks: str = "add what?"
+    must_choose: bool = True
+
+    def suggest(self, typed: str) -> tuple[Completion, ...]:
+        """Return what can be added and fits the typed text."""
+        return tuple(ranked((addition.line for addition in additions(self.source, self.place)), typed))
+
+    def choose(self, text: str) -> Edit | Adding | Place:
+        """Return the change for a chosen text, the question that it leads to, or the place of the key to fill in.
+
+        Raises CellError for a text that is not among the suggestions."""
+        for addition in additions(self.source, self.place):
+            if text == addition.line.text:
+                return _first_step(self.source, addition)
+        raise CellError("choose from the list, or type a word of what is to be added")
+
+
+def additions(source: FormSource, place: Place) -> list[Addition]:
+    """Return what can be added: to the element at a place, to the case or suite, to its other elements, and calls.
+
+    Keys that most cases and suites need are first in their part, and rare ones last."""
+    here = item_of(source, place)
+    found: list[tuple[tuple[bool, bool, bool, int], Addition]] = []
+    owners: set[Place] = set()
+    for row in every_row(source):
+        owner = row.place
+        # A table of arguments may have no row of its own, so its first argument stands for it.
+        if row.kind == "pair" and row.place[-2] in ("args", "when"):
+            owner = row.place[:-1]
+        if owner in owners or (owner == row.place and not _is_open(source, row)):
+            continue
+        owners.add(owner)
+        is_here = here is not None and owner[: len(here)] == here
+        is_elsewhere = not is_here and any(isinstance(part, int) for part in owner)
+        usual = _USUAL.get(owner[0], len(_USUAL)) if len(owner) == 1 else len(_USUAL)
+        rank = (not is_here, is_elsewhere, row.rare, usual)
+        found.append((rank, Addition(row, _line(source, row, owner))))
+    found.sort(key=lambda each: each[0])
+    keys, calls = [addition for _, addition in found], list(_calls(source))
+    # A case that expects nothing yet needs a call before anything else.
+    if not only_keys(source.table, _EXPECTATIONS):
+        return [*calls, *keys]
+    return [*keys, *calls]
+
+
+_EXPECTATIONS = ("ordered", "unordered", "disallowed", "steps", "expect_no_calls", "response", "response_contains")
+_FIRST = ("ordered", "response_contains", "disallowed", "expect_no_calls", "tools", "servers", "mocks", "tags")
+_USUAL: dict[str | int, int] = {key: at for at, key in enumerate(_FIRST)}
+"""The order of the keys that are added most."""
+
+
+def _is_open(source: FormSource, row: FormRow) -> bool:
+    """Return whether a row stands for a key that is not written, or for a list."""
+    if row.kind == "section":
+        return has_elements(row.place) and not isinstance(adding(source, row), str)
+    return row.kind == "field" and row.absent
+
+
+def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
+    # Keys of the case stand alone, keys of an element begin behind its number.
+    start = max((at + 1 for at, part in enumerate(owner) if isinstance(part, int)), default=0)
+    label = written(owner[start:]).removeprefix("args.").removeprefix("when.")
+    about = about_place(owner)
+    cell = row.cells[0] if row.cells else None
+    if cell is not None and cell.kind == "option":
+        check = class_of(value_at(source.table, cell.place))
+        about = without_links(check.options.get(cell.option, about))
+    if start:
+        about = f"{_element(source, owner[:start])}: {about}"
+    return Completion(written(owner), one_line(label), about)
+
+
+def _element(source: FormSource, place: Place) -> str:
+    """Return the name of an element of a list: its tool, its name, or its list and number."""
+    for key in ("tool", "name", "role"):
+        name = value_at(source.table, (*place, key))
+        if isinstance(name, str) and name:
+            return one_line(name)
+    return f"{place[-2]} {int(place[-1]) + 1}"
+
+
+def _calls(source: FormSource) -> Iterator[Addition]:
+    """Yield a call of each tool, so that its name alone finds it."""
+    if not source.is_case or source.is_chain:
+        return
+    row = FormRow("section", ("ordered",), 0, "ordered")
+    # Where calls are listed without an order, the new one joins them.
+    if items_at(source.table, ("unordered",)) and not items_at(source.table, ("ordered",)):
+        row = FormRow("section", ("unordered",), 0, "unordered")
+    for tool in source.tools:
+        about = one_line(f"expect a call · {tool.description.strip().partition(chr(10))[0]}".rstrip(" ·"))
+        name = shown_name(tool.name)
+        yield Addition(row, Completion(f"{row.label} {name}", one_line(tool.name), about), name)
+
+
+def _first_step(source: FormSource, addition: Addition) -> Edit | Adding | Place:
+    row = addition.row
+    if row.kind in ("section", "pair"):
+        question = adding(source, row)
+        if isinstance(question, str):
+            raise CellError(question)
+        if addition.answer is not None:
+            return question.make(addition.answer)
+        if not question.asks:
+            return question.make("")
+        return question
+    cell = row.cells[0]
+    switched = toggled(cell)
+    if switched is not None:
+        return edited(source, row, cell, switched)
+    return row.place
