@@ -16,6 +16,7 @@ ENTER, ESC, DOWN = "\r", "\x1b", "\x1b[B"
 HOME, END = "\x1b[H", "\x1b[F"
 EMPTY = "\t\t\t"
 """Chooses, in the line for new cases, the kind that is not run."""
+
 PAGE_DOWN, BACK_TAB = "\x1b[6~", "\x1b[Z"
 CTRL_S, CTRL_Y, CTRL_Z = "\x13", "\x19", "\x1a"
 PARAMETERS = (
