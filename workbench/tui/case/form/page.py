@@ -629,7 +629,7 @@ class FormPage:
             return True
         if cell.kind == "check":
             check = class_named(cell.text)
-            if check is not None and check.editor().reads == "nothing":
+            if check is not None and check.editor().reads in ("nothing", "presence"):
                 return False
         return self.go_cell(1)
 
