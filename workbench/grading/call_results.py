@@ -7,7 +7,7 @@ import json
 from workbench.checks.check import Check, CheckContext, evaluate, why
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import ByIdentity
-from workbench.suite.model import ExpectedCall
+from workbench.suite.model import ExpectedCall, with_forbidden
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 
@@ -35,19 +35,21 @@ def why_wrong_result(expected: ExpectedCall, record: CallRecord, context: CheckC
     return f"returned another result: {why(expected.result, verdict, value)}"
 
 
-def _with_result(call: ExpectedCall) -> tuple[ExpectedCall, ...]:
-    if not call.any_of or not call.checks_result:
-        return call.alternatives
-    # What is written beside `any_of` holds for each alternative.
+def _whole_alternatives(call: ExpectedCall) -> tuple[ExpectedCall, ...]:
+    if not call.any_of:
+        return (call,)
     alternatives = []
-    for each in call.any_of:
-        result = call.result if each.result is None else each.result
-        is_error = call.is_error if each.is_error is None else each.is_error
-        alternatives.append(each.model_copy(update={"result": result, "is_error": is_error}))
+    for each in map(with_forbidden, call.any_of):
+        # What is written beside `any_of` holds for each alternative.
+        if call.checks_result:
+            result = call.result if each.result is None else each.result
+            is_error = call.is_error if each.is_error is None else each.is_error
+            each = each.model_copy(update={"result": result, "is_error": is_error})
+        alternatives.append(each)
     return tuple(alternatives)
 
 
-alternatives_of: ByIdentity[ExpectedCall, tuple[ExpectedCall, ...]] = ByIdentity(_with_result)
+alternatives_of: ByIdentity[ExpectedCall, tuple[ExpectedCall, ...]] = ByIdentity(_whole_alternatives)
 """Returns the calls of which one is expected, each with the result that it must have."""
 
 

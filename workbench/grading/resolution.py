@@ -361,13 +361,13 @@ class _Resolution:
         update: dict[str, object] = {"ordered": lists[0], "unordered": lists[1]}
         if not written:
             update |= _expecting_nothing(self._case, by)
-        issues = (*self._result_issues(tried), *self._too_many(taken, tried), *self._apart(taken))
+        issues = (*self._result_issues(taken, tried), *self._too_many(taken, tried), *self._apart(taken))
         made = {index: len(calls) for index, calls in enumerate(taken)}
         return ResolvedCase(self._case.model_copy(update=update), tuple(written), issues, made, self._all_compared)
 
     def _plain(self, index: int, taken: Sequence[int], tried: Sequence[int]) -> list[ExpectedCall]:
         expected = self._wanted[index]
-        alternatives = expected.alternatives
+        alternatives = alternatives_of(expected)
         plain = []
         for call in sorted((*taken, *tried)):
             fit = self._fits[index].get(call)
@@ -516,15 +516,32 @@ class _Resolution:
 
     # Requirements beside the score
 
-    def _result_issues(self, tried: Mapping[int, Sequence[int]]) -> Iterator[Issue]:
+    def _result_issues(self, taken: Sequence[Sequence[int]], tried: Mapping[int, Sequence[int]]) -> Iterator[Issue]:
         for index, calls in sorted(tried.items()):
             for call in calls:
                 fit = self._fits[index].get(call)
-                if fit is None or fit.returned:
+                if fit is None:
                     continue
                 expected, record = alternatives_of(self._wanted[index])[fit.alternative], self._calls.records[call]
-                reason = self._calls.why_wrong_result(expected, record)
-                yield _result_issue(expected, index, record, call, reason or "")
+                if not fit.returned:
+                    reason = self._calls.why_wrong_result(expected, record)
+                    yield _result_issue(expected, index, record, call, reason or "")
+                elif self._differs_by_result(index, call, taken):
+                    # A call that fits and was not taken is at the wrong place. A grader notices that by itself, unless
+                    # only its result distinguishes it from a call at the right place.
+                    reason = "its result was expected after that of an equal call, and came before it"
+                    yield _result_issue(expected, index, record, call, reason)._replace(kind="wrong order")
+
+    def _differs_by_result(self, index: int, call: int, taken: Sequence[Sequence[int]]) -> bool:
+        """Return whether a call could change places with one that another expected call took, but for the results."""
+        fits = self._fits
+        for other, calls in enumerate(taken):
+            if call not in fits[other]:
+                continue
+            for made in calls:
+                if made in fits[index] and not (fits[index][made].returned and fits[other][call].returned):
+                    return True
+        return False
 
     def _too_many(self, taken: Sequence[Sequence[int]], tried: Mapping[int, Sequence[int]]) -> Iterator[Issue]:
         used = _union((*taken, *tried.values()))
