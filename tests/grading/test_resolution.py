@@ -152,7 +152,11 @@ def test_a_run_of_exactly_what_lists_allow_has_the_full_score(
             assert (grade.score, grade.status) == (1.0, Status.PASSED), (by, grade)
 
 
-def answered(*calls: tuple[str, dict[str, JsonValue], str | None, bool] | None) -> Trajectory:
+Answered = tuple[str, dict[str, JsonValue], str | None, bool]
+"""A call with the content of its result, and whether it is an error."""
+
+
+def answered(*calls: Answered | None) -> Trajectory:
     """Return a run with calls and their results, an error where the last value is true; `None` begins an answer."""
     rounds: list[list[CallRecord]] = [[]]
     for number, call in enumerate(calls):
@@ -168,8 +172,9 @@ def answered(*calls: tuple[str, dict[str, JsonValue], str | None, bool] | None) 
 
 
 REFUND = {"tool": "refund", "args": {"id": 1}}
-OK, FAILED = ("refund", {"id": 1}, '{"status": "done"}', False), ("refund", {"id": 1}, "not found", True)
-LOOK_UP = ("get", {"id": 1}, "{}", False)
+OK: Answered = ("refund", {"id": 1}, '{"status": "done"}', False)
+FAILED: Answered = ("refund", {"id": 1}, "not found", True)
+LOOK_UP: Answered = ("get", {"id": 1}, "{}", False)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +217,7 @@ LOOK_UP = ("get", {"id": 1}, "{}", False)
 )
 def test_what_no_list_of_calls_can_say_fails_the_run_and_not_its_score(
     expected: list[dict[str, object]],
-    calls: list[tuple[str, dict[str, JsonValue], str | None, bool] | None],
+    calls: list[Answered | None],
     issues: list[tuple[str, int, str]],
 ) -> None:
     suite = suite_as(expected, extra_calls="allow")
@@ -254,7 +259,8 @@ def test_pairings_and_issues_name_the_call_as_it_is_written() -> None:
     ]
     suite = suite_as(expected)
     (case,) = suite.cases
-    run = answered(("refund", {"id": 2}, "{}", False), ("ask", {}, "{}", False), ("ask", {}, "{}", False))
+    asked: Answered = ("ask", {}, "{}", False)
+    run = answered(("refund", {"id": 2}, "{}", False), asked, asked)
     for by in GRADERS:
         grade = graded_by(by, case, settings_of(suite, case), run, EMPTY_CONTEXT)
         assert [(line.expected_call, line.call) for line in grade.pairings] == [(1, 0), (2, 1), (2, 2)], by
@@ -276,10 +282,8 @@ def test_arcade_has_none_of_these_expectations() -> None:
 
 def test_the_number_of_comparisons_is_that_of_pairs_of_one_tool() -> None:
     asked: list[object] = []
-    suite = suite_of(
-        [(Want(((tool, x), (tool, None)), 1, 3),) for tool in "AB" for x in (1, 2)] * 5,
-        [Want(((tool, 1),), 0) for tool in "AB"] * 10,
-    )
+    ordered: list[Item] = [(Want(((tool, x), (tool, None)), 1, 3),) for tool in "AB" for x in (1, 2)]
+    suite = suite_of(ordered * 5, [Want(((tool, 1),), 0) for tool in "AB"] * 10)
     (case,) = suite.cases
     calls = [("AB"[number % 2], number % 3) for number in range(1_000)]
     run = trajectory_of(*[(tool, {"x": x}) for tool, x in calls])
