@@ -88,7 +88,7 @@ TEA = [{"sku": "tea", "quantity": 2}]
 
 ANSWERS = {
     "Forbid a tool": Expected(bad=Reply(REFUND), shows="2 passed"),
-    "Run one case with many inputs": Expected(bad=Reply(REFUND), shows="3 passed"),
+    "Run one case with many inputs": Expected(bad=Reply((), "Gone."), shows="3 passed"),
     "Accept a number within 5 %": Expected(
         calls("refund", order="A-17", amount=41.9), bad=calls("refund", order="A-17", amount=42.5), shows="2 passed"
     ),
@@ -180,7 +180,7 @@ class User:
         if block.kind == "sh":
             return self.shell(local)
         first, content = local.split("\n", 1)
-        asked = re.findall(r'^user = "(.*)"$', content, re.MULTILINE)
+        asked = re.findall(r'(?:^user|\bwords) = "([^"{}\n]+)"', content, re.MULTILINE)
         self.request = asked[-1] if asked else self.request
         content = content.replace('model = "gpt-6-luna"', f'model = "gpt-6-luna"\nbase_url = "{self.server.url}/v1"')
         with (self.program.folder / first.removeprefix("# ")).open("a", encoding="utf-8") as file:
@@ -249,7 +249,7 @@ BY_HAND = ("Watch a run step by step", "Log in to a server")
 
 def test_all_answers_are_run() -> None:
     assert list(ANSWERS) == list(TEXTS)
-    assert len(ANSWERS) == 22
+    assert len(ANSWERS) == 23
 
 
 @pytest.mark.parametrize("name", [name for name in ANSWERS if name not in BY_HAND])
