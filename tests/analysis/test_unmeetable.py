@@ -61,7 +61,35 @@ def told(args: dict[str, Any], tool: str = "book", **more: Any) -> list[Finding]
         ({"room": {"x": {"one_of": [1]}}}, "warning", "room.x", "is compared as a field here"),
         ({"anything": {"patern": "x"}}, "warning", "anything", '`pattern = "x"`'),
         ({"anything": {"value": 5, "tolerance": 1}}, "warning", "anything", "names no check"),
-        ({"anything": [{"a": {"prefix": "x"}}]}, "warning", "anything[0].a", "is compared as a field here"),
+        (
+            {"anything": [{"a": {"prefix": "x"}}]},
+            "warning",
+            "anything[0].a",
+            "write `anything = { same_elements = [{ has_fields = { a = { prefix = … } } }, …], in_order = true }`",
+        ),
+        (
+            {"anything": {"has_fields": {"a": [{"b": {"has_length": 3}}]}}},
+            "warning",
+            "anything.has_fields.a[0].b",
+            "has_fields = { a = { same_elements = [{ b = { has_length = … } }, …], in_order = true } } }`",
+        ),
+        (
+            {"anything": {"has_elements": [{"a": {"prefix": "x", "optinal": True}}]}},
+            "warning",
+            "anything.has_elements[0].a",
+            "`anything = { has_elements = [{ has_fields = { a = { prefix = … } } }, …] }`",
+        ),
+        (
+            {"anything": {"each_element": {"a.b": {"prefix": "x"}}}},
+            "warning",
+            'anything.each_element."a.b"',
+            'write `anything = { each_element = { has_fields = { "a.b" = { prefix = … } } } }`',
+        ),
+        ({"anything": {"has_length": "3"}}, "warning", "anything", "`has_length` needs a whole number, or [low, high]"),
+        ({"city": {"has_elements": []}}, "error", "city", "`has_elements` needs a list of at least one check"),
+        ({"city": {"each_element": "x"}}, "warning", "city", "it needs a list, and the schema requires string"),
+        ({"city": {"none_of": "x"}}, "error", "city", "`none_of` needs a list of at least one check"),
+        ({"room": {"has_fields": {"kind": {"has_length": 5, "optional": True}, "of": 5}}}, "warning", "room", "of: "),
     ],
 )
 def test_what_can_never_hold_is_told(args: dict[str, Any], severity: str, where: str, words: str) -> None:

@@ -252,6 +252,11 @@ class CheckBase(BaseModel):
         return _LEFT_OUT_ALLOWED if self.optional else _NOT_GIVEN
 
     @property
+    def forbids(self) -> bool:
+        """Whether the check holds exactly if no value is given."""
+        return False
+
+    @property
     def expected(self) -> Any:
         """The expected value."""
         return getattr(self, self.kind)

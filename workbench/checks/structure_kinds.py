@@ -189,7 +189,7 @@ class HasFields(CheckBase):
     def assembled(self, schema: Schema, sample: InnerSample) -> dict[str, JsonValue]:
         whole: dict[str, JsonValue] = {}
         for name, part in self.has_fields.items():
-            if part.if_missing.holds and not part.optional:
+            if part.forbids:
                 continue
             try:
                 whole[name] = sample(part, field_schema(schema, name) or {})

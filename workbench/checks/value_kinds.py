@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import JsonValue, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
+from workbench.checks.argument_schema import OtherValues, field_schema, items_schema
 from workbench.checks.check import (
     HOLDS,
     Advice,
@@ -109,6 +110,16 @@ class Equals(CheckBase):
 
     def samples(self) -> tuple[JsonValue, ...]:
         return (self.equals,)
+
+    def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
+        if isinstance(met, dict):
+            for name, inner in met.items():
+                for other in others(Equals(equals=inner), field_schema(schema, name) or {}):
+                    yield {**met, name: other}
+        elif isinstance(met, list):
+            for number, inner in enumerate(met):
+                for other in others(Equals(equals=inner), items_schema(schema)):
+                    yield [*met[:number], other, *met[number + 1 :]]
 
     def canonical(self) -> CheckBase:
         return with_texts(self, "equals", self.equals, canonical(self.equals))
@@ -219,8 +230,12 @@ class Present(_Flag):
         return self.present
 
     @property
+    def forbids(self) -> bool:
+        return not self.present
+
+    @property
     def if_missing(self) -> CheckVerdict:
-        return super().if_missing if self.present else HOLDS
+        return HOLDS if self.forbids else super().if_missing
 
     def samples(self) -> tuple[JsonValue, ...]:
         if not self.present:

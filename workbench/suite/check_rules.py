@@ -133,12 +133,17 @@ def _fields_rules(fields: dict[str, object], place: Place, of_answer: bool) -> I
 def _plain_fields_rules(written: dict[str, object], place: Place, of_answer: bool) -> Iterator[Finding]:
     """Check a plain table inside `has_fields`."""
     if (mixed := mixed_check(written)) is not None:
-        name, others = mixed
-        for key in others:
-            hint = did_you_mean(key, CHECK_CLASSES[name].options) or f"write {{ equals = … }} for a field `{name}`"
-            yield Finding((*place, key), f"`{key}` is not an option of the check `{name}`", hint)
+        yield from mixed_rules(*mixed, place)
     else:
         yield from _fields_rules(written, place, of_answer)
+
+
+def mixed_rules(name: str, others: Iterable[str], place: Place) -> Iterator[Finding]:
+    """Find keys beside a newer check's name that are no options of it, where its table can be no value."""
+    options = [*CHECK_CLASSES[name].options, "because"]
+    for key in others:
+        hint = did_you_mean(key, options) or f"write {{ equals = … }} for a field `{name}`"
+        yield Finding((*place, key), f"`{key}` is not an option of the check `{name}`", hint)
 
 
 def weight_rules(args: object, place: Place) -> Iterator[Finding]:

@@ -27,7 +27,6 @@ from workbench.checks.answer_checks import AnswerChecks
 from workbench.checks.check import Check, Checks, with_parts
 from workbench.checks.clock import fixed_clock
 from workbench.checks.fields import PythonReference, Unit
-from workbench.checks.value_kinds import Present
 from workbench.checks.values import keyword_text
 from workbench.dataclasses import ByIdentity
 from workbench.limits import MAX_DEMANDED_CALLS, MAX_REPEATS
@@ -468,8 +467,7 @@ def with_forbidden(call: ExpectedCall) -> ExpectedCall:
     absent: Checks = {}
     others: Checks = {}
     for name, check in (call.args or {}).items():
-        is_absent = isinstance(check, Present) and not check.present
-        (absent if is_absent else others)[name] = check
+        (absent if check.forbids else others)[name] = check
     if not absent:
         return call
     # Empty `args` would mean a call without any arguments.

@@ -21,10 +21,11 @@ from workbench.checks.check import (
     check_names_in,
 )
 from workbench.checks.schemas import BrokenSchemaError, dangling_references, dialect_of, is_plainly_valid
+from workbench.checks.structure_kinds import mixed_check
 from workbench.checks.values import file_name_fault
 from workbench.startup import late_pattern
 from workbench.suite.call_rules import ARGUMENT_KEYS, call_rules, nothing_scored
-from workbench.suite.check_rules import check_rules, checks_rules, given_rules, weight_rules
+from workbench.suite.check_rules import check_rules, checks_rules, given_rules, mixed_rules, weight_rules
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite, derived_id
 from workbench.suite.problems import (
     Finding,
@@ -480,7 +481,9 @@ def _response_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     if isinstance(response, dict):
         by_name = not check_names_in(response) or are_named_checks(response)
         before: list[Finding] = []
-        if not by_name or not check_names_in(response):
+        if (mixed := mixed_check(response)) is not None and not are_named_checks(response):
+            before = list(mixed_rules(*mixed, place))
+        elif not by_name or not check_names_in(response):
             before = list(check_rules(response, place, of_answer=True))
         yield from before
         if by_name and not before:

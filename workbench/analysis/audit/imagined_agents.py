@@ -15,21 +15,33 @@ from typing import Literal
 from workbench.analysis.audit.toothless import (
     all_arguments,
     candidates_of,
+    few_others,
     other_values,
     required_arguments,
     value_of,
+    value_that_meets,
 )
 from workbench.analysis.audit.unmeetable import ToolTable, Weight, parameter_schema
-from workbench.checks.check import ANY_TEXT, AUDIT_CONTEXT, Check, Checks, CheckVerdict, UnknownSampleError
+from workbench.checks.check import (
+    ANY_TEXT,
+    AUDIT_CONTEXT,
+    Check,
+    Checks,
+    CheckVerdict,
+    NeverHoldsError,
+    UnknownSampleError,
+)
 from workbench.checks.patterns import CheckError
 from workbench.checks.value_kinds import Present
+from workbench.checks.values import json_equal
 from workbench.dataclasses import dataclass
 from workbench.grading.extra_call_rule import ExtraCallRule
 from workbench.grading.final import Readers
 from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
 from workbench.suite.problems import Place, quoted
+from workbench.suite.render import key_text
 from workbench.trajectory.events import JsonValue, ResultReceived, RunFinished, RunStarted, ToolCall, ToolDefinition
-from workbench.trajectory.json_schema import properties_of
+from workbench.trajectory.json_schema import Schema, properties_of
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 Made = tuple[str, Mapping[str, JsonValue]]
@@ -278,7 +290,10 @@ def _values(
     meetable: Checks = {}
     arguments: dict[str, JsonValue] = {}
     for name, check in checks.items():
-        meetable[name], arguments[name] = _argument(check, name, tool, table)
+        if check.forbids:
+            meetable[name] = check
+        else:
+            meetable[name], arguments[name] = _argument(check, name, tool, table)
     for name, value in needed.items():
         arguments.setdefault(name, value)
     return meetable, arguments
@@ -300,9 +315,8 @@ def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolT
     # The schema refuses all of the listed values, which is a finding of its own.
     if check.listed is not None:
         return check, samples[0]
-    wholes = _wholes(samples, value_of(schema, tool.parameters))
     try:
-        for value in islice(chain(wholes, candidates_of(schema, tool.parameters)), _MAX_TRIED):
+        for value in islice(chain(_assembled(check, schema, tool), candidates_of(schema, tool.parameters)), _MAX_TRIED):
             if check.holds(value) and table.refusal(tool, name, value) is None:
                 return check, value
     except (CheckError, UnknownSampleError):
@@ -311,11 +325,12 @@ def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolT
     return _present(check), value_of(schema, tool.parameters)
 
 
-def _wholes(samples: Sequence[JsonValue], allowed: JsonValue) -> Iterator[JsonValue]:
-    """Yield samples that are objects with the other fields of an object that a schema allows."""
-    for value in samples:
-        if isinstance(value, dict) and isinstance(allowed, dict):
-            yield {**allowed, **value}
+def _assembled(check: Check, schema: Schema, tool: ToolDefinition) -> Iterator[JsonValue]:
+    """Yield a value that meets a check of fields or elements, made from the inside out, if one can be made."""
+    try:
+        yield value_that_meets(check, schema, tool.parameters)
+    except (NeverHoldsError, UnknownSampleError):
+        return
 
 
 _MAX_TRIED = 60
@@ -469,11 +484,58 @@ def _with_other_arguments(
         other = _other_value(check, name, tool, table)
         if other:
             yield _changed(agent, written, {**made, name: other[0]}, quoted(name), "wrong")
+        yield from _with_other_parts(agent, written, check, name, tool, table)
+
+
+def _with_other_parts(
+    agent: ExactAgent, written: _Written, check: Check, name: str, tool: ToolDefinition | None, table: ToolTable
+) -> Iterator[Mutant]:
+    """Yield mutants with one part of an object or a list changed, so that its check does not hold."""
+    _, made = agent.calls[written.round][written.index]
+    schema = (parameter_schema(tool, name) if tool is not None else None) or {}
+    seen: set[str] = set()
+    try:
+        for value in check.near_misses(made.get(name), schema, few_others):
+            where = f"{name}{_first_difference(made.get(name), value)}"
+            if (
+                where in seen
+                or check.holds(value)
+                or (tool is not None and table.refusal(tool, name, value) is not None)
+            ):
+                continue
+            seen.add(where)
+            yield _changed(agent, written, {**made, name: value}, quoted(where), "wrong")
+            if len(seen) == _MAX_OF_ARGUMENT:
+                return
+    except (CheckError, UnknownSampleError):
+        # A judge or a Python function cannot say which values it refuses.
+        return
+
+
+_MAX_OF_ARGUMENT = 8
+"""The most mutants with one part of an argument changed."""
+
+
+def _first_difference(one: JsonValue, other: JsonValue) -> str:
+    """Return the path to the first place in which two values differ, empty for the whole values."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in (*one, *other):
+            if key not in one or key not in other:
+                return f".{key_text(key)}"
+            if not json_equal(one[key], other[key]):
+                return f".{key_text(key)}{_first_difference(one[key], other[key])}"
+    if isinstance(one, list) and isinstance(other, list):
+        for number, (left, right) in enumerate(zip(one, other, strict=False)):
+            if not json_equal(left, right):
+                return f"[{number}]{_first_difference(left, right)}"
+        if len(one) != len(other):
+            return f"[{min(len(one), len(other))}]"
+    return ""
 
 
 def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool:
     """Return whether a call without the argument differs from an expected one."""
-    if check.optional or check.expects_null:
+    if check.if_missing.holds or check.expects_null:
         return False
     schema = parameter_schema(tool, name) if tool is not None else None
     if schema is None or "default" not in schema or check.accepts_all:
@@ -550,7 +612,7 @@ def _meets(expected: ExpectedCall, made: Made) -> bool:
     try:
         for name, check in (expected.args or {}).items():
             if name not in arguments:
-                if not check.optional:
+                if not check.if_missing.holds:
                     return False
             elif not check.accepts_all and not check.holds(arguments[name]):
                 return False

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, cycle, islice
 
 from workbench.analysis.audit.unmeetable import AuditFinding, ToolTable, Weight, parameter_schema, required
 from workbench.analysis.measures import measure_of
-from workbench.checks.check import ANY_TEXT, Check, NeverHoldsError, UnknownSampleError, describe, with_parts
+from workbench.checks.argument_schema import field_schema, items_schema
+from workbench.checks.check import ANY_TEXT, Check, NeverHoldsError, UnknownSampleError, describe
 from workbench.checks.patterns import CheckError, matching_text
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
 from workbench.numerals import setting_text
 from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step, Suite
 from workbench.suite.problems import Place, quoted
+from workbench.suite.render import key_text
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import (
     ALTERNATIVES,
@@ -206,9 +209,35 @@ def other_values(check: Check, schema: Mapping[str, JsonValue]) -> Iterator[Json
         met = check.samples()[0]
     except (NeverHoldsError, UnknownSampleError):
         met = None
-    for value in _different(met, schema):
+    for value in chain(_different(met, schema), check.near_misses(met, schema, few_others)):
         if not check.holds(value):
             yield value
+
+
+def few_others(check: Check, schema: Schema) -> Iterator[JsonValue]:
+    """Yield a few of the `other_values` of a nested check."""
+    if not check.asks_outside:
+        yield from islice(other_values(check, schema), _MAX_OF_PART)
+
+
+_MAX_OF_PART = 2
+"""The most values that are tried in place of one part of a value."""
+
+
+def value_that_meets(check: Check, schema: Schema, root: Schema) -> JsonValue:
+    """Return a value that meets a check, and as far as possible a schema inside `root`, made from the inside out.
+
+    Raises NeverHoldsError and UnknownSampleError."""
+    if check.accepts_all:
+        return value_of(schema, root)
+    if not check.looks_inside:
+        samples = check.samples()
+        return next((value for value in samples if accepts(schema, root, value)), samples[0])
+    value = check.assembled(schema, lambda part, inner: value_that_meets(part, inner, root))
+    if isinstance(value, dict) and isinstance(allowed := value_of(schema, root), dict):
+        whole = {**allowed, **value}
+        return whole if check.holds(whole) else value
+    return value
 
 
 def _different(met: JsonValue, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
@@ -284,7 +313,7 @@ def toothless_checks(case: Case, place: Place, table: ToolTable) -> Iterator[Aud
         yield from _unchecked_call(case, call, tool, where)
         for name, check in (call.args or {}).items():
             schema = parameter_schema(tool, name) if tool is not None else None
-            if not check.accepts_all:
+            if not check.accepts_all and not check.forbids:
                 yield from _of_check(case, check, schema, tool, name, (*where, "args", name), table)
     for named, check in case.answer_checks:
         at_answer = (*place, "response") if named is None else (*place, "response", named)
@@ -374,33 +403,64 @@ def _of_check(
     def finding(message: str, hint: str, weight: Weight = "warning") -> AuditFinding:
         return AuditFinding("cannot fail", weight, place, message, hint, case.id)
 
+    def refused(value: JsonValue) -> bool:
+        return tool is not None and table.refusal(tool, name, value) is not None
+
     if check.asks_outside:
         return
     try:
-        if _refuses_nothing(check, schema, tool, name, table):
+        root: Schema = tool.parameters if tool is not None else {}
+        if _refuses_nothing(check, schema, root, refused):
             message = f"{describe(check)}: no value that the schema allows fails it"
             yield finding(
                 message if schema is not None else f"{describe(check)}: every value meets it", "narrow the check"
             )
             return
-        for part in with_parts(check):
+        for part in _of_the_value(check):
             for found in part.weaknesses(schema):
                 yield finding(*found)
+        for path, part, of_part in _inside(check, schema or {}):
+            if _refuses_nothing(part, of_part, root, partial(_refuses, of_part, root)):
+                message = f"{path}: {describe(part)}: no value that the schema allows fails it"
+                yield finding(message, "narrow the check")
     except (CheckError, UnknownSampleError):
         return
 
 
-def _refuses_nothing(
-    check: Check, schema: Schema | None, tool: ToolDefinition | None, name: str, table: ToolTable
-) -> bool:
+def _refuses(schema: Schema, root: Schema, value: JsonValue) -> bool:
+    return not accepts(schema, root, value)
+
+
+def _of_the_value(check: Check) -> Iterator[Check]:
+    """Yield a check and its nested checks of the same value; a check that looks inside tells about its own parts."""
+    yield check
+    for part in check.own_parts:
+        yield from _of_the_value(part)
+
+
+def _inside(check: Check, schema: Schema, path: str = "") -> Iterator[tuple[str, Check, Schema]]:
+    """Yield the checks of fields and elements inside a check, each with its path and the schema of its value."""
+    for at, part in check.placed_parts():
+        inner, where = schema, path
+        if check.nests == "table":
+            inner, where = field_schema(schema, str(at[-1])) or {}, f"{path}.{key_text(str(at[-1]))}".removeprefix(".")
+        elif check.looks_inside:
+            inner, where = items_schema(schema), f"{path}[]"
+        # The parts of a part are looked at by themselves, and absence excludes every value.
+        if check.looks_inside and not part.looks_inside and not part.accepts_all and not part.forbids:
+            yield where, part, inner
+        yield from _inside(part, inner, where)
+
+
+def _refuses_nothing(check: Check, schema: Schema | None, root: Schema, refused: Callable[[JsonValue], bool]) -> bool:
     """Return whether all of many different values that the schema allows meet a check."""
     listed = listed_values(schema) if schema is not None else None
     # A schema that leaves no choice is the reason why nothing fails, not the check.
     if listed is not None and len(listed) < 2:
         return False
     tried = 0
-    for value in _values(check, schema, tool):
-        if tool is not None and table.refusal(tool, name, value) is not None:
+    for value in _values(check, schema or {}, root):
+        if refused(value):
             continue
         if not check.holds(value):
             return False
@@ -408,9 +468,7 @@ def _refuses_nothing(
     return tried > 1
 
 
-def _values(check: Check, schema: Schema | None, tool: ToolDefinition | None) -> Iterator[JsonValue]:
-    known: Schema = schema or {}
-    root: Schema = tool.parameters if tool is not None else {}
+def _values(check: Check, known: Schema, root: Schema) -> Iterator[JsonValue]:
     if (listed := listed_values(known)) is not None:
         yield from listed
         return

@@ -232,6 +232,8 @@ def _unknown(case: Case, name: str, where: Place, table: ToolTable) -> AuditFind
 def _checks_alone(case: Case, call: ExpectedCall | Step, where: Place) -> Iterator[AuditFinding]:
     """Yield a finding for each check of a call that no value meets; for a tool with an unknown schema."""
     for name, check in (call.args or {}).items():
+        if check.forbids:
+            continue
         try:
             check.samples()
         except NeverHoldsError as error:
@@ -247,6 +249,8 @@ def _argument(
     if schema is None:
         yield from _parameter(case, tool, name, where)
         schema = {}
+    if check.forbids:
+        return
     try:
         check.samples()
     except NeverHoldsError as error:
