@@ -50,9 +50,9 @@ def program(tmp_path: Path, kept: Path) -> Program:
 
 def words_of(*words: str) -> list[str]:
     """The words of a command on batches: those of `workbench history`, but for two commands of their own."""
-    if words[0] == "regrade":
+    if words[:1] == ("regrade",):
         return ["grade", *words[1:]]
-    if words[0] == "export":
+    if words[:1] == ("export",):
         return ["export", words[1], "-o", *words[2:]]
     return ["history", *words]
 
