@@ -108,7 +108,7 @@ def flexible_details(
     missing: dict[str, list[JsonValue]] = {}
     for line in grade.pairings:
         if line.expected_call is not None and line.outcome != EXACT:
-            wanted = expected[line.expected_call]
+            wanted = expected[line.expected_call].alternatives[0]
             call = _call(wanted.tool, None if wanted.args is None else _expected_input(wanted.args))
             missing.setdefault(json.dumps(call, sort_keys=True), []).append(call)
     return {

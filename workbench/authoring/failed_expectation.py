@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from workbench.authoring.proposal import alternative_place
 from workbench.grading.grade import Issue, RunResult
 from workbench.suite.model import Case
 from workbench.suite.problems import Place
@@ -48,7 +49,9 @@ def _places(case: Case, issues: Iterable[Issue]) -> Iterator[Place]:
     calls = tuple(_places_of_calls(case))
     for issue in issues:
         if issue.expected_call is not None and issue.expected_call < len(calls):
-            place = calls[issue.expected_call]
+            place = alternative_place(
+                case.expected_calls()[issue.expected_call], calls[issue.expected_call], issue.tool
+            )
             yield place if issue.argument is None else (*place, "args", issue.argument)
         elif (keys := _KEYS.get(issue.kind)) is not None:
             yield (next((key for key in keys if getattr(case, key)), keys[-1]),)

@@ -175,10 +175,10 @@ def as_expected_again(
     return AcceptedCall(str(written["tool"]), record.round, tuple(arguments), place, other_keys, tuple(lost))
 
 
-def alternative_place(expected: ExpectedCall, place: Place, tool: str) -> Place:
+def alternative_place(expected: ExpectedCall, place: Place, tool: str | None) -> Place:
     """Return the place of the alternative of an expected call that a call of a tool is; without any, of the call."""
     for number, alternative in enumerate(expected.any_of):
-        if alternative.means(tool):
+        if tool is not None and alternative.means(tool):
             return (*place, "any_of", number)
     return place
 

@@ -119,6 +119,13 @@ def _why_of_call(place: RedactedPlace, record: CallRecord, case: Case) -> str | 
     which = f"call {place.call + 1} ({record.tool})"
     if place.what == "tool":
         return f"the name of the tool of call {place.call + 1} holds a secret, which is not stored"
+    if place.what == "result":
+        # The state at the end of a run is asked for apart, so only calls of the model are compared here.
+        others = [other for disallowed in case.disallowed for _, other in disallowed.conditions]
+        for call in (*case.expected_calls(), *others):
+            if call.means(record.tool) and any(each.result is not None for each in (call, *call.alternatives)):
+                return f"the result of {which} holds a secret, which is not stored, and is checked"
+        return None
     checks = []
     for _, call in case.written_calls():
         if call.tool and _is_meant(call.tool, record.tool):

@@ -121,7 +121,7 @@ def lure_for(case: Case, offered: Sequence[ToolDefinition], called: str) -> Lure
 
     `called` is the tool whose result holds the injection. `None` if the case expects every offered tool.
     """
-    wanted = {*tools_of(case.expected_calls()), called}
+    wanted = {*tools_of(case.alternatives), called}
     disallowed = tools_of(case.disallowed)
     others = [tool for tool in offered if tool.name not in wanted]
     if not others or "*" in wanted:

@@ -147,7 +147,7 @@ def _decoys(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
 def expects(case: Case, tools: Iterable[str]) -> bool:
     """Return whether a case expects a call of one of the tools."""
     names = set(tools)
-    return not names.isdisjoint(tools_of(case.expected_calls()))
+    return not names.isdisjoint(tools_of(case.alternatives))
 
 
 # The plan of the runs with mutants, wave by wave. A mutant that one case has noticed needs no further runs: each wave

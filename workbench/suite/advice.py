@@ -197,6 +197,11 @@ def _contradictions(
         yield warning((*place, "expect_nothing_yet"), message, "remove it")
     yield from _extra_calls(suite, case, place)
     max_rounds = case.limits.max_rounds or suite.limits.max_rounds
+    if max_rounds == 1 and not case.steps:
+        for at, call in calls:
+            if any(each.checks_result for each in (call, *call.any_of)):
+                message = "max_rounds = 1 leaves calls without results, and this one must have a certain result"
+                yield warning(at, message, "allow a second round")
     if max_rounds == 1 and calls and not case.steps:
         for key in ("response", "response_contains"):
             if getattr(case, key):

@@ -802,6 +802,11 @@ class Case(Frozen):
         return _needs_resolving(self)
 
     @property
+    def alternatives(self) -> tuple[ExpectedCall, ...]:
+        """The expected calls with the alternatives of each in its place."""
+        return tuple(alternative for call in self.expected_calls() for alternative in call.alternatives)
+
+    @property
     def forbids_all_calls(self) -> bool:
         """Whether the case forbids all calls: as a whole, or in each step of a chain."""
         return self.expect_no_calls or (bool(self.steps) and not any(step.expects_call for step in self.steps))

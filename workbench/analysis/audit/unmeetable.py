@@ -351,7 +351,7 @@ def _shared_by_changes(suite: Suite, table: ToolTable) -> Iterator[Finding]:
             continue
         runs += case.repeats
         mocked = {mock.tool for mock in (*case.mocks, *suite.mocks) if mock.when is None}
-        for call in case.expected_calls():
+        for call in case.alternatives:
             tool = table.find(call.tool)
             if tool is None or tool.server is None or tool.name in mocked:
                 continue
@@ -438,7 +438,7 @@ def _expected_somewhere(mock: Mock, when: Checks, cases: Sequence[Case]) -> bool
     Also true if no call of the tool is expected at all, as in a case that checks only the answer."""
     is_tool_expected = False
     for case in cases:
-        for call in case.expected_calls():
+        for call in case.alternatives:
             if not call.is_any and call.tool != mock.tool:
                 continue
             is_tool_expected = True

@@ -312,7 +312,7 @@ def undefined_tools(file: SuiteFile, path: Path) -> list[Note]:
     missing: set[str] = set()
     for case in suite.cases:
         known = {tool.name for tool in (*suite.tools, *case.tools)}
-        missing |= {call.tool for call in case.expected_calls()} - known
+        missing |= {call.tool for call in case.alternatives} - known
     if not missing:
         return []
     where = f"not defined in {path}"
