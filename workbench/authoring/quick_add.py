@@ -493,6 +493,9 @@ class QuickAdd:
         """Take over the text of the line. Typing closes a question, whose result then waits."""
         if text == self.text:
             return
+        if self._recalled >= 0 and self._typed.strip():
+            # The text that an earlier request replaced is not lost when that one is changed.
+            self.remember(self._typed)
         self.text = text[:MAX_FIELD_CHARS]
         self._recalled = -1
         self.has_keyboard = False
@@ -510,6 +513,7 @@ class QuickAdd:
             return False
         if self._recalled == -1:
             self._typed = self.text
+        self._recalled = -1
         self.type(self.recent[at] if at >= 0 else self._typed)
         self._recalled = at
         return True
@@ -549,8 +553,9 @@ class QuickAdd:
 
     def again(self) -> None:
         """Let a failed request wait to be run again."""
-        if self.head is not None:
-            self.head.state, self.head.why = "waiting", ""
+        failed = self.head
+        if failed is not None:
+            failed.state, failed.why = "waiting", ""
             self.is_open = self.has_keyboard = False
 
     def replace_question(self, question: Question) -> None:

@@ -45,3 +45,216 @@ tool = "set_lights"
 args = { room = "living room", brightness = 20 }
 """
     assert block in (suites / "smart_home.toml").read_text()
+
+
+def line_of(app: Opened) -> str:
+    """The text in the line."""
+    return app.app.main.request_line.field.value
+
+
+def text_of(suites: Path) -> str:
+    return (suites / "smart_home.toml").read_text(encoding="utf-8")
+
+
+async def test_letters_typed_when_a_result_comes_are_text_and_the_result_waits(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites, size=(80, 24)) as app:
+        await app.run("n", *"Dim", "enter")
+        await app.press(*"op")
+        await answered(app, DIM)
+        assert "1 waits: Enter on the empty line" in app.screen
+        await app.press(*"en", "backspace", "backspace", "backspace", "backspace")
+        assert "Expect this?" not in app.screen, "only a key of the user shows what waits"
+        await app.press("enter")
+        assert "Expect this?" in app.screen
+        # Also where the question is shown by itself, each letter begins the next request.
+        await app.press("escape")
+        await app.run(*"Dim", "enter")
+        await answered(app, DIM)
+        assert "Expect this?" in app.screen
+        await app.press(*"e-o")
+        assert line_of(app) == "e-o"
+        assert text_of(suites) == SMART_HOME
+
+
+async def test_enter_pressed_twice_accepts_nothing_that_was_not_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adder, "DOUBLE_S", 3600.0)
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites, size=(80, 24)) as app:
+        await app.run("n", *"Dim", "enter", "enter")
+        await answered(app, DIM)
+        await app.press("enter", "enter", "escape")
+        assert "Expect this?" in app.screen
+        assert text_of(suites) == SMART_HOME
+
+
+@pytest.mark.slow
+async def test_checks_calls_and_their_order_are_chosen_before_the_case_is_saved(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites, size=(120, 36)) as app:
+        await app.run("n", *"Film", "enter")
+        await answered(app, DIM, ("set_tv", {"power": "on"}))
+        await app.press("right")
+        assert "similar" in app.screen
+        await app.press("down", "e", *"30", "enter")
+        assert "gave 20" in app.screen and "on this model" in app.screen
+        await app.press("e", *"bright!", "escape")
+        assert "30" in app.screen and line_of(app) == ""
+        await app.press("down", "minus")
+        assert "not expected" in app.screen
+        await app.press("q")
+        assert "No command on q here" in app.screen
+        await app.press("enter")
+        await app.until(lambda: "Saved in smart_home.toml" in app.screen)
+        block = text_of(suites).partition('name = "Film"')[2].partition("[[cases]]")[0]
+    assert 'args = { room = { similar = "living room" }, brightness = 30 }' in block
+    assert "set_tv" not in block.partition("extra_calls")[0]
+
+
+@pytest.mark.slow
+async def test_a_model_that_calls_nothing_is_asked_about_and_a_call_can_be_typed(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites, size=(80, 24)) as app:
+        await app.run("n", *"Sing", "enter")
+        await answered(app)
+        assert "Expect no call?" in app.screen
+        await app.press("enter")
+        await app.until(lambda: "Saved in" in app.screen)
+        assert 'user = "Sing"\nexpect_no_calls = true' in text_of(suites)
+        await app.run(*"Dim", "enter")
+        await answered(app)
+        await app.press("tab", "e", *"set_light", "enter")
+        assert "did you mean `set_lights`?" in app.screen
+        await app.press("s", "enter", "enter")
+        await app.until(lambda: "✗ on this model" in app.screen)
+        assert 'user = "Dim"\n\n[[cases.ordered]]\ntool = "set_lights"' in text_of(suites)
+
+
+@pytest.mark.slow
+async def test_three_requests_wait_and_the_fourth_stays_in_the_line(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites, size=(80, 24)) as app:
+        await app.run("n", *"One", "enter")
+        await app.press(*"Two", "enter", *"Three", "enter", *"Four", "enter", *"Five", "enter")
+        assert "running 1, waiting 3" in app.screen and line_of(app) == "Five"
+        assert "3 requests wait already" in app.screen
+        await answered(app, DIM, index=0)
+        await app.until(lambda: len(app.session.runs) == 2)
+        await app.press("enter", *["backspace"] * 4)
+        await answered(app, DIM, index=1)
+        await app.press("enter", "enter", "enter")
+        await app.until(lambda: "2 added" in app.screen)
+        assert [case.name for case in app.app.open_suites.suites[0].cases][1:3] == ["One", "Two"]
+
+
+@pytest.mark.slow
+async def test_an_error_keeps_the_request_and_enter_tries_again(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites, size=(80, 24), models=["nowhere"], live=True) as app:
+        await app.press("n", *"Turns the TV on or off", "enter")
+        await app.until(lambda: "Enter again" in app.screen)
+        assert "nowhere" in app.screen and "> Turns the TV on or off" in app.screen
+        app.app.selection.models = ()
+        await app.press("enter")
+        await app.until(lambda: "Expect this?" in app.screen)
+        app.app.selection.models = ("nowhere",)
+        await app.press("escape", *"Again", "enter")
+        await app.until(lambda: "Enter again" in app.screen)
+        await app.press("up")
+        assert line_of(app) == "Again"
+        assert text_of(suites) == SMART_HOME
+
+
+@pytest.mark.slow
+async def test_a_request_is_stopped_by_a_letter_once_tab_gave_letters_to_the_run(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
+        await app.run("n", *"Dim", "enter")
+        await app.press("tab", "x")
+        assert app.session.stopped == [app.session.runs[-1].run_id]
+
+
+async def test_the_line_outlives_esc_other_screens_and_quitting_and_keeps_no_secret(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    key = "sk-proj-aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3hJ5"
+    async with opened(suites, size=(80, 24)) as app:
+        await app.press("n", "tab", *"Half a wo", "escape", "2", "h", "escape", "n", *"rd ")
+        assert line_of(app) == "Half a word "
+        await app.press(*key)
+        app.app.remember()
+    stored = (tmp_path / "state" / "app.json").read_text()
+    assert key not in stored and "Half a word" in stored
+    async with opened(suites, size=(80, 24)) as app:
+        await app.press("n")
+        assert line_of(app).startswith("Half a word") and "kind: no call" in app.screen
+
+
+@pytest.mark.slow
+async def test_undo_takes_the_last_case_out_again_and_saves(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites, size=(80, 24)) as app:
+        for request in ("One", "Two"):
+            await app.run(*(("n",) if request == "One" else ()), *request, "enter")
+            await answered(app, DIM)
+            await app.press("enter")
+            await app.until(lambda: "Saved in" in app.screen)
+        await app.press("ctrl+z")
+        await app.until(lambda: 'name = "Two"' not in text_of(suites))
+        assert 'name = "One"' in text_of(suites) and "1 added" in app.screen
+        await app.press("up")
+        assert line_of(app) == "Two"
+        await app.press("ctrl+z")
+        await app.until(lambda: text_of(suites) == SMART_HOME)
+
+
+@pytest.mark.slow
+async def test_a_suite_with_other_changes_is_not_saved_and_the_same_request_is_pointed_out(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites, size=(100, 24)) as app:
+        await app.press("d", "n", *"Start movie night.", "enter")
+        assert "Movie night asks the same: Enter again adds it" in app.screen
+        await app.run("enter")
+        await answered(app, DIM)
+        await app.press("enter")
+        assert "smart_home.toml has other changes: S saves all" in app.screen
+        assert text_of(suites) == SMART_HOME
+        await app.press("ctrl+s")
+        await app.until(lambda: 'name = "Start movie night"' in text_of(suites))
+
+
+@pytest.mark.parametrize(
+    ("tabs", "written"),
+    [
+        (1, 'user = "Dim"\nexpect_no_calls = true'),
+        (2, '[[cases.steps]]\nuser = "Dim"\ntool = "set_lights"'),
+        (3, 'user = "Dim"\nexpect_nothing_yet = true'),
+    ],
+    ids=["no call", "chain", "empty"],
+)
+@pytest.mark.slow
+async def test_the_other_kinds_of_cases(tmp_path: Path, tabs: int, written: str) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites, size=(80, 24)) as app:
+        keys = ("3", "n", *["tab"] * tabs, *"Dim", "enter")
+        if tabs == 3:
+            await app.press(*keys)
+        else:
+            await app.run(*keys)
+            await answered(app, DIM)
+            await app.press("enter")
+        await app.until(lambda: "Saved in" in app.screen)
+        assert written in text_of(suites)
+        assert not app.app.open_suites.suites[0].file.errors
+
+
+@pytest.mark.slow
+async def test_from_a_run_tab_comes_back_and_its_keys_say_that_there_is_no_case_yet(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites, size=(80, 24)) as app:
+        await app.run("n", *"Dim", "enter")
+        await answered(app, DIM)
+        await app.press("shift+tab", "a")
+        assert "no case yet" in app.screen
+        await app.press("tab", *"and then")
+        assert line_of(app) == "and then"

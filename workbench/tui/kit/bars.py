@@ -130,14 +130,14 @@ class KeyBar(Bar):
     def _say(self) -> None:
         most = min(max(self.app.size.height // 3, 1), NOTICE_ROWS)
         before = len(self._rows)
-        keys, keymap = self._keys, keymap_of(self)
+        keys, keymap, lead = self._keys, keymap_of(self), self._lead_line()
         self._rows = [EMPTY]
         if self._notice:
             # Keys that stay below a notice take one of its rows.
             self._rows = notice_rows(self._notice, self.size.width, max(most - self._stay, 1))
             if self._stay:
-                self._rows.append(key_line(keys, self.size.width, keymap))
-        notice, lead = self._rows[0], self._lead_line()
+                self._rows.append((*lead, *key_line(keys, self.size.width - cells(lead), keymap)))
+        notice = self._rows[0]
         self.say(lambda width: notice or (*lead, *key_line(keys, width - cells(lead), keymap)))
         if len(self._rows) != before:
             self.styles.height = len(self._rows)

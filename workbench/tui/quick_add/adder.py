@@ -671,7 +671,8 @@ class QuickAdder:
         if question is not None:
             title = "Expect no call?" if question.expects_no_call else "Expect this?"
             if question.why_not is not None:
-                title += f" {GLYPHS.failed} {one_line(question.why_not.partition(': ')[2] or question.why_not)}"
+                why = question.why_not.partition(": ")[2] or question.why_not
+                title += f" {GLYPHS.failed} on this model: {one_line(why)}"
             elif question.note:
                 title += f" {GLYPHS.dot} {one_line(question.note)}"
             return title, "strong"
@@ -728,7 +729,8 @@ class QuickAdder:
                 labels |= {"outside": "editor", "end": "close"}
         actions = self._app.keymap.actions
         offered = [(replace(actions[f"quick.{name}"], label=label), True) for name, label in labels.items()]
-        return self._notice, offered
+        # The keys of a result need the room.
+        return self._notice if state.state in ("ask", "run") else (), offered
 
     def _annotate(self) -> None:
         """Show the checks of the question in the run, at its calls, or none."""

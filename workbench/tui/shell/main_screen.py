@@ -274,7 +274,9 @@ class MainScreen(PanesScreen):
         why = None
         # A field in the run pane takes keys such as that for saving, whatever the situation.
         if not self.run_pane.takes(action_id):
-            why = why_unavailable(main_action(action_id)[1], situation_of(self))
+            now = situation_of(self)
+            # The run of a request, which has no case yet, is shown in the place of the selected case's.
+            why = now.refuses.get(action_id) or why_unavailable(main_action(action_id)[1], now)
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
         else:
