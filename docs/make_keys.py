@@ -13,6 +13,7 @@ PAGE = Path(__file__).parent / "keys.md"
 
 _SECTIONS: tuple[tuple[str, Where], ...] = (
     *((f"In {title}", pane) for pane, title in PANE_TITLES.items()),
+    ("In the line for new cases", "line"),
     ("In the form of a case", "form"),
     ("In the TOML of a case", "toml"),
     *((f"In {screen_class(name).TITLE_IN_TEXT}", name) for name in SCREENS),

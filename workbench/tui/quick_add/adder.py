@@ -219,6 +219,8 @@ class QuickAdder:
         """Bring back an earlier or later request, or move the mark of a question."""
         state = self.state
         if state.question is not None and not state.text and state.changing is None:
+            # The user has seen the question.
+            self._settle()
             state.has_keyboard = True
             state.replace_question(state.question.moved(step))
             self._annotate()
@@ -242,6 +244,7 @@ class QuickAdder:
             else:
                 field.action_cursor_left()
             return
+        self._settle()
         state.has_keyboard = True
         state.replace_question(state.question.with_other_check(step))
         self._annotate()
