@@ -122,8 +122,8 @@ def _why_of_call(place: RedactedPlace, record: CallRecord, case: Case) -> str | 
     if place.what == "result":
         # The state at the end of a run is asked for apart, so only calls of the model are compared here.
         others = [other for disallowed in case.disallowed for _, other in disallowed.conditions]
-        for call in (*case.expected_calls(), *others):
-            if call.means(record.tool) and any(each.result is not None for each in (call, *call.alternatives)):
+        for wanted in (*case.expected_calls(), *others):
+            if wanted.means(record.tool) and any(each.result is not None for each in (wanted, *wanted.alternatives)):
                 return f"the result of {which} holds a secret, which is not stored, and is checked"
         return None
     checks = []
