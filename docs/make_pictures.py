@@ -68,7 +68,7 @@ async def _help(app: Workbench, pilot: Pilot[int]) -> None:
 async def _form(app: Workbench, pilot: Pilot[int]) -> None:
     """A call added to a case, its tool being chosen."""
     await _named(app, pilot, "Send message with typo")
-    await pilot.press("2", *["down"] * 5, "plus")
+    await pilot.press("2", *["down"] * 3, "plus")
 
 
 async def _toml(app: Workbench, pilot: Pilot[int]) -> None:

@@ -115,6 +115,16 @@ def test_a_check_that_holds_is_kept_and_one_that_does_not_becomes_exact() -> Non
     assert "# the lamp" in edited.text.text
 
 
+def test_a_placeholder_becomes_the_value_that_came_and_can_be_kept() -> None:
+    args = "args = { room = { present = true }, brightness = { present = true, optional = true } }\n"
+    edited = Edited(CASE + f'[[cases.ordered]]\ntool = "set_lights"\n{args}')
+    proposal = edited.propose(ran([LIGHTS]))
+    assert [choice.kind for choice in proposal.calls[0].arguments[0].choices][:2] == ["as written", "exact"]
+    # A check with an option was written by a person.
+    written = {"room": LIGHTS[1]["room"], "brightness": {"present": True, "optional": True}}
+    assert edited.take(proposal)["ordered"][0]["args"] == written
+
+
 def test_a_check_that_holds_only_in_part_becomes_exact_and_can_be_chosen() -> None:
     edited = Edited(
         CASE + '[[cases.ordered]]\ntool = "say"\nargs = { text = { similar = "good night", threshold = 0.3 } }\n'

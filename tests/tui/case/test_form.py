@@ -343,6 +343,53 @@ async def test_a_click_chooses_a_cell_and_another_one_edits_it() -> None:
         assert typist.app.form.typing
 
 
+async def test_the_last_row_searches_for_what_can_be_added() -> None:
+    async with form_of(HOME) as typist:
+        before = typist.screen
+        await typist.press("end", "enter", *"repeat", "enter")
+        assert "a whole number from 1 to 1000; default" in typist.screen
+        await typist.press("escape")
+        assert typist.screen == before, "what stayed empty is folded again"
+        await typist.press("enter", *"repeat", "enter", "3", "enter", "end", "enter", *"lock", "enter")
+        assert typist.says("repeats") == 3
+        assert [call["tool"] for call in typist.says("ordered")] == ["set_lights", "lock_door"]
+        await go(typist, "ordered", 0)
+        await typist.press("&", *"only", "enter")
+        assert typist.says("ordered")[0]["only_args"] is True
+
+
+async def test_a_removal_says_at_its_place_how_it_is_undone_until_the_next_change() -> None:
+    async with form_of(HOME) as typist:
+        await go(typist, "ordered", 0, "args", "room")
+        await typist.press("delete")
+        lines = typist.screen.split("\n")
+        assert lines[4].strip() == "room of set_lights removed: Ctrl+Z undoes"
+        assert "brightness" in lines[5]
+        await typist.press("down", "up")
+        assert "removed" in typist.screen
+        typist.app.suite.undo()
+        typist.app.show()
+        await typist.pilot.pause()
+        assert "removed" not in typist.screen and "bedroom" in typist.screen
+
+
+async def test_invalid_text_that_is_left_by_the_mouse_is_marked_in_its_row_and_dropped_with_it() -> None:
+    async with form_of(HOME) as typist:
+        await go(typist, "ordered", 0, "args", "brightness")
+        await typist.press("left", "left", "right", "enter", *"near", "enter", "x")
+        key, typist.app.index = typist.app.index, 1
+        typist.app.form.case = "other"
+        typist.app.show()
+        assert not typist.app.form.typing
+        typist.app.index, typist.app.form.case = key, None
+        typist.app.show()
+        await typist.pilot.pause()
+        assert "not applied: write a number" in typist.screen
+        await go(typist, "ordered", 0, "args", "brightness")
+        await typist.press("delete")
+        assert "not applied" not in typist.screen and "brightness" in typist.screen
+
+
 async def test_every_key_is_shown_when_it_is_wanted() -> None:
     async with form_of(HOME, size=(60, 50)) as typist:
         assert "max_rounds" not in typist.screen
