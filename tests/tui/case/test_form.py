@@ -354,7 +354,7 @@ async def test_the_last_row_searches_for_what_can_be_added() -> None:
         assert typist.says("repeats") == 3
         assert [call["tool"] for call in typist.says("ordered")] == ["set_lights", "lock_door"]
         await go(typist, "ordered", 0)
-        await typist.press("&", *"only", "enter")
+        await typist.press("ampersand", *"only", "enter")
         assert typist.says("ordered")[0]["only_args"] is True
 
 
