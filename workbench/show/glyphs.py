@@ -7,6 +7,23 @@ from __future__ import annotations
 
 from workbench.dataclasses import dataclass
 from workbench.grading.status import Status
+from workbench.show.spans import Role
+
+
+class Sign(str):
+    """A sign with its meaning, for the help.
+
+    `role` colours it there, and `action` is the id of the action that shows more."""
+
+    meaning: str
+    role: Role
+    action: str
+
+    def __new__(cls, sign: str, meaning: str, role: Role, action: str = "") -> Sign:
+        """Make a sign."""
+        made = super().__new__(cls, sign)
+        made.meaning, made.role, made.action = meaning, role, action
+        return made
 
 
 @dataclass(frozen=True)
@@ -20,27 +37,27 @@ class Glyphs:
     skipped: str = Status.SKIPPED.sign
     stopped: str = Status.STOPPED.sign
     not_graded: str = Status.NOT_GRADED.sign
-    running: str = "…"
-    never: str = "·"
-    missing: str = "○"
+    running: str = Sign("…", "waits or runs", "running")
+    never: str = Sign("·", "not run yet", "muted")
+    missing: str = Sign("○", "expected, never called", "failed")
     open: str = "▾"
     folded: str = "▸"
     call: str = "→"
     result: str = "←"
     retry: str = "↻"
-    held: str = "‖"
-    asks: str = "?"
+    held: str = Sign("‖", "held", "warned", "step.held")
+    asks: str = Sign("?", "asks you", "warned")
     dot: str = "·"
     down: str = "↓"
     up: str = "↑"
     bar: str = "━"
     rest: str = "─"
-    unsaved: str = "●"
-    disagree: str = "≠"
+    unsaved: str = Sign("●", "unsaved changes", "running", "save")
+    disagree: str = Sign("≠", "graders disagree", "warned", "grades")
     thumb: str = "┃"
-    audit: str = "◇"
-    breakpoint: str = "◉"
-    by_hand: str = "✎"
+    audit: str = Sign("◇", "checks too little", "warned", "audit")
+    breakpoint: str = Sign("◉", "a breakpoint", "failed", "break.list")
+    by_hand: str = Sign("✎", "changed by hand, or since", "muted")
     fork: str = "↳"
     marked: str = "◆"
 

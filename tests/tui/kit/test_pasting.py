@@ -53,7 +53,7 @@ async def test_nothing_of_a_paste_is_lost_in_a_form_or_by_a_length(tmp_path: Pat
         await app.press("e")
         assert "Pasted 3 lines as one: this field takes one line" in await paste(app, "a\nb\nc")
         assert suite.cases[0].name == "a b c"
-        await app.press("alt+enter", "escape")
+        await app.press("alt+enter", "enter")
         assert suite.cases[0].name == "a b c"
         form.go_to(("user",))
         await app.press("e")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar, TypeVar
 
 from rich.cells import cell_len
@@ -12,10 +13,10 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from workbench.grading.status import Status
-from workbench.show.glyphs import GLYPHS
+from workbench.show.glyphs import GLYPHS, Sign
 from workbench.show.search import fuzzy_match, marked_spans
 from workbench.show.spans import EMPTY, Line, Role, Span, behind, cells, without_empty, wrap_line
-from workbench.tui.kit.actions import Action, Keymap, Situation, key_for, why_unavailable
+from workbench.tui.kit.actions import Action, Keymap, Situation, key_for, key_name, why_unavailable
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
 from workbench.tui.kit.fields import FilterField
 from workbench.tui.kit.stage import in_background
@@ -27,31 +28,20 @@ KEY_COLUMN = 13
 KEYS_CELLS = len("Tab Shift+Tab")
 """The greatest width of keys for which the column of a section becomes wider."""
 
-_SIGNS: tuple[tuple[str, Role, str], ...] = (
-    *((*status.mark, f"{status}: {status.meaning}") for status in Status),
-    (GLYPHS.running, "running", "waiting or running"),
-    (
-        GLYPHS.held,
-        "warned",
-        f"held: {key_for('step')} steps to the next stop, {key_for('step.continue')} continues, "
-        f"{key_for('step.held')} goes there",
-    ),
-    (GLYPHS.breakpoint, "failed", f"a breakpoint holds runs here, {key_for('break.list')} lists them all"),
-    (GLYPHS.missing, "failed", "an expected call that was never made"),
-    (GLYPHS.disagree, "warned", f"graders disagree on whether the run fails; {key_for('grades')} shows why"),
-    (
-        GLYPHS.audit,
-        "warned",
-        f"the audit found something: the case checks too little, or can never be met; {key_for('audit')} shows it",
-    ),
-)
+_SIGNS: tuple[Sign, ...] = tuple(sign for sign in vars(GLYPHS).values() if isinstance(sign, Sign))
 
 
 Sections = Sequence[tuple[str, Sequence[Action]]]
 """Sections of the help: a title and its actions."""
 
-COLUMN_CELLS = 48
+COLUMN_CELLS = 34
 """The least width of a column; a screen with room for several has up to three."""
+
+_SHORT_CELLS = 18
+"""The longest meaning of a sign that shares a line of the page with others."""
+
+_FRAME_ROWS = 4
+"""The rows of border, title and keys."""
 
 _MAX_COLUMNS = 3
 
@@ -68,7 +58,7 @@ class HelpScreen(Dialog[None]):
         Binding("question_mark,q,enter", "leave", "Quit the help", show=False),
         Binding("slash", "search", "Search", show=False),
     ]
-    KEYS: ClassVar[Line] = keys_line(("↑↓", "scroll"), ("/", "search"), ("Esc", "close"), ("Ctrl+P", "all commands"))
+    KEYS: ClassVar[Line] = keys_line(("/", "search all keys"), ("↓", "more"), ("Esc", "close"), ("Ctrl+P", "commands"))
     SEARCH_KEYS: ClassVar[Line] = keys_line(("Enter", "keep"), ("Esc", "show all again"))
 
     def __init__(self, sections: Sections, now: Situation, elsewhere: Callable[[], Sections]) -> None:
@@ -88,6 +78,9 @@ class HelpScreen(Dialog[None]):
         self.set_focus(self.query_one("#reading"))
         self.run_worker(self._show_elsewhere(), group="help")
 
+    def _make_room(self, height: int) -> None:
+        self.query_one("#reading").styles.max_height = max(height - _FRAME_ROWS, 1)
+
     async def _show_elsewhere(self) -> None:
         self._elsewhere = await in_background(self._read_elsewhere)
         reading = self.query_one("#reading", ReadLines)
@@ -101,7 +94,7 @@ class HelpScreen(Dialog[None]):
         """Open the field that searches the keys."""
         reading, field = self.query_one("#reading", ReadLines), self.query_one(FilterField)
         # A fixed height keeps the frame in place while the search removes lines.
-        reading.styles.height = reading.size.height
+        reading.styles.height = min(reading.size.height, self.app.size.height - _FRAME_ROWS - 1)
         field.display = True
         self.set_focus(field)
         self.say_keys(self.SEARCH_KEYS)
@@ -127,6 +120,8 @@ class HelpScreen(Dialog[None]):
         if not self._query:
             field.value = ""
         field.display = False
+        if not self._query:
+            self.query_one("#reading").styles.height = "auto"
         self.set_focus(self.query_one("#reading"))
         self.say_keys(self.KEYS)
 
@@ -146,19 +141,98 @@ def help_lines(
 ) -> list[Line]:
     """Return the lines of the help for `width` cells, only with entries that match a query.
 
-    `sections` come first, with the reasons why actions are unavailable, then `elsewhere` and the meaning of signs."""
+    Without a query, a page for the first of the `sections` comes before the others, then `elsewhere`."""
     lines: list[Line] = []
+    if not query and sections:
+        lines += _page(sections, now, width, keymap)
+        sections = sections[1:]
     for title, listed in sections:
         lines += _section(title, _found(listed, keymap, query), now, width, keymap)
-    # Signs come before the keys of other places, but a search is first of all for keys.
-    signs = _signs(width, query, keymap)
-    if signs and not query:
-        lines += signs
     for title, listed in elsewhere:
         lines += _section(title, _found(listed, keymap, query), None, width, keymap)
-    if signs and query:
-        lines += signs
+    # A search is first of all for keys.
+    if query:
+        lines += _found_signs(query, width, keymap)
     return lines or [EMPTY, _NOTHING]
+
+
+_Block = Callable[[int], list[Line]]
+"""Returns lines for the width of a column; they stay together."""
+
+
+def _page(sections: Sections, now: Situation, width: int, keymap: Keymap) -> list[Line]:
+    """Return the page for a place, which fits 80 by 24 cells.
+
+    It has the place's keys, those of the other sections by the words of the key bar, and the signs."""
+    (title, own), *others = sections
+    able: list[Action] = []
+    unable: dict[str, list[Action]] = {}
+    for action in own:
+        why = why_unavailable(action, now)
+        if not keymap.names(action):
+            continue
+        if why is None:
+            able.append(action)
+        else:
+            unable.setdefault(keymap.in_words(why), []).append(action)
+    key_cells = min(max((cell_len(keymap.names(action)) for action in able), default=0), KEYS_CELLS) + 2
+
+    def row_of(action: Action) -> _Block:
+        def lines(column: int) -> list[Line]:
+            keys = keymap.names(action)
+            head = Span(f"  {keys}{' ' * max(key_cells - cell_len(keys), 1)}", "accent")
+            return behind((head,), action.title, "text", max(column - cell_len(head.text) - 1, 10))
+
+        return lines
+
+    def refused(why: str, actions: Sequence[Action]) -> _Block:
+        def lines(column: int) -> list[Line]:
+            said = behind((Span("  "),), f"not now: {why}", "muted", column - 3)
+            return [*said, *_flow([_by_label(action, keymap, "muted") for action in actions], column)]
+
+        return lines
+
+    blocks = [_titled(title, row_of(action) if at == 0 else None) for at, action in enumerate(able[:1])]
+    blocks = blocks or [_titled(title, None)]
+    blocks += [row_of(action) for action in able[1:]]
+    blocks += [refused(why, actions) for why, actions in unable.items()]
+    labelled: list[Line] = []
+    for action in (action for _, listed in others for action in listed):
+        if action.label and keymap.keys(action) and why_unavailable(action, now) is None:
+            labelled.append(_by_label(action, keymap, "text"))
+    if labelled:
+        blocks.append(_titled(others[0][0], lambda column: _flow(labelled, column)))
+    short: list[Line] = [(Span(*status.mark), Span(f" {status}")) for status in Status]
+    alone: list[_Block] = []
+    for sign in _SIGNS:
+        if sign.action or len(sign.meaning) > _SHORT_CELLS:
+            alone.append(partial(_sign_lines, sign.action, (sign, sign.role), sign.meaning, keymap))
+        else:
+            short.append((Span(sign, sign.role), Span(f" {sign.meaning}")))
+    blocks += [_titled("Signs", lambda column: _flow(short, column)), *alone]
+    return _in_columns(blocks, lambda block, column: block(column), width)
+
+
+def _titled(title: str, block: _Block | None) -> _Block:
+    """Return a block below a title."""
+    return lambda column: [(Span(f" {title}", "heading"),), *(block(column) if block is not None else ())]
+
+
+def _by_label(action: Action, keymap: Keymap, role: Role) -> Line:
+    """Return the first key of an action with its word of the key bar, or its title."""
+    of_key: Role = "accent" if role == "text" else role
+    return (Span(key_name(keymap.keys(action)[0]), of_key), Span(f" {action.label or action.title}", role))
+
+
+def _flow(entries: Sequence[Line], width: int) -> list[Line]:
+    """Return entries in lines of at most `width` cells, as many in each as fit."""
+    lines: list[Line] = []
+    for entry in entries:
+        if lines and cells(lines[-1]) + 2 + cells(entry) < width:
+            lines[-1] = (*lines[-1], Span("  "), *entry)
+        else:
+            lines.append((Span("  "), *entry))
+    return lines
 
 
 _Found = tuple[Action, frozenset[int]]
@@ -213,19 +287,22 @@ def _section(title: str, found: Sequence[_Found], now: Situation | None, width: 
     return head + _in_columns(ordered, entry, width)
 
 
-def _signs(width: int, query: str, keymap: Keymap) -> list[Line]:
-    found: list[tuple[str, Role, str]] = []
-    for sign, role, meaning in _SIGNS:
-        in_words = keymap.in_words(meaning)
-        if fuzzy_match(query, in_words) is not None:
-            found.append((sign, role, in_words))
+def _sign_lines(action: str, mark: tuple[str, Role], meaning: str, keymap: Keymap, column: int) -> list[Line]:
+    """Return the lines of a sign with its meaning, and the key of an action that shows more."""
+    more = keymap.in_words(f": {key_for(action)}") if action else ""
+    return behind((Span(f"  {mark[0]} ", mark[1]),), f"{meaning}{more}", "text", max(column - 5, 10))
 
-    def entry(sign: tuple[str, Role, str], column: int) -> list[Line]:
-        head = Span(f"   {sign[0]}".ljust(KEY_COLUMN + 1), sign[1])
-        return behind((head,), sign[2], "text", max(column - cell_len(head.text) - 1, 10))
 
+def _found_signs(query: str, width: int, keymap: Keymap) -> list[Line]:
+    """Return the signs whose meaning matches a query."""
+    of_statuses = [("", status.mark, f"{status}: {status.meaning}") for status in Status]
+    others = [(sign.action, (str(sign), sign.role), sign.meaning) for sign in _SIGNS]
+    found: list[_Block] = []
+    for action, mark, meaning in (*of_statuses, *others):
+        if fuzzy_match(query, meaning) is not None:
+            found.append(partial(_sign_lines, action, mark, meaning, keymap))
     if found:
-        return [EMPTY, (Span(" Signs", "heading"),), *_in_columns(found, entry, width)]
+        return [EMPTY, (Span(" Signs", "heading"),), *_in_columns(found, lambda block, column: block(column), width)]
     return []
 
 
