@@ -198,6 +198,12 @@ class Question:
         """Whether the calls are of several answers, so that their order can be expected or not."""
         return self.kind != "chain" and len({call.answer for call in self.kept}) > 1
 
+    def is_unordered(self, call: AcceptedCall) -> bool:
+        """Return whether a kept call is expected in any order with others."""
+        if self.kind == "chain" or len(self.kept) < 2:
+            return False
+        return not self.proposal.in_order or replace(self.proposal, calls=self.kept).has_any_order(call)
+
     @cached_property
     def case(self) -> Table:
         """The case as it is saved.

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.apps import SMART_HOME, Call, Opened, conversation, opened, suites_in
+from tests.tui.apps import SMART_HOME, Call, Opened, assert_golden, conversation, opened, suites_in
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.quick_add import adder
 
 DIM: Call = ("set_lights", {"room": "living room", "brightness": 20})
@@ -31,7 +32,7 @@ async def test_a_request_is_run_and_accepted_and_saved(tmp_path: Path) -> None:
         await app.run("n", *"Dim the living room", "enter")
         assert (suites / "smart_home.toml").read_text() == SMART_HOME
         await answered(app, DIM)
-        assert "Expect this?" in app.screen
+        assert_golden(app.screen, "quick-add-80x24")
         await app.press("enter")
         await app.until(lambda: "Saved in smart_home.toml" in app.screen)
         assert "✓ Dim the li…room 1.00" in app.screen
@@ -258,3 +259,18 @@ async def test_from_a_run_tab_comes_back_and_its_keys_say_that_there_is_no_case_
         assert "no case yet" in app.screen
         await app.press("tab", *"and then")
         assert line_of(app) == "and then"
+
+
+@pytest.mark.slow
+async def test_a_run_that_asks_for_a_permission_waits_until_enter_lets_it(tmp_path: Path) -> None:
+    suites = suites_in(tmp_path, smart_home=SMART_HOME)
+    async with opened(suites, size=(80, 24)) as app:
+        run = (await app.run("n", *"Dim", "enter"))[0]
+        await app.press(*"ne")
+        app.session.ask(run, ToolDefinition("set_lights", server="home"))
+        await app.settle()
+        await app.press("x")
+        assert "a run asks: Enter on the empty line" in app.screen and line_of(app) == "nex"
+        await app.press("backspace", "backspace", "backspace", "enter")
+        await app.until(lambda: not app.app.shows_main)
+        assert not app.session.allowed

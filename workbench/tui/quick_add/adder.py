@@ -144,7 +144,7 @@ class QuickAdder:
             return
         if text == state.text:
             return
-        was_open = state.is_open
+        was_open, self._lets_ask = state.is_open, False
         state.type(text)
         self._notice = ()
         if was_open:
@@ -187,7 +187,7 @@ class QuickAdder:
             self._take_change()
         elif state.text.strip():
             self._submit()
-        elif self._app.main.book.questions and not state.is_open:
+        elif self._is_asked_by_run and not state.is_open:
             self._lets_ask = True
             self._app.services.look()
         elif not state.is_open:
@@ -633,9 +633,10 @@ class QuickAdder:
         """Whether the question of a run may appear now: not while a text is typed, before Enter lets it."""
         return not self._line.typing or self._lets_ask
 
-    def asked_by_run(self) -> None:
-        """Take note that the question of a run is shown."""
-        self._lets_ask = False
+    @property
+    def _is_asked_by_run(self) -> bool:
+        """Whether a run asks for a permission, or a batch about its cost limit."""
+        return bool(self._main.book.questions or self._main.book.limits_reached)
 
     def _tools(self) -> tuple[ToolDefinition, ...]:
         suite = self._open_suites.at(self._suite) if self._suite is not None else None
@@ -692,7 +693,7 @@ class QuickAdder:
         if counts:
             parts.append(", ".join(counts))
         over = state.count("answered", "failed")
-        if self._main.book.questions:
+        if self._is_asked_by_run:
             parts.append(f"a run asks: {WAITING}")
         elif over and state.head is not None:
             parts.append(f"{over} {'waits' if over == 1 else 'wait'}: {WAITING}")

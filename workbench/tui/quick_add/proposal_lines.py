@@ -43,7 +43,7 @@ def _lines(question: Question, number: int) -> list[Line]:
     head: Line = (*_mark(question, (number, None)), Span(f"{GLYPHS.call} ", "accent"), Span(one_line(call.tool), tool))
     if is_left_out:
         head = (*head, Span("  not expected", "muted"))
-    elif not question.proposal.in_order or question.proposal.has_any_order(call):
+    elif question.is_unordered(call):
         head = (*head, Span("  in any order", "muted"))
     found = [head]
     widest = min(widest_cells(call.argument_names), _MAX_NAME_CELLS)
