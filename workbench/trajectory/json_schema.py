@@ -219,6 +219,16 @@ def items_of(schema: Schema | None) -> Schema:
     return {}
 
 
+def field_of(schema: Schema | None, name: str) -> Schema | None:
+    """Return the schema of a field of an object; `None` if it is unknown."""
+    root = schema or {}
+    for part in parts_of(schema, root):
+        field = properties_of(part).get(name)
+        if isinstance(field, Mapping):
+            return with_definitions(field, root)
+    return None
+
+
 def keyword(schema: Schema | None, name: str) -> object:
     """Return the value of a keyword in any of `parts_of` a schema; `None` if it is absent."""
     for part in parts_of(schema, schema or {}):

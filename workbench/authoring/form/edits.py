@@ -15,6 +15,7 @@ from workbench.authoring.form.cells import (
     with_weight,
 )
 from workbench.authoring.form.cells import with_text as with_expected
+from workbench.authoring.form.inner_rows import inner_fields
 from workbench.authoring.form.row import Cell, FormRow, FormSource, is_result
 from workbench.authoring.form.typed import (
     ABSENT,
@@ -96,11 +97,16 @@ def schema_of(source: FormSource, place: Place) -> Schema | None:
         return TEXT
     if is_result(place):  # which has no schema here
         return None
-    # The place ends with `args` and the name of the argument; the call around them names the tool.
-    info = argument_of(source.tool(value_at(source.table, place[:-2])), str(place[-1]))
+    # The name of an argument stands below `args` or `when`, and the call around that names the tool.
+    above = next(number for number, key in enumerate(place) if key in ("args", "when"))
+    argument = place[: above + 2]
+    info = argument_of(source.tool(value_at(source.table, place[:above])), str(argument[-1]))
     if info is None:
         return None
-    return info.schema
+    for inner in inner_fields(argument, "", value_at(source.table, argument), info.schema):
+        if inner.place == place:
+            return inner.schema
+    return info.schema if place == argument else None
 
 
 def name_of(source: FormSource, row: FormRow) -> str:

@@ -21,6 +21,7 @@ from workbench.authoring.form.cells import (
     value_text,
     weight_text,
 )
+from workbench.authoring.form.inner_rows import InnerField, inner_fields
 from workbench.authoring.form.typed import (
     ABSENT,
     CellId,
@@ -458,7 +459,19 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
         cells = (Cell("key", at, shown_name(name)), *check_cells(at, value, schema))
         rows.append(FormRow("pair", at, deeper, "", cells, marks=_marks(text)))
         rows += option_rows(at, value, deeper + 2)
+        for inner in inner_fields(at, shown_name(name), value, schema):
+            rows += _inner_rows(inner, deeper + 2)
     return rows
+
+
+def _inner_rows(field: InnerField, indent: int) -> Iterator[FormRow]:
+    """Yield the rows of the check of a field: its row, and its options; a field has no weight of its own."""
+    cells = check_cells(field.place, field.value, field.schema)[:2]
+    marks = _marks(mark(field.value, field.schema))
+    yield FormRow("field", field.place, indent, field.label, cells, marks=marks)
+    for row in option_rows(field.place, field.value, indent + 2):
+        if row.label != "required":
+            yield row
 
 
 def _marks(text: str | None) -> tuple[str, ...]:
