@@ -74,6 +74,7 @@ class Mocks:
         suite_mocks: tuple[Mock, ...],
         functions: PythonFunctions,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        *,
         row: Row = NO_ROW,
         clock: Clock | None = None,
     ) -> None:
