@@ -164,10 +164,16 @@ tool = "unlock_door"
 tool = "set_alarm"
 args = {}
 
+[cases.at_most]
+rounds = 6
+cost_usd = 0.5
+
 [[cases.disallowed]]
 tool = "*"
 args = { force = { any_of = [true, { equals_text = "Yes" }] }, level = { type = "number" } }
 only_args = true
+before = { tool = "get_lights", args = { room = "hall" } }
+after = { tool = "set_alarm" }
 
 [[cases.mocks]]
 tool = "flaky"

@@ -92,6 +92,11 @@ def test_a_key_is_written_by_typing_into_its_row(place: tuple[str, ...], text: s
     assert type_in(FORMS[1], place, text)[key] == value
 
 
+def test_naming_a_tool_writes_the_call_before_which_another_one_is_forbidden() -> None:
+    table = type_in(source_of(every_key=True), ("disallowed", 1, "before"), "get_lights")
+    assert table["disallowed"][1] == {"tool": "set_alarm", "args": {}, "before": {"tool": "get_lights"}}
+
+
 def test_the_folder_of_a_server_is_typed_and_cleared() -> None:
     cwd = ("servers", 0, "cwd")
     assert type_in(FORMS[None], cwd, "../other")["servers"][0]["cwd"] == "../other"

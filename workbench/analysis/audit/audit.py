@@ -339,6 +339,8 @@ def _further_checks(case: Case) -> str:
 def _check_that_notices(changes: Mapping[str, Collection[str]]) -> str:
     if "swapped" in changes:
         return "`trajectory` and `accuracy` check the order of calls"
+    if changes.keys() == {"twice"}:
+        return 'duplicate_calls = "forbid" fails repeated calls, extra_calls = "forbid" all surplus ones'
     if "twice" in changes or any(what.startswith("a call of") for what in changes.get("added", ())):
         return 'extra_calls = "forbid" fails surplus calls'
     if "added" in changes:

@@ -180,6 +180,7 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: Way = FIRST_
                     written.append(_with_values(item, (key, number), made, found, case, table, way))
             lists[key] = tuple(written)
         case = case.model_copy(update=lists)
+        case, found = _with_conditions(case, made, found, table)
         rounds.append(made)
     case = _with_changes(case, rounds, table)
     case, answer = _answer(case)
@@ -188,6 +189,32 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: Way = FIRST_
         answer = ""
     tools = _without_unmet_schemas(table, case, chain.from_iterable(rounds))
     return ExactAgent(case, tools, tuple(map(tuple, rounds)), answer, tuple(found))
+
+
+def _with_conditions(
+    case: Case, made: list[Made], found: list[_Written], table: ToolTable
+) -> tuple[Case, list[_Written]]:
+    """Return a case whose prohibitions the exact agent can heed, and its expected calls at their new places in `made`.
+
+    The calls that must come before one of the agent's, and that are not expected themselves, are made first."""
+    prohibitions, first = [], list[Made]()
+    for call in case.disallowed:
+        # Results of imagined calls are not known: a call that may come too early counts as made in time.
+        others = {key: other.model_copy(update={"result": None, "is_error": None}) for key, other in call.conditions}
+        prohibitions.append(call.model_copy(update=others))
+        before = prohibitions[-1].before
+        if before is None or not any(_meets(call, each) for each in made):
+            continue
+        wanted = before.alternatives[0]
+        if not any(_meets(alternative, each) for alternative in before.alternatives for each in (*first, *made)):
+            name = _tool_of(wanted.tool, table.offered(case.offer))
+            first.append((name, _values(wanted.args, table.find(name), table)[1]))
+        elif any(each.place[0] == "unordered" for each in found):
+            # The agent makes unordered calls as they are written, and another order would do as well.
+            prohibitions.pop()
+    made[:0] = first
+    placed = [replace(each, index=each.index + len(first)) for each in found]
+    return case.model_copy(update={"disallowed": tuple(prohibitions)}), placed
 
 
 def _with_changes(case: Case, rounds: list[list[Made]], table: ToolTable) -> Case:

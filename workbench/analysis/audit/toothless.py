@@ -303,6 +303,8 @@ def toothless_checks(case: Case, place: Place, table: ToolTable) -> Iterator[Aud
         if call.tool is None:
             continue
         where = (*place, *at)
+        if "before" in at or "after" in at:
+            continue
         if at[0] == "disallowed":
             yield from _idle_prohibition(case, call.tool, where, table)
             continue

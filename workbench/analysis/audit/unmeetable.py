@@ -224,7 +224,11 @@ def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFin
 
 
 def _unknown(case: Case, name: str, where: Place, table: ToolTable) -> AuditFinding:
-    consequence = "nothing can break this prohibition" if "disallowed" in where else "no model can make this call"
+    consequence = "no model can make this call"
+    if "before" in where:
+        consequence = "the call stays forbidden"
+    elif "disallowed" in where:
+        consequence = "nothing can break this prohibition"
     message = f"no tool is called {quoted(name)}: {consequence}"
     return AuditFinding("unknown tool", "warning", (*where, "tool"), message, did_you_mean(name, table.names), case.id)
 

@@ -35,7 +35,7 @@ from workbench.authoring.form.typed import (
     value_at,
 )
 from workbench.dataclasses import dataclass
-from workbench.suite.model import ExpectedCall, Step
+from workbench.suite.model import DisallowedCall, Step
 from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
 from workbench.trajectory.events import ToolDefinition
@@ -348,7 +348,7 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
         yield FormRow("item", place, indent, label, note="one of")
         yield from alternative_rows(source, place, call, inner, label)
         yield from _resolved_rows(place, call, inner)
-        yield from unknown_rows(call, place, inner, tuple(ExpectedCall.model_fields))
+        yield from unknown_rows(call, place, inner, tuple(DisallowedCall.model_fields))
         return
     yield replace(_tool_row(place, call, indent, label), marks=tool_marks(source, call))
     # Absent rows are yielded as well: the screen hides those that are `rare`.
@@ -357,7 +357,8 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
         field_row(call, place, FORBIDDEN_ARGS, inner),
         field_row(call, place, ONLY_ARGS, inner),
         *_resolved_rows(place, call, inner),
-        *unknown_rows(call, place, inner, tuple(ExpectedCall.model_fields)),
+        *(_condition_rows(source, place, call, inner) if place[0] == "disallowed" and len(place) == 2 else ()),
+        *unknown_rows(call, place, inner, tuple(DisallowedCall.model_fields)),
     ]
     yield from details
 
@@ -369,7 +370,13 @@ def alternative_rows(source: FormSource, place: Place, call: Table, indent: int,
 
 
 def _resolved_rows(place: Place, call: Table, indent: int) -> Iterator[FormRow]:
-    """Yield the rows about how often a call is made and what it returns; calls that are forbidden have none."""
+    """Yield the rows about how often a call is made and what it returns; forbidden calls have only a reason."""
+    if place[0] == "disallowed" and len(place) == 2:
+        yield field_row(call, place, BECAUSE, indent)
+        return
+    if place[0] == "disallowed":
+        yield from result_rows(place, call, indent, rare=True)
+        yield field_row(call, place, RETURNS_ERROR, indent)
     if place[0] not in ("ordered", "unordered", "steps"):
         return
     if place[0] != "steps" and "any_of" not in place:
@@ -398,7 +405,18 @@ def result_rows(place: Place, call: Table, indent: int, *, rare: bool = False) -
 
 def is_result(place: Place) -> bool:
     """Return whether a place is that of the check of a call's result."""
-    return place[-1] == "result" and place[0] in ("ordered", "unordered", "steps", "final")
+    return place[-1] == "result" and place[0] in ("ordered", "unordered", "steps", "disallowed", "final")
+
+
+def _condition_rows(source: FormSource, place: Place, call: Table, indent: int) -> Iterator[FormRow]:
+    """Yield the rows of the calls before or after which a call is forbidden."""
+    for key in ("before", "after"):
+        at = (*place, key)
+        if key in call:
+            yield from call_rows(source, at, call[key], indent, key)
+        else:
+            # Naming the tool writes the call.
+            yield FormRow("item", at, indent, key, (tool_cell((*at, "tool"), ABSENT),), absent=True, rare=True)
 
 
 def step_rows(source: FormSource, index: int, step: object, system: str) -> Iterator[FormRow]:

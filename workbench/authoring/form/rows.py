@@ -75,6 +75,13 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
         Field("max_latency_ms", "number", limits=Limits(0)),
         Field("timeout_s", "number", limits=Limits(0)),
     ),
+    ("at_most",): (
+        Field("calls", "number", limits=Limits(0, whole=True)),
+        Field("rounds", "number", limits=Limits(1, whole=True)),
+        Field("tokens", "number", limits=Limits(1, whole=True)),
+        Field("cost_usd", "number", limits=Limits(0)),
+        Field("latency_ms", "number", limits=Limits(0)),
+    ),
     ("grading",): (
         Field("by", "choice", choices=GRADERS),
         Field("fail_threshold", "number", limits=UNIT),
@@ -119,7 +126,7 @@ _DEFAULTS: dict[str, object] = {"limits": LimitsInForce(), "grading": Grading(),
 
 
 def settings_rows(source: FormSource, key: str, *, rare: bool) -> Iterator[FormRow]:
-    """Yield the rows of `limits`, `grading` or `gate`, for a case or for the suite."""
+    """Yield the rows of `limits`, `grading`, `gate` or `at_most`, for a case or for the suite."""
     for place in _TABLES:
         if place[0] == key:
             yield from _table_rows(source, place, rare or len(place) > 1)
@@ -284,6 +291,8 @@ def _rest(source: FormSource, written: list[str]) -> Iterator[FormRow]:
     table = source.table
     if "extra_calls" in written:
         yield field_row(table, (), Field("extra_calls", "choice", surplus_default(source), choices=EXTRA_CALLS_RULES))
+    yield field_row(table, (), Field("duplicate_calls", "choice", "allowed", rare=True, choices=("forbid",)))
+    yield from settings_rows(source, "at_most", rare=True)
     if "expect_no_calls" in written:
         yield field_row(table, (), Field("expect_no_calls", "yes_no", "no"))
     if "expect_nothing_yet" in table:

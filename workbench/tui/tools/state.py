@@ -232,9 +232,9 @@ def expecting(file: SuiteFile, tool: str) -> tuple[tuple[str, bool], ...]:
         return ()
     found: list[tuple[str, bool]] = []
     for case in file.suite.cases:
-        places = [place[0] for place, call in case.written_calls() if call.tool == tool]
+        places = [place for place, call in case.written_calls() if call.tool == tool]
         if places:
-            found.append((case.name, all(place == "disallowed" for place in places)))
+            found.append((case.name, all(place[0] == "disallowed" and len(place) == 2 for place in places)))
     return tuple(found)
 
 
