@@ -151,3 +151,22 @@ async def test_copying_takes_all_of_it(tmp_path: Path) -> None:
         await failing(app, "R")
         await app.press("y")
         await app.until(lambda: "Copied the failures" in app.screen)
+
+
+async def test_the_next_failed_case_is_a_key_away_and_so_is_the_expectation_that_failed(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, home=SMART_HOME), size=(80, 24)) as app:
+        await failing(app, "R")
+        await app.press("escape", "1", "home")
+        main = app.app.main
+        names = []
+        for key in ("right_square_bracket", "right_square_bracket", "right_square_bracket", "left_square_bracket"):
+            await app.press(key)
+            assert main.selection.outline is not None
+            names.append(main.selection.outline.name)
+        assert names == ["Movie night", "Lights off", "Movie night", "Lights off"]
+        bar = "a accept   e edit expected   ] next failed   f failures   v compare   ? keys"
+        assert app.screen.splitlines()[-1].strip() == bar
+        await app.press("left_square_bracket", "e")
+        form = main.case_pane.form
+        assert form.typing and form.page.current is not None
+        assert form.page.current.place == ("ordered", 0, "args", "brightness"), app.screen
