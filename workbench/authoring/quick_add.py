@@ -168,7 +168,7 @@ class Question:
 
     @property
     def rows(self) -> tuple[tuple[int, int | None], ...]:
-        """The rows to focus: each argument of each call, or the call itself if it has none."""
+        """The rows to focus: each call (`None`), then its arguments by their indices."""
         rows: list[tuple[int, int | None]] = []
         for number, call in enumerate(self.proposal.calls):
             rows.append((number, None))
