@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import math
 import statistics
 import sys
 import time
@@ -27,6 +28,7 @@ from workbench.checks.check import EMPTY_CONTEXT
 from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.report import Report
 from workbench.grading.grade import RunResult
+from workbench.grading.resolution import resolved_case
 from workbench.grading.run import GRADER_OF, grade_run
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
@@ -65,6 +67,13 @@ WRONG: list[tuple[str, Arguments]] = [
 ]
 
 
+RESOLVED: list[dict[str, object]] = [
+    {"any_of": [EXPECTED[0], EXPECTED[4]], "times": [1, 3]},
+    {**EXPECTED[1], "optional": True},
+    {**EXPECTED[2], "times": [0, math.inf]},
+    EXPECTED[3],
+] * 10
+
 PLAIN: list[dict[str, object]] = [{"tool": tool, "args": dict(arguments)} for tool, arguments in RIGHT]
 
 
@@ -80,6 +89,12 @@ def main() -> None:
     for name, calls in (("right", RIGHT), ("wrong", WRONG)):
         print(f"a hundred calls, checks, {name}:")
         report(gradings(EXPECTED * 20, calls * 20), rounds=sized(3, 1), times=sized(2, 1))
+    for name, table in (
+        ("ordered", RESOLVED),
+        ("parallel groups", [{"any_order": RESOLVED[:20], "parallel": True}] * 2),
+    ):
+        print(f"40 expected calls with any_of, optional and times ({name}) resolved against a thousand calls:")
+        report(resolutions(table, RIGHT * 200), rounds=sized(5, 1), times=1)
     for size in (1, 5):
         print(f"the JSON report, runs of {size} {'call' if size == 1 else 'calls'}, for each run:")
         report(reports(size), rounds=sized(5, 1), times=1, each=REPORTED_RUNS)
@@ -100,6 +115,17 @@ def gradings(expected: list[dict[str, object]], calls: list[tuple[str, Arguments
         **{name: partial(each.grade, case, settings, run, EMPTY_CONTEXT) for name, each in GRADER_OF.items()},
         "all of them": lambda: grade_run(suite, case, run),
         "all of them, cold": lambda: grade_run(suite, next(fresh), run),
+    }
+
+
+def resolutions(expected: list[dict[str, object]], calls: list[tuple[str, Arguments]]) -> Measured:
+    """Returns the resolution of expected calls against a run, by the equality of each grader."""
+    suite = suite_of(expected)
+    (case,) = suite.cases
+    run, grading = trajectory_of(calls), settings_of(suite, case).grading
+    return {
+        name: partial(resolved_case, name, case, grading, run, each.equal, EMPTY_CONTEXT)
+        for name, each in GRADER_OF.items()
     }
 
 

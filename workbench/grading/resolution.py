@@ -21,7 +21,15 @@ from workbench.dataclasses import dataclass
 from workbench.grading.call_results import alternatives_of, why_wrong_result
 from workbench.grading.critics import ToolRegistry, by_casting, critics_of, judge
 from workbench.grading.grade import FIRST_KINDS, CallPairing, Grade, GradingError, Issue
-from workbench.grading.pairing import NOT_ALL_COMPARED, Bucket, GrowingPairing, remaining, rounds_of_steps
+from workbench.grading.pairing import (
+    NOT_ALL_COMPARED,
+    Bucket,
+    Candidates,
+    GrowingPairing,
+    broken_calls,
+    remaining,
+    rounds_of_steps,
+)
 from workbench.grading.pairing_issues import describe_call, describe_expected, expected_result
 from workbench.grading.status import Status
 from workbench.grading.trajectory import arguments_hold
@@ -167,6 +175,9 @@ class _Calls:
         # `critics` alone fills arguments in from the defaults of schemas.
         self._registry = ToolRegistry(trajectory.offered if by == "critics" else ())
         self._of_tool: dict[str, list[int]] = {}
+        made = [(record.tool, record.arguments) for record in self.records]
+        candidates = Candidates((), made, apart=broken_calls(self.records))
+        self._kinds = [candidates.kind(index) for index in range(len(made))]
         for index, record in enumerate(self.records):
             self._of_tool.setdefault(self.name(record.tool), []).append(index)
 
@@ -184,9 +195,13 @@ class _Calls:
         found: dict[int, tuple[bool, bool, int]] = {}
         for number, alternative in enumerate(alternatives_of(expected)):
             checks = self._checks(alternative)
+            # Calls with equal arguments are compared once.
+            known: dict[Hashable, bool] = {}
             for index in self.of_tool(alternative):
-                record = self.records[index]
-                if not self._arguments_fit(alternative, checks, record):
+                record, kind = self.records[index], self._kinds[index]
+                if kind not in known:
+                    known[kind] = self._arguments_fit(alternative, checks, record)
+                if not known[kind]:
                     continue
                 lists_all = record.arguments.keys() <= (alternative.args or {}).keys()
                 # The earliest of equal alternatives counts, so its number counts against it.
