@@ -416,7 +416,7 @@ def _condition_rows(source: FormSource, place: Place, call: Table, indent: int) 
             yield from call_rows(source, at, call[key], indent, key)
         else:
             # Naming the tool writes the call.
-            yield FormRow("item", at, indent, key, (tool_cell((*at, "tool"), ABSENT),), absent=True, rare=True)
+            yield FormRow("field", at, indent, key, (tool_cell((*at, "tool"), ABSENT),), absent=True, rare=True)
 
 
 def step_rows(source: FormSource, index: int, step: object, system: str) -> Iterator[FormRow]:
