@@ -35,6 +35,7 @@ from workbench.authoring.form.typed import (
     value_at,
 )
 from workbench.dataclasses import dataclass
+from workbench.numerals import counted
 from workbench.suite.model import DisallowedCall, Step
 from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
@@ -107,6 +108,8 @@ class Cell:
     limits: Limits = ANY_NUMBER
     option: str = ""
     """The option of a check that this cell edits."""
+    summary: str = ""
+    """What is displayed in place of a text whose parts have rows of their own."""
     invalid: InvalidText | None = None
     """Invalid text that was typed here and left; it is displayed in place of the content."""
 
@@ -474,10 +477,14 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
             schema = info.schema
         # A name that the tool does not have says more than a value that has no schema.
         text = mark_name(tool, name) or mark(value, schema)
-        cells = (Cell("key", at, shown_name(name)), *check_cells(at, value, schema))
+        kind, expected, weight = check_cells(at, value, schema)
+        # Fields have rows of their own below.
+        if fields := list(inner_fields(at, shown_name(name), value, schema)):
+            expected = replace(expected, summary=counted(len(fields), "field"))
+        cells = (Cell("key", at, shown_name(name)), kind, expected, weight)
         rows.append(FormRow("pair", at, deeper, "", cells, marks=_marks(text)))
         rows += option_rows(at, value, deeper + 2)
-        for inner in inner_fields(at, shown_name(name), value, schema):
+        for inner in fields:
             rows += _inner_rows(inner, deeper + 2)
     return rows
 

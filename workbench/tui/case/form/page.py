@@ -223,6 +223,8 @@ class _Page:
         """Return the content of a cell that is not being edited."""
         if cell.invalid is not None:
             return (Span(one_line(cell.invalid.text[:MAX_CHARS]), "error"),)
+        if cell.summary:
+            return (Span(cell.summary, "muted"),)
         if cell.absent or (not cell.text and cell.shown):
             return (Span(one_line(cell.shown), "muted"),)
         if cell.kind in ("lines", "json"):
