@@ -30,7 +30,7 @@ from workbench.evaluation.report import Report
 from workbench.grading.grade import RunResult
 from workbench.grading.resolution import resolved_case
 from workbench.grading.run import GRADER_OF, grade_run
-from workbench.suite.model import Case, Suite
+from workbench.suite.model import GRADERS, Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import JsonValue, RunFinished, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
@@ -124,8 +124,7 @@ def resolutions(expected: list[dict[str, object]], calls: list[tuple[str, Argume
     (case,) = suite.cases
     run, grading = trajectory_of(calls), settings_of(suite, case).grading
     return {
-        name: partial(resolved_case, name, case, grading, run, each.equal, EMPTY_CONTEXT)
-        for name, each in GRADER_OF.items()
+        name: partial(resolved_case, name, case, grading, run, GRADER_OF[name].equal, EMPTY_CONTEXT) for name in GRADERS
     }
 
 
