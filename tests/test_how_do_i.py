@@ -88,6 +88,9 @@ TEA = [{"sku": "tea", "quantity": 2}]
 
 ANSWERS = {
     "Forbid a tool": Expected(bad=Reply(REFUND), shows="2 passed"),
+    "Allow other calls, or the same one again": Expected(
+        calls("refund", order="A-17", amount=80), bad=calls("find_order", order="A-17"), shows="2 passed"
+    ),
     "Run one case with many inputs": Expected(bad=Reply((), "Gone."), shows="3 passed"),
     "Accept a number within 5 %": Expected(
         calls("refund", order="A-17", amount=41.9), bad=calls("refund", order="A-17", amount=42.5), shows="2 passed"
@@ -249,7 +252,7 @@ BY_HAND = ("Watch a run step by step", "Log in to a server")
 
 def test_all_answers_are_run() -> None:
     assert list(ANSWERS) == list(TEXTS)
-    assert len(ANSWERS) == 23
+    assert len(ANSWERS) == 24
 
 
 @pytest.mark.parametrize("name", [name for name in ANSWERS if name not in BY_HAND])
