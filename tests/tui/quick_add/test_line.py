@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import SMART_HOME, Call, Opened, assert_golden, conversation, opened, suites_in
+from workbench.history.history import History
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.quick_add import adder
 
@@ -274,3 +275,17 @@ async def test_a_run_that_asks_for_a_permission_waits_until_enter_lets_it(tmp_pa
         await app.press("backspace", "backspace", "backspace", "enter")
         await app.until(lambda: not app.app.shows_main)
         assert not app.session.allowed
+
+
+@pytest.mark.slow
+async def test_an_added_case_has_its_grade_also_after_a_restart(tmp_path: Path) -> None:
+    suites, history = suites_in(tmp_path, home=SMART_HOME), tmp_path / "history.sqlite3"
+    async with opened(suites, live=True, history=history) as app:
+        await app.press("n", *"Turn the TV on", "enter")
+        await app.until(lambda: "Expect this?" in app.screen)
+        await app.settle()
+        await app.press("enter")
+        with History(history) as kept:
+            await app.until(lambda: kept.regraded() == {1: 1})
+    async with opened(suites, live=True, history=history) as app:
+        await app.until(lambda: "✓ Turn the TV on" in app.screen)

@@ -364,6 +364,24 @@ class BatchWork:
         else:
             self._say(screen, text, "passed", GLYPHS.passed)
 
+    async def grade_added(self, number: int, suite: SuiteFile) -> str | None:
+        """Store grades of a batch by the suite that its case was added to; return why that is impossible."""
+        async with self._alone:
+            self._begun, self._is_stoppable = f"storing the grade of a new case in batch #{number}", False
+            try:
+                await self._on_thread(self._runner.settle_history)
+                plan = await self._on_thread(lambda: self._plan(number, {suite.path.resolve(): suite}))
+                if not plan.runs:
+                    return "; ".join(plan.problems) or "its suite no longer has the case"
+                approval = await self._may_grade([(run.file, run.case) for run in plan.runs])
+                if isinstance(approval, str):
+                    return approval
+                await self._on_thread(lambda: self._graded(plan, approval, []))
+            except (HistoryError, RecordingError) as error:
+                return str(error)
+        self.read_again()
+        return None
+
     def _plan(self, number: int, edited: Mapping[Path, SuiteFile]) -> RegradingPlan:
         from workbench.evaluation.regrade import plan_regrading
 

@@ -30,6 +30,7 @@ from workbench.show.spans import Line, Message, Role, Span
 from workbench.show.views.run_items import CallItem
 from workbench.show.visible import model_label, one_line
 from workbench.suite.splice import SpliceError
+from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import Action, key_for, key_name
 from workbench.tui.kit.memory import KeptLine, Place, project_of
@@ -78,6 +79,8 @@ class QuickAdder:
         self._added: list[tuple[Path, Document, str]] = []
         """The added cases: the suite, its document with the case, and the request."""
         self._saving: set[Path] = set()
+        self._ungraded: list[tuple[str, Path]] = []
+        """The batches of added cases, with their suites, that the history has without grades."""
         app.services.runs_delivered.append(self.delivered)
         self._take_kept()
 
@@ -434,6 +437,7 @@ class QuickAdder:
             runs = self._runs_of(request)
             if runs and all(run.result is not None for run in runs):
                 self._take(request, runs)
+        self._store_grades()
         if self._line.is_open:
             self.show()
 
@@ -506,6 +510,10 @@ class QuickAdder:
         if head is None or question is None:
             return
         if self._add(head, question.case, question.why_not):
+            # The first run of a chain is not one of its case.
+            if head.kind != "chain" or question.expects_no_call:
+                self._ungraded += dict.fromkeys((run.batch, head.suite) for run in self._runs_of(head))
+                self._store_grades()
             self.state.drop()
             self._after_answer()
 
@@ -569,6 +577,21 @@ class QuickAdder:
                 self._main.end_notice()
         finally:
             self._saving.discard(suite.path)
+
+    def _store_grades(self) -> None:
+        """Let the history grade the runs of added cases, which expected nothing when they ran, once their batch ended."""
+        services = self._app.services
+        for batch, path in list(self._ungraded):
+            if self._main.book.has_ended(batch):
+                self._ungraded.remove((batch, path))
+                number, suite = services.runner.number_of(batch), self._open_suites.at(path)
+                if number is not None and suite is not None:
+                    self._app.work(self._store_grade(number, suite.file), "history")
+
+    async def _store_grade(self, number: int, suite: SuiteFile) -> None:
+        why = await self._app.services.batch_work.grade_added(number, suite)
+        if why is not None:
+            self._say(f"The history has no grade of the new case: {why}", "warned")
 
     def undo(self) -> None:
         """Take the last added case out again, and save; without one, undo the last change of the suite."""

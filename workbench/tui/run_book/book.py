@@ -286,6 +286,10 @@ class RunBook:
         """Remove the question about a batch's cost limit."""
         self._limits_reached.pop(batch, None)
 
+    def has_ended(self, batch: str) -> bool:
+        """Return whether every run of a batch is over."""
+        return self._batches[batch].ended_s is not None
+
     def waiting_in(self, batch: str) -> int:
         """Return the number of runs of a batch that have not begun."""
         return sum(run.batch == batch and run.stage == "waiting" for run in self._runs.values())
