@@ -24,7 +24,7 @@ COMMANDS = (
     ("history", "show", "2"),
     *(("history", "show", "2", "--format", form) for form in ("records", "csv", "junit", "markdown")),
     ("history", "diff", "1", "2"),
-    ("history", "regrade", "2", "--trust"),
+    ("grade", "2", "--trust"),
 )
 
 

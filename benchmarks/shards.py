@@ -107,7 +107,7 @@ def compare(folder: Path, form: str, workbench: Any) -> int:
     for name in ("whole", "merged"):
         text, _ = workbench("history", "show", "1", "--history", f"{name}.sqlite3", "--format", form).communicate()
         if form == "json":  # what `run` reports, and not what is listed of a batch
-            workbench("history", "export", "1", "out", "--format", "json", "--history", f"{name}.sqlite3").wait()
+            workbench("export", "1", "-o", "out", "--format", "json", "--history", f"{name}.sqlite3").wait()
             text = (folder / "out" / "batch-1.json").rename(folder / f"{name}.json").read_text()
             assert len(json.loads(text)["runs"]) > 0
         texts.append(without_times(form, text))

@@ -194,7 +194,7 @@ def test_what_cannot_be_meant_is_said_before_any_run(folder: Path) -> None:
     empty = folder / "empty"
     empty.mkdir()
     wrong: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"cases": ["time-in-bergan"]}, "there is no case 'time-in-bergan'; there are small-talk, time-in-bergen"),
+        ({"cases": ["time-in-bergan"]}, "there is no case 'time-in-bergan'; did you mean time-in-bergen"),
         ({"tags": ["tim"]}, "there is no tag 'tim'"),
         ({"model": "gpt-4o-mini"}, "there is no model 'gpt-4o-mini'"),
         ({"repeats": 0}, "repeats must be a whole number from 1"),

@@ -121,7 +121,7 @@ def test_the_line_of_a_problem_makes_a_sentence_with_it() -> None:
 def test_a_form_of_a_suite_without_cases_names_the_key_that_makes_one() -> None:
     source = form_source(OpenSuite(read(TEXT)), HEAD)
     assert source is not None
-    assert [problem.hint for problem in source.problems] == ["+ makes the first one"]
+    assert [problem.hint for problem in source.problems] == ["n makes the first one"]
 
 
 def test_a_name_that_no_listed_tool_has_is_a_problem_of_its_case(tmp_path: Path) -> None:

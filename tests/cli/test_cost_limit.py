@@ -82,7 +82,7 @@ def test_what_was_not_made_is_resumed_under_the_whole_limit(program: Program, se
     listed = program.run("history", "list").stdout
     assert "8 of 12 runs missing: stopped, cost limit $3.00" in listed
     assert "not run: cost limit of $3.00" in program.run("history", "show", "1").stdout
-    program.run("history", "export", "1", "out", "--format", "json")
+    program.run("export", "1", "-o", "out", "--format", "json")
     [file] = (program.folder / "out").glob("*.json")
     stored = json.loads(file.read_text(encoding="utf-8"))
     assert (stored["interrupted"], stored["exit_code"], stored["totals"]["cost_limited"]) == (False, 3, 8)

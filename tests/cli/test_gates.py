@@ -42,7 +42,7 @@ def test_each_model_must_meet_the_gates_of_a_suite(program: Program) -> None:
         assert program.run(*BOTH, "--min-score", "0.6").returncode == 1
         assert program.run(*BOTH, "--min-score", "0.5").returncode == 0
         again = program.run("grade", "runs", "--format", "json")
-        exported = program.run("history", "export", "1", "out", "--format", "json")
+        exported = program.run("export", "1", "-o", "out", "--format", "json")
         assert (again.returncode, exported.returncode) == (1, 0), exported.stderr
         for text in (again.stdout, (program.folder / "out" / "batch-1.json").read_text(encoding="utf-8")):
             report = json.loads(text)

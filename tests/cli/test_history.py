@@ -231,7 +231,7 @@ def test_what_cannot_be_graded_again_is_said(program: Program) -> None:
         asks_otherwise[: asks_otherwise.index('[[cases]]\nname = "Paris"')]
         + (asks_otherwise[asks_otherwise.index('[[cases]]\nname = "Nowhere"') :]),
     )
-    done = program.run("history", "regrade", "1", "--format", "json")
+    done = program.run("grade", "1", "--format", "json")
     assert done.returncode == 0
     assert "1 run of cases that no longer exist in the suite keep their grades: paris" in done.stderr
     assert "nowhere: its request has changed" in done.stderr
@@ -241,7 +241,7 @@ def test_what_cannot_be_graded_again_is_said(program: Program) -> None:
 
 def test_a_suite_that_moved_is_named(program: Program) -> None:
     moved = (program.folder / "weather.toml").rename(program.folder / "elsewhere.toml")
-    done = program.run("history", "regrade", "1")
+    done = program.run("grade", "1")
     assert done.returncode == 2
     assert "give its new path with --suite FILE" in done.stderr and "nothing was graded" in done.stderr
     assert "1 run: failed → passed" in said(program, "regrade", "1", "--suite", str(moved))

@@ -60,12 +60,13 @@ def test_the_other_batches_are_listed_shown_named_compared_and_gone_on_with(prog
     lose(file, 2)
     done = program.run("run", "--resume", "--quiet")
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.endswith("batch 2 in the history\n")
+    assert done.stdout.endswith("details: workbench history show 2\n")
 
 
 def test_what_is_damaged_says_how_it_is_removed(program: Program, file: Path) -> None:
-    for words in (["show", "1"], ["diff", "1", "2"], ["name", "1", "x"], ["export", "1", "runs"], ["regrade", "1"]):
-        done = program.run("history", *words)
+    of_history = [["history", *words] for words in (["show", "1"], ["diff", "1", "2"], ["name", "1", "x"])]
+    for words in (*of_history, ["export", "1", "-o", "runs"], ["grade", "1"]):
+        done = program.run(*words)
         assert done.returncode == 2
         assert done.stderr == f"batch 1 in {file} is {DAMAGE}; 'workbench history prune --batch 1' removes it\n"
 
@@ -91,7 +92,7 @@ def test_a_run_of_which_nothing_is_there_is_named_and_the_others_are_exported(
     program: Program, file: Path, form: str, damage: str
 ) -> None:
     change(file, f"{damage}(SELECT id FROM runs WHERE batch = 2 AND place = 0)")
-    done = program.run("history", "export", "2", "runs", "--format", form)
+    done = program.run("export", "2", "-o", "runs", "--format", form)
     assert done.returncode == 2
     assert re.fullmatch(rf"left out: run 1 of batch 2 in {file} is damaged: .*\n", done.stderr)
     assert done.stdout.startswith("#2: 1 re" if form == "recordings" else "#2: 1 run in")

@@ -97,7 +97,7 @@ def test_an_export_without_the_variable_has_no_key(program: Program) -> None:
     (program.folder / "runs").mkdir()
     program = replace(program, variables={})
     for form in ("recordings", "json"):
-        done = program.run("history", "export", "1", "runs", "--format", form)
+        done = program.run("export", "1", "-o", "runs", "--format", form)
         assert (done.returncode, done.stderr) == (0, "")
     written = [file.read_text(encoding="utf-8") for file in (program.folder / "runs").iterdir()]
     assert [f"Right ${VARIABLE}" in text for text in written] == [True, True]

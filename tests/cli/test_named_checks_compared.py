@@ -20,6 +20,6 @@ def test_their_means_are_beside_the_score_and_stay_when_grades_are_made_again(pr
     text = program.run(*words, "--format", "text").stdout
     rows = {line.split("  ")[0].strip(): line.split()[1:] for line in text.splitlines() if line.startswith("response.")}
     assert rows == {"response.rain": ["1.00", "1.00"], "response.snow": ["0.00", "0.00"]}, text
-    assert program.run("history", "regrade", "1").returncode == 0
+    assert program.run("grade", "1").returncode == 0
     stored = json.loads(program.run("compare", "--resume", "1", "--format", "json").stdout)
     assert [model["metrics"] for model in stored["totals"]] == [{"rain": 1.0, "snow": 0.0}] * 2

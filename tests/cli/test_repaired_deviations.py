@@ -44,7 +44,7 @@ def test_what_was_repaired_is_graded_as_repaired_and_told_everywhere(program: Pr
     assert SUMMARY in done.stdout
     shown = program.run("history", "show", "1", "--run", "1").stdout
     assert SUMMARY in program.run("history", "show", "1").stdout
-    assert program.run("history", "regrade", "1").returncode == 0
+    assert program.run("grade", "1").returncode == 0
     assert SUMMARY in program.run("history", "show", "1").stdout
     made, markdown, html, junit = (program.folder.joinpath(name).read_text(encoding="utf-8") for name in reports)
     rounds = json.loads(made)["runs"][0]["rounds"]

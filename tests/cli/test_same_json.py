@@ -52,8 +52,8 @@ def written(program: Program, *words: str) -> dict[str, Any]:
 
 
 def kind(program: Program, name: str, *words: str) -> dict[str, Any]:
-    """What a word of the history writes, which is of this kind and of no other."""
-    report = written(program, "history", *words, "--format", "json")
+    """What a command about batches writes, which is of this kind and of no other."""
+    report = written(program, *words, "--format", "json")
     choices = SCHEMA["$defs"]
     fitting = [
         ref["$ref"].rsplit("/", 1)[1]
@@ -78,7 +78,7 @@ def ran(program: Program) -> dict[str, Any]:
 
 def test_a_batch_is_exported_as_it_was_reported(program: Program, ran: dict[str, Any]) -> None:
     assert {run["suite"] for run in ran["runs"]} == {gate["suite"] for gate in ran["gates"]} | {SUITES[0]} == {*SUITES}
-    done = program.run("history", "export", str(ran["batch"]), "exported", "--format", "json")
+    done = program.run("export", str(ran["batch"]), "-o", "exported", "--format", "json")
     assert done.returncode == 0, done.stderr
     exported = json.loads((program.folder / f"exported/batch-{ran['batch']}.json").read_text(encoding="utf-8"))
     assert exported == ran | {"timing": None}, "how long it took is not kept"
@@ -93,16 +93,16 @@ def test_a_comparison_says_the_same_again(program: Program) -> None:
 def test_the_words_of_the_history_name_cases_as_the_report_did(program: Program, ran: dict[str, Any]) -> None:
     number = str(ran["batch"])
     cases = named(ran["runs"])
-    shown = kind(program, "ShownBatch", "show", number)
+    shown = kind(program, "ShownBatch", "history", "show", number)
     assert (named(shown["runs"]), shown["started_at"]) == (cases, ran["started_at"])
-    told = kind(program, "ShownRun", "show", number, "--run", "2")
+    told = kind(program, "ShownRun", "history", "show", number, "--run", "2")
     assert (named([told]), told["events"][0]["event"]) == (named(ran["runs"][1:2]), "run_started")
-    case = kind(program, "ShownCase", "show", "--case", "wrong")
+    case = kind(program, "ShownCase", "history", "show", "--case", "wrong")
     assert named(case["runs"]) == {(suite, "wrong") for suite in SUITES}
-    listed = kind(program, "ListReport", "list")
+    listed = kind(program, "ListReport", "history", "list")
     assert {part["suite"]["suite"] for part in listed["batches"][-1]["parts"]} == {*SUITES}
     assert {trend["suite"] for trend in listed["trends"]} == {*SUITES}
-    graded = kind(program, "RegradedReport", "regrade", number)
+    graded = kind(program, "RegradedReport", "grade", number)
     assert named(graded["batches"][0]["runs"]) == cases
 
 
@@ -112,14 +112,14 @@ def test_what_changed_is_named_likewise(program: Program, ran: dict[str, Any]) -
     program.write(SUITES[0], WEATHER + WRONG)
     changes = again["baseline"]["changes"]
     assert named(changes) == {(SUITES[0], "right")}
-    diff = kind(program, "DiffReport", "diff", str(ran["batch"]), str(again["batch"]))
+    diff = kind(program, "DiffReport", "history", "diff", str(ran["batch"]), str(again["batch"]))
     assert diff["changes"] == changes
 
 
 def test_a_link_is_named_by_what_it_leads_to(program: Program) -> None:
     (program.folder / "link.toml").symlink_to(program.folder / SUITES[0])
     ran = written(program, "run", "link.toml", "--format", "json")
-    assert named(ran["runs"]) == named(kind(program, "ShownBatch", "show", str(ran["batch"]))["runs"])
+    assert named(ran["runs"]) == named(kind(program, "ShownBatch", "history", "show", str(ran["batch"]))["runs"])
 
 
 def test_paths_are_those_from_the_current_folder(program: Program) -> None:

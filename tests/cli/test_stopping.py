@@ -211,7 +211,7 @@ def test_a_gate_that_stays_open_is_decided_by_all_runs(program: Program) -> None
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE runs SET status = NULL WHERE place < 3")
     shown = json.loads(program.run("history", "show", "1", "--format", "json").stdout)
-    assert program.run("history", "export", "1", "exported", "--format", "json").returncode == 0
+    assert program.run("export", "1", "-o", "exported", "--format", "json").returncode == 0
     (exported,) = (json.loads(each.read_text()) for each in (program.folder / "exported").iterdir())
     watched_gates = [report["gates"][0]["watched"] for report in (shown, exported)]
     assert (

@@ -68,6 +68,6 @@ def test_each_project_has_its_own_trend_and_its_own_case_over_time(two_projects:
 
 
 def test_a_suite_that_is_graded_again_stands_for_itself_alone(two_projects: Program) -> None:
-    said = two_projects.run("history", "regrade", "1", "--suite", TWO[0], "--format", "json").stdout
+    said = two_projects.run("grade", "1", "--suite", TWO[0], "--format", "json").stdout
     runs = json.loads(said)["batches"][0]["runs"]
     assert sorted(run["after"]["status"] for run in runs) == ["failed", "passed"]

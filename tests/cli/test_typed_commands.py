@@ -86,7 +86,7 @@ def test_a_run_is_told_of_the_same_batch(program: Program) -> None:
 
 @pytest.mark.parametrize("words", [["history", "show", "1"], ["history", "diff", "1", "1"]], ids=" ".join)
 def test_what_came_after_a_grading_is_graded_there(program: Program, words: list[str]) -> None:
-    assert program.run("history", "regrade", "1", "--history", HISTORY).returncode == 0
+    assert program.run("grade", "1", "--history", HISTORY).returncode == 0
     program.run("run", "--resume", "1", "--history", HISTORY)
     said = said_of(program, *words, "--grading", "1").splitlines()
     note = next(line for line in said if "ended after it was regraded" in line)

@@ -59,7 +59,7 @@ def model(program: Program, file: Path) -> Iterator[tuple[Model, Server]]:
     model = Model()
     with Server(model) as server:
         program.write("workbench.toml", MODEL.format(url=server.url))
-        assert run(program, "weather.toml", "--repeats", "4").stdout.endswith("batch 1 in the history\n")
+        assert run(program, "weather.toml", "--repeats", "4").stdout.endswith("details: workbench history show 1\n")
         lose(program, 1)
         lose(program, 3)
         server.requests.clear()
@@ -82,7 +82,7 @@ def test_nothing_is_asked_for_a_batch_that_cannot_be_written(
     locked = f"the history {file} is locked by another program: end that, or wait and try again"
     assert refused.stderr == f"nothing was run: {locked}\n"
     assert (server.requests, missing(file)) == ([], LACKING)
-    assert run(program, "--resume", "1").stdout.endswith("batch 1 in the history\n")
+    assert run(program, "--resume", "1").stdout.endswith("details: workbench history show 1\n")
     assert (len(server.requests), missing(file)) == (2 * LACKING, 0)
 
 

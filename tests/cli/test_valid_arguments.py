@@ -178,7 +178,7 @@ def test_the_history_has_it_lists_it_and_compares_it(suite: Path, program: Progr
     (test,) = shown(program, "diff", "1", "2", *at)["tests"]
     assert (test["arguments_difference"], test["p_arguments"]) == (-1.0, 1.0)
 
-    program.run("history", "regrade", "2", *at)
+    program.run("grade", "2", *at)
     assert [part["checked_calls"] for part in shown(program, "show", "2", *at)["parts"]] == [1]
     assert "valid arguments 0.0%" in program.run("history", "show", "2", *at).stdout
 

@@ -75,7 +75,7 @@ def test_variants_from_files_are_compared_kept_resumed_and_graded_again(program:
     assert json.loads(done.stdout)["models"] == ["offline", "offline × v2", "offline × terse"], done.stderr
     shown = program.run("history", "show", "1", "--run", "2")
     assert "forecast" in shown.stdout
-    again = program.run("history", "regrade", "1")
+    again = program.run("grade", "1")
     assert "6 runs regraded" in again.stdout, again.stderr
     assert again.stderr == ""
 

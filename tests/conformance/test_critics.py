@@ -20,7 +20,8 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, RunResu
 from workbench.grading.repeats import ArgumentStatistics, case_result
 from workbench.grading.scoring import resolve_weights
 from workbench.grading.status import Status
-from workbench.suite.model import Case, GradingTable, same_tool
+from workbench.suite.expected_calls import same_tool
+from workbench.suite.model import Case, GradingTable
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory

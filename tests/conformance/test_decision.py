@@ -15,7 +15,8 @@ from workbench.analysis.gates import GateResult
 from workbench.analysis.published_reports import overall_score, printed_latency
 from workbench.grading.decision import grade_decision, judge_decision, judge_expected_arguments
 from workbench.grading.grade import Grade
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.model import Case
 from workbench.suite.settings import Grading
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import ToolCall

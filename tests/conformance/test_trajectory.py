@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import pytest
-from pydantic import ValidationError
 
 from tests.conformance.vectors_of import vectors_of
 from tests.trajectories import trajectory_of
@@ -20,7 +19,9 @@ from workbench.grading.grade import Grade, GradingError
 from workbench.grading.requirements import rule_of
 from workbench.grading.status import Status
 from workbench.grading.trajectory import grade_trajectory
-from workbench.suite.model import AnyOrder, Case, Statistic
+from workbench.suite.expected_calls import AnyOrder
+from workbench.suite.model import Case, Statistic
+from workbench.suite.rules import cases_rules
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import Trajectory
@@ -86,7 +87,10 @@ def case_of(expectation: Mapping[str, Any] | None) -> Case:
         return Case.model_validate({"name": "vector", "user": "go"})
     lists = {name: [call_of(single) for single in expectation[name]] for name in ("ordered", "unordered", "disallowed")}
     extra_calls = "allow" if expectation["allows_additional"] else "forbid"
-    return Case.model_validate({"name": "vector", "user": "go", "extra_calls": extra_calls, **lists})
+    raw = {"name": "vector", "user": "go", "extra_calls": extra_calls, **lists}
+    for finding in cases_rules([raw]):
+        raise ValueError(finding.message)
+    return Case.model_validate(raw)
 
 
 def judge_of(canned: Mapping[str, Any] | None) -> Judge | None:
@@ -125,7 +129,7 @@ def test_a_matcher_holds_as_published(vector: Vector) -> None:
 def test_a_trajectory_is_graded_as_published(vector: Vector) -> None:
     given, expect = vector["input"], vector["expect"]
     if expect.get("error") == "invalid_expectation":
-        with pytest.raises(ValidationError):
+        with pytest.raises(ValueError):
             case_of(given["expectation"])
         return
     case = case_of(given["expectation"])

@@ -111,7 +111,7 @@ def test_a_run_is_graded_later_by_the_time_that_its_model_was_told(capsys: pytes
     assert result.status == Status.PASSED
     # The time of the suite is another one now, but the run keeps its own.
     Path("s.toml").write_text((HEAD + CASE).replace(FIXED, "Europe/Berlin"), encoding="utf-8")
-    assert main(["history", "regrade", "1"]) == 0
+    assert main(["grade", "1"]) == 0
     assert "no grade changed" in capsys.readouterr().out
     with History(next(Path().rglob("history.sqlite3"))) as history:
         (row,) = history.each_run(1)

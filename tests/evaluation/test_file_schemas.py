@@ -18,7 +18,7 @@ from tests.strategies import checks
 from tests.suite.test_suite_format_page import EXAMPLES
 from workbench.checks.check import Check
 from workbench.evaluation.file_schemas import file_schema
-from workbench.suite.model import ExpectedCall
+from workbench.suite.expected_calls import ExpectedCall
 from workbench.suite.render import to_toml_data
 from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES
 

@@ -16,7 +16,8 @@ from workbench.checks.check import CheckContext, CheckVerdict
 from workbench.checks.combined_kinds import Judged
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.grade import Grade, GradingError
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.model import Case
 from workbench.suite.settings import AccuracyOptions, Grading
 from workbench.trajectory.events import JsonValue, ToolCall
 

@@ -12,7 +12,8 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import GradingError
 from workbench.grading.status import Status
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.model import Case
 from workbench.suite.settings import Grading
 
 TOOLS = st.sampled_from(["alpha", "beta", "Al.pha", "al_pha"])

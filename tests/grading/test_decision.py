@@ -14,7 +14,8 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.decision import grade_decision
 from workbench.grading.grade import Grade
 from workbench.grading.status import Status
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.model import Case
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue, StepStarted, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory

@@ -12,7 +12,8 @@ from tests.strategies import checks, json_objects, json_values
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.dimensions import grade_dimensions
 from workbench.grading.grade import Grade
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.model import Case
 from workbench.suite.settings import Limits
 
 TOOLS = st.sampled_from(["alpha", "beta", "al_pha"])

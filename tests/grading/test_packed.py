@@ -27,7 +27,8 @@ from workbench.grading.status import Status
 from workbench.show.json.report import report_records
 from workbench.show.text import Paint
 from workbench.show.views.batch_text import text_report
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.model import Case
 from workbench.trajectory.events import Event, ToolDefinition
 from workbench.trajectory.trajectory import fold
 

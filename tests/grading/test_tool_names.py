@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from workbench.grading.critics import ToolRegistry
-from workbench.suite.model import same_tool
+from workbench.suite.expected_calls import same_tool
 from workbench.trajectory.events import JsonValue, ToolDefinition
 
 

@@ -17,7 +17,8 @@ from workbench.grading.requirements import rule_of
 from workbench.grading.run import grade_run, graded_by
 from workbench.grading.status import Status
 from workbench.grading.trajectory import grade_trajectory
-from workbench.suite.model import GRADERS, AnyOrder, Case, DisallowedCall, ExpectedCall, Suite
+from workbench.suite.expected_calls import AnyOrder, DisallowedCall, ExpectedCall
+from workbench.suite.model import GRADERS, Case, Suite
 from workbench.suite.settings import Grading, settings_of
 
 TOOLS = st.sampled_from(["a", "b"])

@@ -94,7 +94,7 @@ def test_a_history_is_shown_compared_and_graded_again(program: Program) -> None:
     history = ("--history", "history.sqlite3")
     shown = json.loads(program.run("history", "show", "1", "--format", "json", *history).stdout)
     assert [run["status"] for run in shown["runs"]] == ["passed", "passed", "passed"]
-    regraded = program.run("history", "regrade", "1", "--suite", "weather.toml", *history)
+    regraded = program.run("grade", "1", "--suite", "weather.toml", *history)
     assert regraded.returncode == 0, regraded.stderr
     assert "3 runs regraded, grading 2" in regraded.stdout
     run = program.run("history", "show", "1", "--run", "2", *history)

@@ -13,8 +13,9 @@ from tests.suite.examples import HEAD
 from tests.suite.problems import assert_only_problem
 from workbench.limits import MAX_ROWS
 from workbench.suite.case_rows import filled_table
+from workbench.suite.excerpts import Excerpts, case_blocks
 from workbench.suite.render import suite_text
-from workbench.suite.suite_file import Excerpts, SuiteFile, case_blocks, lines_of, parse_suite
+from workbench.suite.suite_file import SuiteFile, lines_of, parse_suite
 from workbench.tools.mocks import mock_answer
 
 REFUND = """\

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.suite.examples import WHOLE
+from workbench.suite.excerpts import Excerpts
 from workbench.suite.model import Suite
-from workbench.suite.suite_file import Excerpts, SuiteFile, parse_suite
+from workbench.suite.suite_file import SuiteFile, parse_suite
 
 SUITE = """\
 # Our house.

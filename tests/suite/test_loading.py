@@ -13,7 +13,7 @@ import pytest
 from tests.suite.examples import CASE, HEAD, WHOLE, parsed, suite_of
 from workbench.checks.text_kinds import Contains, Similar
 from workbench.checks.value_kinds import Equals, Near, Range
-from workbench.suite.model import AnyOrder, ExpectedCall
+from workbench.suite.expected_calls import AnyOrder, ExpectedCall
 from workbench.suite.problems import written
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import load_suite, parse_suite

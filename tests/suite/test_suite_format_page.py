@@ -14,11 +14,11 @@ from tests.cli.program import Program
 from tests.suite.examples import HEAD, parsed
 from workbench.checks.fields import NAMED_WEIGHTS
 from workbench.engine.turns import CONTINUE
+from workbench.suite.expected_calls import ExpectedCall
 from workbench.suite.model import (
     Aggregate,
     Annotations,
     Case,
-    ExpectedCall,
     Mock,
     PriorMessage,
     Step,

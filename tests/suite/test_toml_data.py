@@ -15,7 +15,8 @@ from tests.strategies import checks, is_finite, json_objects
 from tests.suite.examples import CASE, HEAD, WHOLE, suite_of
 from workbench.checks.check import Check
 from workbench.checks.value_kinds import Equals, Near
-from workbench.suite.model import Case, ExpectedCall, Suite
+from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.model import Case, Suite
 from workbench.suite.render import suite_text, to_toml_data
 from workbench.suite.sameness import same
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from workbench.engine.plan import plan_runs, same_question
-from workbench.suite.model import AnyOrder, ExpectedCall
+from workbench.suite.expected_calls import AnyOrder, ExpectedCall
 from workbench.suite.suite_file import AddedVariantError, SuiteFile, parse_suite, variants_in, with_variants
 from workbench.suite.trust import needs_trust
 from workbench.suite.variants import UnknownVariantError, Variants, variant_of, varied_case, varied_suite

@@ -8,7 +8,8 @@ from workbench.checks.check import describe_whole
 from workbench.checks.values import json_text
 from workbench.dataclasses import dataclass
 from workbench.grading.pairing_issues import call_notes
-from workbench.suite.model import AnyOrder, Case, ExpectedCall, Step
+from workbench.suite.expected_calls import AnyOrder, ExpectedCall
+from workbench.suite.model import Case, Step
 from workbench.suite.settings import Grading, extra_calls_of
 
 

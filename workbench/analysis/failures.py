@@ -32,7 +32,8 @@ from workbench.grading.endpoint_faults import advice_about_fault
 from workbench.grading.grade import CallPairing, Issue, IssueKind, RunResult, StepGrade, reason_of
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, comparable_name, same_tool, tool_text
+from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall, comparable_name, same_tool, tool_text
+from workbench.suite.model import Case
 from workbench.suite.variants import model_of
 from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 

@@ -27,7 +27,8 @@ from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.limits import MAX_DOCUMENT_RUNS
 from workbench.numerals import counted, decimals
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.model import Case
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord

@@ -43,8 +43,9 @@ from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.numerals import counted
 from workbench.show.views.capture import CapturedCase, CapturedSuite
+from workbench.suite.expected_calls import ExpectedCall, tool_text
 from workbench.suite.files import from_here
-from workbench.suite.model import Case, ExpectedCall, Suite, tool_text
+from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same

@@ -14,7 +14,8 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import PlannedRun, same_value
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
-from workbench.suite.model import ANY_TOOL, Case, Suite, derived_id
+from workbench.suite.expected_calls import ANY_TOOL
+from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.settings import settings_of

@@ -24,7 +24,8 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing
 from workbench.grading.pairing import StepRound, rounds_of_steps
 from workbench.grading.scoring import judge_arguments
 from workbench.numerals import counted
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step, derived_id
+from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall
+from workbench.suite.model import Case, Step, derived_id
 from workbench.suite.problems import Place
 from workbench.suite.problems import written as written_place
 from workbench.suite.render import Table, one_line
@@ -613,9 +614,7 @@ def accept_step(
     for step, reached in enumerate(rounds_of_steps(case, trajectory), 1):
         if reached is not None and reached.round.calls and reached.first_call == call:
             return accept_steps(case, table, trajectory, pairings, step)
-    raise AcceptError(
-        "a step expects the first call of its answer: put the cursor on that call, or accept the run with A"
-    )
+    raise AcceptError("a step expects the first call of its answer: put the cursor there, or accept the run with A")
 
 
 def accept_step_without_call(case: Case, expected: int) -> Proposal:
@@ -634,8 +633,8 @@ def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: 
     # The grader counts only the steps that expect a call.
     expected = sum(earlier.expects_call for earlier in case.steps[:number])
     wanted = step.expected_call
-    tools = () if wanted is None else [each.tool for each in wanted.alternatives]
-    same_tool, verdicts = ANY_TOOL in tools or record.tool in tools, None
+    alternatives = () if wanted is None else wanted.alternatives
+    same_tool, verdicts = any(each.tool in (ANY_TOOL, record.tool) for each in alternatives), None
     for pairing in pairings:
         if (pairing.expected_call, pairing.call) == (expected, reached.first_call):
             same_tool, verdicts = pairing.same_tool, pairing.arguments

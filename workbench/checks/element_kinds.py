@@ -406,14 +406,9 @@ class HasLength(CheckBase):
     def samples(self) -> tuple[JsonValue, ...]:
         if self._least > _MAX_SAMPLE_LENGTH:
             raise UnknownSampleError
-        places = range(self._least)
-        return (
-            "x" * self._least,
-            list(places),
-            [f"x{place}" for place in places],
-            [{} for _ in places],
-            {f"x{place}": place for place in places},
-        )
+        places: list[JsonValue] = list(range(self._least))
+        texts: list[JsonValue] = [f"x{place}" for place in places]
+        return "x" * self._least, places, texts, [{}] * self._least, {f"x{place}": place for place in places}
 
     def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
         for length in {self._least - 1, *(int(end) + 1 for end in self.bounds[1:] if math.isfinite(end))}:
@@ -467,7 +462,7 @@ class HasLength(CheckBase):
     @classmethod
     def faults(cls, expected: object) -> Iterator[tuple[str, str]]:
         ends: Sequence[Any] = expected if isinstance(expected, list) else [expected, expected]
-        if any(end < 0 for end in ends) or any(isinstance(end, float) and end % 1 for end in ends):
+        if any(end < 0 or (end != math.inf and end % 1) for end in ends):
             yield "must be whole numbers from 0", "write has_length = 3 or has_length = [1, inf]"
         elif ends[0] > ends[1]:
             yield "must be [low, high] with low ≤ high", "swap the two numbers"

@@ -23,7 +23,8 @@ from workbench.encoding import toml_of
 from workbench.grading.grade import RedactedPlace, RunResult
 from workbench.history.packing import Search
 from workbench.history.records import DoneRun
-from workbench.suite.model import ANY_TOOL, Case, same_tool
+from workbench.suite.expected_calls import ANY_TOOL, same_tool
+from workbench.suite.model import Case
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,

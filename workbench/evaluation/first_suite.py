@@ -19,7 +19,8 @@ from workbench.config.program import Environment, Program
 from workbench.dataclasses import dataclass
 from workbench.evaluation.client_servers import ClientConfigError, FoundServers
 from workbench.show.visible import one_line, shortened
-from workbench.suite.model import ANY_TOOL, NEW_SUITES_FREE, GraderName, derived_id
+from workbench.suite.expected_calls import ANY_TOOL
+from workbench.suite.model import NEW_SUITES_FREE, GraderName, derived_id
 from workbench.suite.render import Table, block_text, suite_text
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tools.login_file import has_login

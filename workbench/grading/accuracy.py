@@ -14,7 +14,8 @@ from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Grading
 from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, broken_calls, paired_in_turn, remaining
 from workbench.grading.pairing_issues import findings, outcomes_text
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
+from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall
+from workbench.suite.model import Case
 from workbench.suite.settings import AccuracyOptions, Grading
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 

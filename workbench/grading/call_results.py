@@ -7,7 +7,7 @@ import json
 from workbench.checks.check import Check, CheckContext, evaluate, why
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import ByIdentity
-from workbench.suite.model import ExpectedCall, with_forbidden
+from workbench.suite.expected_calls import ExpectedCall, with_forbidden
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 

@@ -37,7 +37,8 @@ from workbench.grading.pairing_issues import findings
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required, resolve_weights, verdict_of
 from workbench.grading.status import Status, Verdict
 from workbench.numerals import counted
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, comparable_name, same_tool
+from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall, comparable_name, same_tool
+from workbench.suite.model import Case
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.events import JsonValue, ToolDefinition
 from workbench.trajectory.json_schema import properties_of

@@ -16,7 +16,8 @@ from workbench.grading.pairing import rounds_of_steps
 from workbench.grading.pairing_issues import findings, outcomes_text
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
 from workbench.numerals import score_text
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
+from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall
+from workbench.suite.model import Case
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import Trajectory

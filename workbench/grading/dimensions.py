@@ -37,7 +37,8 @@ from workbench.grading.pairing_issues import argument_issue, extra_call, missing
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required
 from workbench.grading.status import PASS_SCORE, Status, Verdict
 from workbench.numerals import score_text
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall
+from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall
+from workbench.suite.model import Case
 from workbench.suite.settings import DimensionsOptions, Limits
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of

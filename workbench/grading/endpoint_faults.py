@@ -24,7 +24,7 @@ from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ENDPOINT_FAULT, Issue, call_text
 from workbench.numerals import count_text
 from workbench.startup import late_pattern
-from workbench.suite.model import same_tool
+from workbench.suite.expected_calls import same_tool
 from workbench.trajectory.events import JsonValue, ToolDefinition, names_of_tools, tools_by_name
 from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.system_prompt import prompt_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.dataclasses import dataclass
-from workbench.suite.model import ANY_TOOL, ExtraCalls, same_tool
+from workbench.suite.expected_calls import ANY_TOOL, same_tool
+from workbench.suite.model import ExtraCalls
 from workbench.trajectory.trajectory import CallRecord
 
 

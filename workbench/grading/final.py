@@ -13,7 +13,8 @@ from workbench.grading.grade import Issue
 from workbench.grading.pairing import MAX_PAIRS, best_pairing, gain_table
 from workbench.grading.pairing_issues import describe_call, describe_expected, expected_result
 from workbench.numerals import counted
-from workbench.suite.model import Case, ExpectedCall, FinalState, FinalTable
+from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.model import Case, FinalState, FinalTable
 from workbench.trajectory.events import JsonValue, OwnCallAnswered, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 

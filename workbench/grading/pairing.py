@@ -11,7 +11,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from workbench.checks.check import Check, Checks
 from workbench.checks.values import canonical_text, spelled_number
-from workbench.suite.model import ANY_TOOL, Case
+from workbench.suite.expected_calls import ANY_TOOL
+from workbench.suite.model import Case
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 

@@ -12,7 +12,8 @@ from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, IssueKind, call_text
 from workbench.grading.scoring import ROUNDING_SLACK, part_earned
 from workbench.numerals import counted, score_text
-from workbench.suite.model import DisallowedCall, ExpectedCall, Step
+from workbench.suite.expected_calls import DisallowedCall, ExpectedCall
+from workbench.suite.model import Step
 from workbench.trajectory.trajectory import CallRecord
 
 

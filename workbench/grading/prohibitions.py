@@ -11,7 +11,7 @@ from workbench.checks.values import canonical
 from workbench.grading.call_results import alternatives_of, why_wrong_result
 from workbench.grading.grade import CallPairing, Issue
 from workbench.grading.pairing_issues import describe_call
-from workbench.suite.model import DisallowedCall, ExpectedCall
+from workbench.suite.expected_calls import DisallowedCall, ExpectedCall
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 
@@ -30,9 +30,9 @@ def offending_calls(
         return []
     for key, other in prohibition.conditions:
         first = _first(other, calls, fits, context)
-        late = [index for index in found if first is not None and _follows(calls, index, first, other)]
+        late = {index for index in found if first is not None and _follows(calls, index, first, other)}
         # `before` forbids the calls up to the first call that it names, `after` those behind it.
-        found = late if key == "after" else [index for index in found if index not in late]
+        found = [index for index in found if (index in late) == (key == "after")]
     return found
 
 

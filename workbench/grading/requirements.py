@@ -54,15 +54,8 @@ from workbench.grading.valid_arguments import (
     unfinished,
 )
 from workbench.numerals import counted, duration_text
-from workbench.suite.model import (
-    ANY_TOOL,
-    Case,
-    DisallowedCall,
-    ExpectedCall,
-    GraderName,
-    InvalidArguments,
-    WholeNumbers,
-)
+from workbench.suite.expected_calls import ANY_TOOL, DisallowedCall, ExpectedCall
+from workbench.suite.model import Case, GraderName, InvalidArguments, WholeNumbers
 from workbench.suite.settings import Grading, Limits, extra_calls_of, surplus_rule
 from workbench.trajectory.events import JsonValue, names_of_tools
 from workbench.trajectory.json_schema import Schema, properties_of, resolved, type_names

@@ -45,7 +45,8 @@ from workbench.grading.resolution import resolved_case
 from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.trajectory import grade_trajectory
 from workbench.grading.valid_arguments import check_calls
-from workbench.suite.model import GRADERS, Case, ExpectedCall, GraderName, Suite
+from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.model import GRADERS, Case, GraderName, Suite
 from workbench.suite.settings import CaseSettings, Grading, Limits, settings_of
 from workbench.trajectory.events import FinishReason, RunFinished
 from workbench.trajectory.trajectory import Round, Trajectory

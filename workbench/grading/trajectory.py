@@ -46,7 +46,8 @@ from workbench.grading.prohibitions import offending_calls
 from workbench.grading.scoring import unlisted_arguments
 from workbench.grading.status import passed_if
 from workbench.numerals import counted
-from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
+from workbench.suite.expected_calls import ANY_TOOL, AnyOrder, ExpectedCall
+from workbench.suite.model import Case
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 

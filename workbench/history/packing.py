@@ -17,8 +17,8 @@ from workbench.grading.status import Status
 from workbench.history.columns import stored
 from workbench.history.records import DoneRun
 from workbench.limits import MAX_STORED_TEXT_BYTES
+from workbench.suite.excerpts import Blocks
 from workbench.suite.settings import Grading
-from workbench.suite.suite_file import Blocks
 from workbench.trajectory.events import Event, RunStarted, ToolDefinition
 from workbench.trajectory.recording import event_from_json, event_to_line
 

@@ -31,7 +31,8 @@ from workbench.history.packing import (
     unpacked_bytes,
 )
 from workbench.history.records import DamagedError, NewBatch, RunRow, SuiteRef
-from workbench.suite.suite_file import Blocks, CutText, SuiteFile, case_blocks
+from workbench.suite.excerpts import Blocks, CutText, case_blocks
+from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.trajectory import TrajectoryError
 
 if TYPE_CHECKING:

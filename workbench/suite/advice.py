@@ -15,7 +15,8 @@ from workbench.checks.fields import JSON_TYPES
 from workbench.checks.structure_kinds import mixed_check
 from workbench.numerals import counted, setting_text
 from workbench.suite.call_rules import arcade_rules
-from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall, Mock, Suite, written_tools
+from workbench.suite.expected_calls import ANY_TOOL, AnyOrder, ExpectedCall
+from workbench.suite.model import Case, Mock, Suite, written_tools
 from workbench.suite.problems import Finding, Place, code, did_you_mean, quoted, warning, written
 from workbench.suite.rules import is_score
 from workbench.suite.server_model import Answer

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from workbench.suite.check_rules import check_rules, is_check
-from workbench.suite.model import CALL_RULES
+from workbench.suite.expected_calls import CALL_RULES
 from workbench.suite.problems import Finding, Place, code, table
 
 ARGUMENT_KEYS: Final = ("args", "forbidden_args", "only_args", "unlisted")

@@ -279,7 +279,7 @@ class _Template:
         """Read a part of the case in which only some keys name columns: no tool does, for example."""
         if isinstance(value, list):
             return _joined_list(
-                value, [self._of_calls(item, (*place, at), checks=checks) for at, item in _items(value)]
+                value, [self._of_calls(item, (*place, at), checks=checks) for at, item in enumerate(value)]
             )
         if not isinstance(value, dict):
             return None
@@ -299,7 +299,7 @@ class _Template:
         if isinstance(value, str):
             return self._of_text(value, place, as_text=as_text, checks=checks)
         if isinstance(value, list):
-            parts = [self._of_value(item, (*place, at), checks=checks) for at, item in _items(value)]
+            parts = [self._of_value(item, (*place, at), checks=checks) for at, item in enumerate(value)]
             return _joined_list(value, parts)
         if not isinstance(value, dict):
             return None
@@ -328,7 +328,14 @@ class _Template:
             parts.append(text[end:])
         if len(parts) == 1 and isinstance(parts[0], _Column) and not as_text:
             return self._typed(parts[0].name, place, checks=checks)
-        return lambda row: "".join(part if isinstance(part, str) else text_of(row[part.name]) for part in parts)
+
+        def fill_text(row: Row) -> str:
+            texts = []
+            for part in parts:
+                texts.append(part if isinstance(part, str) else text_of(row[part.name]))
+            return "".join(texts)
+
+        return fill_text
 
     def _typed(self, name: str, place: Place, *, checks: bool) -> Fill:
         if checks:
@@ -353,7 +360,7 @@ class _Template:
         if not isinstance(mocks, list):
             return None
         parts: list[Fill | None] = []
-        for at, mock in _items(mocks):
+        for at, mock in enumerate(mocks):
             fills: dict[str, Fill | None] = {}
             for key, value in table(mock).items():
                 if key == "when":
@@ -365,7 +372,7 @@ class _Template:
 
     def _of_mock_value(self, value: object, place: Place) -> Fill | None:
         if isinstance(value, list):
-            return _joined_list(value, [self._of_mock_value(item, (*place, at)) for at, item in _items(value)])
+            return _joined_list(value, [self._of_mock_value(item, (*place, at)) for at, item in enumerate(value)])
         if isinstance(value, dict):
             return _joined_table(value, {key: self._of_mock_value(at, (*place, key)) for key, at in value.items()})
         if not isinstance(value, str):
@@ -397,15 +404,18 @@ class _Column:
     name: str
 
 
-def _items(values: Sequence[object]) -> Iterable[tuple[int, object]]:
-    return enumerate(values)
-
-
 def _joined_list(value: list[object], parts: Sequence[Fill | None]) -> Fill | None:
     if not any(parts):
         return None
     pairs = list(zip(value, parts, strict=True))
-    return lambda row: [item if fill is None else fill(row) for item, fill in pairs]
+
+    def fill_list(row: Row) -> list[object]:
+        items = []
+        for item, fill in pairs:
+            items.append(item if fill is None else fill(row))
+        return items
+
+    return fill_list
 
 
 def _joined_table(value: Table, parts: Mapping[str, Fill | None]) -> Fill | None:

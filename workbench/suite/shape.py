@@ -18,6 +18,7 @@ from workbench.checks.answer_checks import NAMED_CHECKS, ONE_CHECK
 from workbench.checks.check import CHECK_CLASSES
 from workbench.checks.fields import NAMED_WEIGHTS
 from workbench.numerals import setting_text
+from workbench.suite.expected_calls import DisallowedCall, ExpectedCall
 from workbench.suite.model import (
     EACH_FILE,
     EACH_ROWS,
@@ -32,8 +33,6 @@ from workbench.suite.model import (
     CaseImage,
     CriticsTable,
     DimensionsTable,
-    DisallowedCall,
-    ExpectedCall,
     FinalState,
     FinalTable,
     Gate,
@@ -76,6 +75,13 @@ EXPECTED_LISTS: tuple[tuple[str, ...], ...] = (
 )
 """The keys of a case that lead to lists of expected calls."""
 
+_CONDITIONS = (("disallowed", "before"), ("disallowed", "after"))
+_EXPECTED_CALLS: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {}
+for _keys in (*EXPECTED_LISTS, *_CONDITIONS):
+    _EXPECTED_CALLS["cases", *_keys] = ("an expected call", ExpectedCall)
+for _keys in (*EXPECTED_LISTS, *_CONDITIONS, ("steps",)):
+    _EXPECTED_CALLS["cases", *_keys, "any_of"] = ("an alternative", ExpectedCall)
+
 TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     (): ("the suite", Suite),
     **_OF_SUITE_AND_CASE,
@@ -100,17 +106,13 @@ TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("cases", "messages", "tool_calls"): ("a tool call", PriorCall),
     ("cases", "images"): ("an image", CaseImage),
     ("cases", "setup"): ("a call of `setup`", SetupCall),
-    **{("cases", *keys): ("an expected call", ExpectedCall) for keys in EXPECTED_LISTS},
-    **{("cases", *keys, "any_of"): ("an alternative", ExpectedCall) for keys in EXPECTED_LISTS},
+    **_EXPECTED_CALLS,
     ("cases", "disallowed"): ("a disallowed call", DisallowedCall),
-    **{("cases", "disallowed", key): ("an expected call", ExpectedCall) for key in ("before", "after")},
-    **{("cases", "disallowed", key, "any_of"): ("an alternative", ExpectedCall) for key in ("before", "after")},
     ("cases", "at_most"): ("`at_most`", AtMost),
     ("cases", "final"): ("`final`", FinalTable),
     ("cases", "final", "changes"): ("a change", ExpectedCall),
     ("cases", "final", "state"): ("a final state", FinalState),
     ("cases", "steps"): ("a step", Step),
-    ("cases", "steps", "any_of"): ("an alternative", ExpectedCall),
 }
 """Every table of the format by the keys that lead to it, with its name in messages and its model."""
 
@@ -135,11 +137,8 @@ ARRAYS_OF_TABLES = frozenset(
         ("cases", "messages", "tool_calls"),
         ("cases", "images"),
         ("cases", "setup"),
-        *[("cases", *keys) for keys in EXPECTED_LISTS],
-        *[("cases", *keys, "any_of") for keys in (*EXPECTED_LISTS, ("steps",))],
+        *(_EXPECTED_CALLS.keys() - {("cases", *keys) for keys in _CONDITIONS}),
         ("cases", "disallowed"),
-        ("cases", "disallowed", "before", "any_of"),
-        ("cases", "disallowed", "after", "any_of"),
         ("cases", "final", "changes"),
         ("cases", "final", "state"),
         ("cases", "steps"),

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 
 from workbench.dataclasses import ByIdentity, dataclass
-from workbench.suite.model import ANY_TOOL, Case, ExtraCalls, Mock, Suite, comparable_name, written_tools
+from workbench.suite.expected_calls import ANY_TOOL, comparable_name
+from workbench.suite.model import Case, ExtraCalls, Mock, Suite, written_tools
 from workbench.suite.problems import Finding, Place, warning
 from workbench.suite.server_model import Answer
 

@@ -9,12 +9,9 @@ from itertools import chain
 from typing import Final, TypeVar
 
 from workbench.dataclasses import ByIdentity, dataclass
+from workbench.suite.expected_calls import ANY_TOOL, AnyOrder, DisallowedCall, ExpectedCall
 from workbench.suite.model import (
-    ANY_TOOL,
-    AnyOrder,
     Case,
-    DisallowedCall,
-    ExpectedCall,
     ExtraCalls,
     FinalState,
     FinalTable,

@@ -392,11 +392,11 @@ async def test_invalid_text_that_is_left_by_the_mouse_is_marked_in_its_row_and_d
 
 async def test_every_key_is_shown_when_it_is_wanted() -> None:
     async with form_of(HOME, size=(60, 50)) as typist:
-        assert "max_rounds" not in typist.screen
+        assert "repeats" not in typist.screen
         await typist.press("full_stop")
-        assert "max_rounds" in typist.screen
+        assert "repeats" in typist.screen
         await typist.press("full_stop")
-        assert "max_rounds" not in typist.screen
+        assert "repeats" not in typist.screen
 
 
 async def test_the_settings_of_a_suite_are_edited_the_same_way() -> None:

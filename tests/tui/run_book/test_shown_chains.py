@@ -9,7 +9,7 @@ from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, StepGr
 from workbench.grading.status import Status
 from workbench.show.spans import plain
 from workbench.show.views.run_view import RunView
-from workbench.suite.model import ExpectedCall
+from workbench.suite.expected_calls import ExpectedCall
 from workbench.trajectory.events import (
     CallEdited,
     EventPayload,

@@ -17,7 +17,7 @@ from workbench.show.views.copied_text import copied_text
 from workbench.show.views.run_grade import PlacedCall
 from workbench.show.views.run_items import CallItem, MissingItem, OutcomeItem, ResultItem, RoundItem, TextItem
 from workbench.show.views.run_view import RunView
-from workbench.suite.model import ExpectedCall
+from workbench.suite.expected_calls import ExpectedCall
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,

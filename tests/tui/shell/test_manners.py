@@ -140,4 +140,4 @@ def test_a_flood_of_what_is_no_key_is_over_at_once(tmp_path: Path) -> None:
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path) as terminal:
         terminal.wait_for("Not run yet.")
         terminal.send_all(b"\0\xc2\x9b" * 1_000_000 + b"?")
-        terminal.wait_for("all commands")
+        terminal.wait_for("search all keys")

@@ -37,7 +37,8 @@ from workbench.checks.values import json_equal
 from workbench.dataclasses import dataclass
 from workbench.grading.extra_call_rule import ExtraCallRule
 from workbench.grading.final import Readers
-from workbench.suite.model import ANY_TOOL, AnyOrder, Case, ExpectedCall
+from workbench.suite.expected_calls import ANY_TOOL, AnyOrder, ExpectedCall
+from workbench.suite.model import Case
 from workbench.suite.problems import Place, quoted
 from workbench.suite.render import key_text
 from workbench.trajectory.events import JsonValue, ResultReceived, RunFinished, RunStarted, ToolCall, ToolDefinition

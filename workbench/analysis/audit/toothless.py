@@ -14,7 +14,8 @@ from workbench.checks.check import ANY_TEXT, Check, NeverHoldsError, UnknownSamp
 from workbench.checks.patterns import CheckError, matching_text
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError
 from workbench.numerals import setting_text
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Step, Suite
+from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall
+from workbench.suite.model import Case, Step, Suite
 from workbench.suite.problems import Place, quoted
 from workbench.suite.render import key_text
 from workbench.trajectory.events import JsonValue, ToolDefinition

@@ -18,7 +18,8 @@ from workbench.checks.patterns import CheckError, SearchError
 from workbench.checks.schemas import ArgumentSchema, BrokenSchemaError, plainly_accepts, validator_of
 from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity, dataclass
-from workbench.suite.model import ANY_TOOL, Case, ExpectedCall, Mock, Step, Suite, comparable_name
+from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall, comparable_name
+from workbench.suite.model import Case, Mock, Step, Suite
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning
 from workbench.suite.settings import settings_of
 from workbench.suite.suite_file import SuiteFile, with_findings

@@ -16,7 +16,7 @@ from workbench.checks.schemas import plainly_accepts, validator_of
 from workbench.dataclasses import dataclass
 from workbench.show.visible import one_line, shortened
 from workbench.suite import render
-from workbench.suite.model import ANY_TOOL, comparable_name
+from workbench.suite.expected_calls import ANY_TOOL, comparable_name
 from workbench.suite.problems import described, did_you_mean, written
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import (

@@ -27,7 +27,7 @@ from workbench.checks.clock import zone_names
 from workbench.checks.fields import NAMED_WEIGHTS
 from workbench.dataclasses import dataclass
 from workbench.show.visible import one_line
-from workbench.suite.model import ANY_TOOL
+from workbench.suite.expected_calls import ANY_TOOL
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.json_schema import Schema, allowed_values, is_list, items_of, keyword, types_of
 

@@ -36,7 +36,8 @@ from workbench.authoring.form.typed import (
 )
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
-from workbench.suite.model import DisallowedCall, Step
+from workbench.suite.expected_calls import DisallowedCall
+from workbench.suite.model import Step
 from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
 from workbench.trajectory.events import ToolDefinition

@@ -17,7 +17,7 @@ from workbench.checks.fields import is_percent
 from workbench.checks.values import duration_seconds
 from workbench.dataclasses import dataclass
 from workbench.numerals import setting_text
-from workbench.suite.model import ANY_TOOL
+from workbench.suite.expected_calls import ANY_TOOL
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, one_line
 from workbench.suite.sameness import partners, same

@@ -44,11 +44,12 @@ from workbench.show.report_files import why_not_writable
 from workbench.show.spans import plain
 from workbench.show.views.agreement import agreement_lines
 from workbench.show.visible import one_line
+from workbench.suite.excerpts import Excerpts
 from workbench.suite.files import SavingError, save, state_of
 from workbench.suite.model import NEW_SUITES_FREE, Case, derived_id
 from workbench.suite.render import Table, block_text, suite_text
 from workbench.suite.sameness import same
-from workbench.suite.suite_file import Excerpts, SuiteFile, load_suite, parse_suite
+from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tools.listings import definitions_for
 from workbench.trajectory.events import Event, EventPayload, FinishReason, JsonValue, ResponseFinished, RunFinished
 from workbench.trajectory.recording import RecordingError, recordings_in

@@ -10,7 +10,7 @@ from workbench.authoring.from_calls import case_expecting
 from workbench.dataclasses import parsed_json
 from workbench.exchange.importers.conversations import Mapped, Note
 from workbench.exchange.importers.source_files import Node, RefusedError, holds_table
-from workbench.suite.model import ANY_TOOL
+from workbench.suite.expected_calls import ANY_TOOL
 from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue
 

@@ -47,7 +47,7 @@ from workbench.show.views.trajectory import (
 )
 from workbench.show.views.values import call_text, usage_text
 from workbench.show.visible import after
-from workbench.suite.model import tool_text
+from workbench.suite.expected_calls import tool_text
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import Message, OwnCallAnswered, ServerAsked
 from workbench.trajectory.system_prompt import time_text

@@ -20,7 +20,8 @@ from workbench.show.views.failures import symptom_text
 from workbench.show.views.grades import expected_lines, issue_text
 from workbench.show.views.trajectory import trajectory_lines
 from workbench.show.visible import after, compact_json
-from workbench.suite.model import Case, ExpectedCall, same_tool
+from workbench.suite.expected_calls import ExpectedCall, same_tool
+from workbench.suite.model import Case
 from workbench.suite.variants import model_of, variant_name_of
 from workbench.trajectory.events import Message, ToolDefinition
 from workbench.trajectory.system_prompt import prompt_of

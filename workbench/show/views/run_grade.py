@@ -11,7 +11,8 @@ from workbench.grading.final import asked_text
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Issue, RunResult, StepGrade
 from workbench.grading.status import Status
 from workbench.show.views.run_items import CallItem, ForkItem, Item, MissingItem, OwnCallItem, RunItems, StepItem
-from workbench.suite.model import Case, ExpectedCall
+from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.model import Case
 from workbench.suite.problems import Place
 
 PlacedCall = tuple[Place, ExpectedCall]

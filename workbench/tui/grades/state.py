@@ -10,7 +10,8 @@ from workbench.grading.pairing import rounds_of_steps
 from workbench.grading.traits import TRAITS, GraderTraits
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.suite.model import AnyOrder, Case
+from workbench.suite.expected_calls import AnyOrder
+from workbench.suite.model import Case
 
 _ORDER = tuple(TRAITS)
 

@@ -192,8 +192,7 @@ def _page(sections: Sections, now: Situation, width: int, keymap: Keymap) -> lis
 
         return lines
 
-    blocks = [_titled(title, row_of(action) if at == 0 else None) for at, action in enumerate(able[:1])]
-    blocks = blocks or [_titled(title, None)]
+    blocks = [_titled(title, row_of(able[0]) if able else None)]
     blocks += [row_of(action) for action in able[1:]]
     blocks += [refused(why, actions) for why, actions in unable.items()]
     labelled: list[Line] = []

@@ -671,7 +671,7 @@ class QuickAdder:
         if "." not in text.partition(" ")[0]:
             # A name of a file keeps its letters.
             text = text[:1].upper() + text[1:]
-        self._app.announce(text, role, GLYPHS.warned if role in ("warned", "error") else "")
+        self._app.announce(text, role, "" if role == "muted" else GLYPHS.warned)
 
     def show(self) -> None:
         """Update the title, the field and the keys of the line."""

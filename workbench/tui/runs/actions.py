@@ -162,10 +162,12 @@ class RunActions(MainActions):
         for at, (suite, key) in enumerate(cases):
             if selection.tree.remembered.is_to_run_again((suite.path, key), selection.book):
                 failed.append(at)
-        ahead = [at for at in failed if (at >= below.stop if step > 0 else at < below.start)]
-        if selection.case is None and step > 0:
-            # From a suite or folder, the first one is below it.
-            ahead = [at for at in failed if at >= below.start]
+        if step < 0:
+            ahead = [at for at in failed if at < below.start]
+        else:
+            # From a suite or folder, the next one is the first below it.
+            start = below.start if selection.case is None else below.stop
+            ahead = [at for at in failed if at >= start]
         if not (ahead or failed):
             self.app.announce("No case that the filter shows failed", "warned", GLYPHS.warned)
             return

@@ -215,7 +215,7 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
         else:
             unable.append(action)
     # The sort is stable, and the program's own keys stay at the end.
-    shown = [*((action, True) for action in able), *((action, False) for action in unable)]
+    shown = [(action, action in able) for action in (*able, *unable)]
     return sorted(shown, key=lambda each: each[0].id in _OF_THE_PROGRAM)
 
 

@@ -262,7 +262,8 @@ class FormView(FormFields):
     def take_away(self) -> str | None:
         """Remove the selected element, or reset it to its default, and say above its place how to undo that."""
         row, source, at = self.page.current, self.page.source, self.page.row
-        invalid = [] if row is None else [cell for cell in row.cells if cell.invalid is not None]
+        cells = () if row is None else row.cells
+        invalid = [cell for cell in cells if cell.invalid is not None]
         if invalid and source is not None:
             for cell in invalid:
                 self.invalid_texts.pop((self.case, cell_id(cell)), None)

@@ -1,0 +1,111 @@
+"""The text of a suite with one case alone, so that a run is stored together with everything that it is graded by."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from workbench.suite.splice import SpliceError, SuiteText
+from workbench.suite.suite_file import SuiteFile
+
+Blocks = tuple[tuple[str, int, int], ...]
+"""The positions of cases in the text of their suite: id, start and end of the block, in characters."""
+
+
+class Excerpts:
+    """Excerpts of suite files with a single case each.
+
+    Each file is split once, because a batch asks for hundreds of its cases."""
+
+    def __init__(self) -> None:
+        self._files: dict[tuple[Path, str], tuple[SuiteText, Blocks] | None] = {}
+        self._standing_alone: dict[tuple[Path, str, str], bool] = {}
+
+    def of(self, file: SuiteFile, case_id: str) -> str:
+        """Return the text of the suite without the other cases, comments included.
+
+        It is the whole text if the cases have no blocks of their own, or if there is no such case."""
+        file = file.standalone
+        key = (file.path, file.hash)
+        if key not in self._files:
+            self._files[key] = _taken_apart(file)
+        known = self._files[key]
+        if known is None or not self._stands_alone(file, *known, case_id):
+            return file.text
+        return CutText(file.text, known[1]).of(case_id)
+
+    def _stands_alone(self, file: SuiteFile, parts: SuiteText, blocks: Blocks, case_id: str) -> bool:
+        key = (file.path, file.hash, case_id)
+        if key not in self._standing_alone:
+            index = next((number for number, (known, _, _) in enumerate(blocks) if known == case_id), None)
+            self._standing_alone[key] = index is not None and _stands_alone(parts, index)
+        return self._standing_alone[key]
+
+
+def case_blocks(file: SuiteFile) -> Blocks | None:
+    """Return the positions of the cases in a suite's text, `None` if the cases have no blocks of their own.
+
+    The blank lines below a case belong to its block."""
+    known = _taken_apart(file.standalone)
+    if known is None:
+        return None
+    return known[1]
+
+
+def _taken_apart(file: SuiteFile) -> tuple[SuiteText, Blocks] | None:
+    try:
+        parts = SuiteText.of(file.text)
+    except SpliceError:
+        return None
+    if file.suite is None or not parts.blocks:
+        return None
+    blocks: list[tuple[str, int, int]] = []
+    end = 0
+    for case, before, block, after in zip(
+        file.suite.cases, parts.between, parts.blocks, parts.between[1:], strict=False
+    ):
+        first = end + len(before)
+        end = first + len(block)
+        blocks.append((case.id, first, end + len(after) - len(after.lstrip())))
+    return parts, tuple(blocks)
+
+
+def _stands_alone(parts: SuiteText, index: int) -> bool:
+    """Return whether the block of a case, parsed by itself, gives the same case and nothing else."""
+    try:
+        return tomllib.loads(parts.blocks[index]) == {"cases": [parts.cases[index]]}
+    except ValueError:
+        return False
+
+
+class CutText:
+    """A suite's text, split once to cut many cases out of it."""
+
+    def __init__(self, text: str, blocks: Blocks) -> None:
+        self._text = text
+        self._places: dict[str, list[tuple[int, int, int]]] = {}
+        """For each case, the position of its block in the text without cases, and start and end in the whole text."""
+        between: list[str] = []
+        end = cut = 0
+        for case, first, after in blocks:
+            between.append(text[end:first])
+            cut += len(between[-1])
+            self._places.setdefault(case, []).append((cut, first, after))
+            end = after
+        self._between = "".join((*between, text[end:]))
+
+    @property
+    def without_cases(self) -> str:
+        """The text without the block of any case."""
+        return self._between
+
+    def of(self, case_id: str) -> str:
+        """Return the text without the blocks of all other cases, or the whole text if there is no such case."""
+        if case_id not in self._places:
+            return self._text
+        parts: list[str] = []
+        end = 0
+        for cut, first, after in self._places[case_id]:
+            parts += (self._between[end:cut], self._text[first:after])
+            end = cut
+        return "".join((*parts, self._between[end:]))
