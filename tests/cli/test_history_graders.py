@@ -25,30 +25,30 @@ def program(tmp_path: Path) -> Program:
 
 
 def said(program: Program, *words: str) -> str:
-    done = program.run("history", *words)
+    done = program.run(*words)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
 def test_a_batch_is_shown_with_the_graders_that_decided(program: Program) -> None:
-    assert "  graded by critics" in said(program, "show", "1").splitlines()
-    assert "  graded by decision" in said(program, "show", "2").splitlines()
-    runs = json.loads(said(program, "show", "2", "--format", "json"))["runs"]
+    assert "  graded by critics" in said(program, "history", "show", "1").splitlines()
+    assert "  graded by decision" in said(program, "history", "show", "2").splitlines()
+    runs = json.loads(said(program, "history", "show", "2", "--format", "json"))["runs"]
     assert [run["graded_by"] for run in runs] == ["decision", "decision"]
-    said(program, "regrade", "2", "--by", "critics")
-    assert "  graded by critics" in said(program, "show", "2", "--grading", "latest").splitlines()
+    said(program, "grade", "2", "--by", "critics")
+    assert "  graded by critics" in said(program, "history", "show", "2", "--grading", "latest").splitlines()
 
 
 def test_of_several_graders_it_is_said_how_many_runs_each_decided(program: Program) -> None:
     with closing(sqlite3.connect(program.folder / ".workbench" / "history.sqlite3")) as connection, connection:
         connection.execute("UPDATE runs SET options = '{\"by\":\"accuracy\"}' WHERE batch = 1 AND case_id = 'right'")
-    assert "  graded by accuracy (1 run), critics (1 run)" in said(program, "show", "1").splitlines()
+    assert "  graded by accuracy (1 run), critics (1 run)" in said(program, "history", "show", "1").splitlines()
 
 
 def test_batches_that_other_graders_decided_are_compared_with_a_word_on_that(program: Program) -> None:
     note = "graded by critics before, by decision now"
-    assert note in said(program, "diff", "1", "2").splitlines()
-    assert note in said(program, "diff", "1", "2", "--format", "markdown").splitlines()
-    assert json.loads(said(program, "diff", "1", "2", "--format", "json"))["notes"] == [note]
+    assert note in said(program, "history", "diff", "1", "2").splitlines()
+    assert note in said(program, "history", "diff", "1", "2", "--format", "markdown").splitlines()
+    assert json.loads(said(program, "history", "diff", "1", "2", "--format", "json"))["notes"] == [note]
     program.run("run", "weather.toml")
-    assert "graded by" not in said(program, "diff", "1", "3")
+    assert "graded by" not in said(program, "history", "diff", "1", "3")

@@ -80,7 +80,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 
 def history(program: Program, *words: str) -> str:
-    done = program.run("history", *words)
+    return printed(program, "history", *words)
+
+
+def printed(program: Program, *words: str) -> str:
+    done = program.run(*words)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -104,16 +108,16 @@ def test_they_are_compared(program: Program) -> None:
 
 
 def test_they_are_exported(program: Program) -> None:
-    history(program, "export", "1", "out")
+    printed(program, "export", "1", "-o", "out")
     results = [read_recording(file).result for file in (program.folder / "out").iterdir()]
     assert {outcome_from_json(result).score for result in results if result is not None} == {-98.5, -math.inf}
-    history(program, "export", "1", "out", "--format", "json")
+    printed(program, "export", "1", "-o", "out", "--format", "json")
     report = json.loads((program.folder / "out" / "batch-1.json").read_text(encoding="utf-8"))
     assert sorted(run["score"] for run in report["runs"]) == [-sys.float_info.max, -98.5]
 
 
 def test_they_are_graded_again(program: Program) -> None:
-    assert "no grade changed" in history(program, "regrade", "1")
+    assert "no grade changed" in printed(program, "grade", "1")
     assert "-98.50" in history(program, "show", "1", "--grading", "1")
 
 

@@ -31,7 +31,7 @@ portions = st.lists(
 )
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(portions, st.integers(1, 9), st.none() | st.floats(0.5, 120.0), st.integers(1, 5))
 def test_no_minute_has_more_requests_and_no_moment_more_at_a_time_than_the_endpoint_allows(
     works: list[Work], concurrency: int, per_minute: float | None, workers: int

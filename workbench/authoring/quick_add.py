@@ -107,7 +107,8 @@ class Request:
 def new_request(text: str, kind: Kind, suite: OpenSuite, pending: Iterable[Request]) -> Request:
     """Return the request for a suite; its case gets a name and an id that neither a case nor `pending` has."""
     others = [request for request in pending if request.suite == suite.path]
-    names = {each.name for each in (*suite.cases, *others)}
+    names = {outline.name for outline in suite.cases}
+    names.update(request.name for request in others)
     ids = {outline.id for outline in suite.cases}
     ids.update(request.case_id for request in others)
     name = name_of(text, names)

@@ -334,6 +334,8 @@ def pieces_of_runs(report: Report, output: Output, *, history: Path | None = Non
         return report.pieces(str(output.form))
     if output.is_brief:
         details = details_of(report.batch, history, output)
+        if report.unrecorded:
+            details += f"; {report.recorded_as}"
         return (redacted(report.brief(details, width=output.width, paint=output.paint)),)
     text = report.text(width=output.width, cut_at=output.cut_at, paint=output.paint, amount=output.amount)
     return (redacted(text),)

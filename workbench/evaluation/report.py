@@ -32,6 +32,7 @@ from workbench.grading.repeats import CaseResult, path_of_suite
 from workbench.numerals import counted, counted_of
 from workbench.show.forms import LINES_MAX, PLAIN_WIDTH, endings_of, form_of_file, forms_of, pieces_of
 from workbench.show.report_files import write_report
+from workbench.show.spans import Line, Span
 from workbench.show.text import Paint, block_lines
 from workbench.show.views.batch_text import Amount, run_lines, text_report
 from workbench.show.views.failures import failure_lines
@@ -426,7 +427,7 @@ class Report:
             lines += move_lines(self.regraded, paint)
         if self.nothing_graded is not None:
             lines.append(paint(self.nothing_graded, "warned"))
-        if self.shard is not None:
+        if self.shard is not None and self._of_shard is None:
             lines.append(paint(shard_line(self.shard, len(self.runs)), "muted"))
         if self.timing is not None:
             lines.append(paint(timing_line(self.timing), "muted"))
@@ -438,8 +439,15 @@ class Report:
 
     def brief(self, details: str, *, width: int = PLAIN_WIDTH, paint: Paint | None = None) -> str:
         """Return the report in three lines: verdict, cases that did not pass, and the place of the `details`."""
-        lines = map((paint or Paint(False)).line, brief_lines(self, details, width))
+        lines = map((paint or Paint(False)).line, brief_lines(self, details, width, self._of_shard))
         return self.secrets.redact("\n".join(lines) + "\n")
+
+    @property
+    def _of_shard(self) -> Line | None:
+        """The line of a shard in place of a verdict: its runs decide nothing. `None` if it failed, as by an error."""
+        if self.shard is None or self.exit_code:
+            return None
+        return (Span(shard_line(self.shard, len(self.runs))),)
 
     def failure_text(self, *, width: int = PLAIN_WIDTH) -> str:
         """Return the reasons for which cases did not pass, as the message of a failed test, without secrets.
@@ -471,7 +479,7 @@ class Report:
                 paint=paint,
                 amount=amount,
                 shown_as=partial(shown_result, secrets=self.secrets),
-                verdict=result_line(self),
+                verdict=self._of_shard or result_line(self),
             ),
             *failure_lines(self.secrets.redacted(self.failures), paint, with_advice=amount != "little"),
         ]

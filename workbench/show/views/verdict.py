@@ -64,15 +64,15 @@ _STATUSES = {0: Status.PASSED, 1: Status.FAILED, 130: Status.STOPPED}
 _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
 
 
-def brief_lines(report: RunsReport, details: str, width: int) -> Iterator[Line]:
+def brief_lines(report: RunsReport, details: str, width: int, verdict: Line | None = None) -> Iterator[Line]:
     """Yield a report in three lines: the verdict, the ids of the cases that did not pass, and the place of `details`.
 
-    The line of cases is missing if all passed.
+    The line of cases is missing if all passed. `verdict` stands in place of the verdict of the report.
     """
     how_many = ""
-    if report.exit_code == 0:
+    if verdict is None and report.exit_code == 0:
         how_many = f": {verdict_of(report).details[0]}"
-    yield (*result_line(report), Span(how_many))
+    yield (*(verdict or result_line(report)), Span(how_many))
     parts = []
     for status in _BAD:
         ids = list(dict.fromkeys(one_line(case.runs[0].case_id) for case in report.quality.cases.of(status)))
