@@ -579,7 +579,7 @@ class QuickAdder:
             self._saving.discard(suite.path)
 
     def _store_grades(self) -> None:
-        """Let the history grade the runs of added cases, which expected nothing when they ran, once their batch ended."""
+        """Let the history grade the runs of added cases, which expected nothing until their batch ended."""
         services = self._app.services
         for batch, path in list(self._ungraded):
             if self._main.book.has_ended(batch):
