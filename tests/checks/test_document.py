@@ -37,6 +37,15 @@ def test_every_check_that_needs_no_help_has_an_example() -> None:
     assert shown == CHECK_CLASSES.keys() - {"judged", "python"}
 
 
+def form_rows() -> list[str]:
+    """The rows of the form's table: checks whose values are typed alike share one."""
+    names: dict[str, list[str]] = {}
+    for cls in CHECK_CLASSES.values():
+        name, typed = cls.form_row()[2:-2].split(" | ", 1)
+        names.setdefault(typed, []).append(name)
+    return [f"| {', '.join(alike)} | {typed} |" for typed, alike in names.items()]
+
+
 def status_row(status: Status) -> str:
     return f"| {status.sign} | {status.ascii} | {status} | {status.meaning} |"
 
@@ -45,7 +54,7 @@ def status_row(status: Status) -> str:
     ("page", "head", "rows"),
     [
         ("checks.md", "| check | holds for | options (default) |", [cls.row() for cls in CHECK_CLASSES.values()]),
-        ("authoring.md", "| check | value as you type it |", [cls.form_row() for cls in CHECK_CLASSES.values()]),
+        ("authoring.md", "| check | value as you type it |", form_rows()),
         ("glossary.md", "| sign | ASCII | status | meaning |", [*map(status_row, Status)]),
         ("results.md", "| cause | what happened |", [f"| {cause} | {ADVICE[cause].meaning} |" for cause in CAUSES]),
     ],
