@@ -49,7 +49,7 @@ MAX_REPEATS = Limit(1_000, "must be a whole number from 1 to {limit}, not {given
 """How often a case runs in one batch. A thousand runs tell pass rates apart to three percentage points."""
 
 MAX_DEMANDED_CALLS = Limit(1_000, "must demand at most {limit} calls", "write a lower number")
-"""How many calls `times` of one expected call may demand. Each is an expectation of its own for the graders."""
+"""How many calls `times` of one expected call may demand. Graders see each as an expectation of its own."""
 
 MAX_LOOKS = 10
 """How often a batch that stops early looks at its runs. The table of critical values ends there."""

@@ -203,7 +203,7 @@ def test_a_gate_that_stays_open_is_decided_by_all_runs(program: Program) -> None
     program.write("light.toml", suite(("red",) * 14 + ("violet",)))
     former = ("--until", "decided", "--gate", "0.95", "--worse", "0.9")
     done = program.run("run", "light.toml", *former, "--model", "offline:careless", "--quiet", "--format", "text")
-    assert "--gate, --worse: written --until decided,gate=0.95,worse=0.9 now\n" in done.stderr
+    assert "--gate, --worse: now written --until decided,gate=0.95,worse=0.9\n" in done.stderr
     assert done.returncode == 1
     assert f"not decided against 90% after {CASES} cases: 93.3% (95%: 84.7% to 97.8%); the rate " in done.stdout
     # Some are missing, the first one among them: nothing behind it decides, in no report.
@@ -252,7 +252,7 @@ def test_repeats_of_a_case_are_made_together_and_a_gate_out_of_reach_is_said_bef
             "needs a pass rate: write --until decided,gate=X, or min_pass_rate into [gate]",
         ),
         (["run", "--until", "decided,gate=0.8,worse=0.9"], "cannot be told apart from 0.9"),
-        (["run", "--until", "0.9"], "write decided, and behind commas any of gate=…, worse=…, seed=…; '0.9' begins"),
+        (["run", "--until", "0.9"], "'0.9' does not begin with decided: write decided,NAME=… with gate=…, worse=…"),
         (["run", "--until", "decided,gte=0.9"], "Unknown value gte. Did you mean gate?"),
         (["run", "--until", "decided,gate"], "'gate' is none of its values, which are gate=…, worse=…, seed=…"),
         (["run", "--until", "decided,gate=2"], "gate must be a number between 0 and 1, not '2'"),

@@ -206,7 +206,7 @@ def _resolved_tools(pairings: Iterable[CallPairing], result: RunResult, case: Ca
 
 
 def _meant(expected: ExpectedCall, called: str | None) -> str:
-    """Return the tool of an expected call, of its alternatives the one that was called, else the first."""
+    """Return the tool of an expected call; of several alternatives, the called one, else the first."""
     for alternative in expected.alternatives:
         if called is not None and same_tool(alternative.tool, called):
             return alternative.tool

@@ -88,7 +88,7 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
 
 
 def _once(call: AcceptedCall) -> AcceptedCall:
-    """Return a call of a run that is written out call by call: each must be made, and once."""
+    """Return a call without `optional` and `times`, which must be made exactly once."""
     if not call.other_keys:
         return call
     return replace(call, other_keys=without_keys(call.other_keys, "optional", "times"))
@@ -509,7 +509,7 @@ def _captured(file: SuiteFile, asked: CaseToCapture, secrets: Secrets) -> Captur
     if case.skip is not None:
         return replace(came_to, outcome="skipped", why=case.skip, left_out=())
     if case.each is not None:
-        why = f"it is a row of {case.template}, whose expectations name columns: change them there, for all rows"
+        why = f"it is a row of {case.template}, whose expectations name columns: edit that case, for all of its rows"
         return replace(came_to, outcome="skipped", why=why, left_out=())
     if not runs:
         return came_to

@@ -135,7 +135,7 @@ def index_of(suite: OpenSuite, key: str | None) -> int:
 
 
 def row_note(suite: OpenSuite, row: CaseOutline) -> str:
-    """Return why a row cannot be edited, with the case that all rows share."""
+    """Return why a row cannot be edited; the reason names the case that all its rows share."""
     return f"this is a row of {suite.cases[row.index].name}, the case above it: edit that case, for all of its rows"
 
 

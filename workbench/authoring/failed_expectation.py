@@ -21,13 +21,13 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "final state": ("final",),
     "failed step": ("steps",),
 }
-"""The keys of a case that may ask for what an issue without an expected call reports, the first that is set."""
+"""For each kind of issue without an expected call, the keys that can cause it; the first key that is set counts."""
 
 
 def failed_place(
     case: Case, result: RunResult, *, call: int | None = None, expected_call: int | None = None
 ) -> Place | None:
-    """Return the place of the expectation that a run failed, `None` if it did not fail or no expectation is at fault.
+    """Return the place of the expectation that a run failed, `None` without one.
 
     With `call` or `expected_call`, the indices of an issue, one of that call comes first; then those that decide."""
     if result.grade is None:

@@ -177,7 +177,7 @@ def as_expected_again(
 
 
 def alternative_place(expected: ExpectedCall, place: Place, tool: str | None) -> Place:
-    """Return the place of the alternative of an expected call that a call of a tool is; without any, of the call."""
+    """Return the place of the alternative that names a tool, or else of the expected call."""
     for number, alternative in enumerate(expected.any_of):
         if tool is not None and alternative.means(tool):
             return (*place, "any_of", number)

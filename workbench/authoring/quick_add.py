@@ -46,13 +46,13 @@ or that expects nothing yet and is not run."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 MAX_WAITING_ITEMS: Final = 3
-"""Requests that may wait for the one that runs: more would be forgotten before their results come."""
+"""Requests that may wait: users would forget more of them before their results come."""
 
 MAX_RECENT_ITEMS: Final = 20
-"""Requests that are remembered, the latest first, so that a skipped one comes back by a key."""
+"""Remembered requests, the latest first, so that a key brings back a skipped one."""
 
 MAX_NAME_CELLS: Final = 60
-"""The length of a case's name that is made of its request; the request itself stays whole."""
+"""The length of a case's name that is made from its request."""
 
 
 def name_of(request: str, taken: Collection[str] = ()) -> str:
@@ -139,7 +139,7 @@ def suite_to_run(suite: OpenSuite, table: Table) -> SuiteFile | str:
 
 
 def same_request(text: str, suite: OpenSuite) -> str | None:
-    """Return the name of the case of a suite that asks the same; `None` if there is none."""
+    """Return the name of a suite's case with the same request; `None` without one."""
     if suite.document.parts is None:
         return None
     for outline, table in zip(suite.cases, suite.document.parts.cases, strict=False):
@@ -238,7 +238,7 @@ class Question:
 
     @cached_property
     def why_not(self) -> str | None:
-        """Why a run of the question will fail its case; `None` if all pass, and for a chain, which has not run yet."""
+        """Why a run of the question will fail its case; `None` if all pass, or for a chain, which has not run."""
         if self.kind == "chain" and not self.expects_no_call:
             return None
         return why_table_not_met(self.suite, self.case, self.runs)
@@ -452,7 +452,7 @@ class QuickAdd:
     changing: str | None = None
     """The typed text of a changed expectation, while one is changed."""
     confirmed: str = ""
-    """The request for which Enter was pressed although a case asks the same."""
+    """The request for which Enter was pressed although a case has the same request."""
     _recalled: int = -1
     _typed: str = ""
 
@@ -515,7 +515,7 @@ class QuickAdd:
         self.kind = KINDS[(KINDS.index(self.kind) + 1) % len(KINDS)]
 
     def recall(self, step: int) -> bool:
-        """Put an earlier (1) or later (-1) request into the line, at last the typed text; return whether one did."""
+        """Put an earlier (1) or later (-1) request, or at last the typed text, into the line; return whether it did."""
         at = self._recalled + step
         if not -1 <= at < len(self.recent):
             return False

@@ -750,7 +750,7 @@ def why(check: CheckBase, found: CheckVerdict, value: JsonValue, given: bool = T
 
 
 def with_because(text: str, because: str | None) -> str:
-    """Return a text with the reason that a suite gives for an expectation, if it gives one."""
+    """Return a text with the suite's reason for the expectation, if there is one."""
     if because is None:
         return text
     reason = f"because: {because}"

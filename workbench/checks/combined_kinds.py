@@ -208,7 +208,7 @@ class NoneOf(_Combined):
         return f"not {self._words(' nor ', say)}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        """Return that the value meets none of the parts, or the first part that it meets."""
+        """Return the verdict: the value meets no part, or the first part that it meets."""
         for verdict, part in self._found(value, context, decides=True):
             if verdict.holds:
                 return CheckVerdict(0.0, False, with_because(f"excluded: {describe(part)}", part.because))

@@ -238,7 +238,7 @@ class _Comparison:
         return f"[{place}]: {self._why(place, place)}"
 
     def differences(self, found: Mapping[int, int]) -> list[str]:
-        """Return what a matching leaves: checks that no element meets, then elements that no check expects."""
+        """Return the unmatched checks, then the unmatched elements, of a matching."""
         taken = set(found.values())
         surplus = [column for column in range(len(self._elements)) if column not in taken]
         unmet = [row for row in range(len(self._checks)) if row not in found]
@@ -479,5 +479,5 @@ _LENGTHS = (
 
 
 def _carried(written: object) -> object:
-    """Return the value of a written check of an element that another check can start with."""
+    """Return an element's check as the value with which another check can start."""
     return next(iter(carried_values(written)), "")

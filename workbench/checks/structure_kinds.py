@@ -284,7 +284,7 @@ def inner_sample(check: CheckBase, schema: Schema) -> JsonValue:
 
 
 def faults_text(wrong: Sequence[str]) -> str:
-    """Return what is wrong inside a value on one line, the first few faults one by one."""
+    """Return the faults inside a value on one line, at most the first few."""
     if len(wrong) > _MAX_NAMED:
         wrong = [*wrong[:_MAX_NAMED], f"{len(wrong) - _MAX_NAMED} more"]
     return "; ".join(wrong)

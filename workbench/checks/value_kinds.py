@@ -160,7 +160,7 @@ class Equals(CheckBase):
 _in_lower_case: ByIdentity[Equals, Equals] = ByIdentity(
     lambda check: check.model_copy(update={"equals": without_case(check.equals), "ignore_case": False})
 )
-"""Return a check that ignores case in lower case, as one that does not ignore it."""
+"""Return a check with `ignore_case` as an exact check of lower-case text."""
 
 
 ANY_VALUE, NOT_GIVEN = "any value", "not given"

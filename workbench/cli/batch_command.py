@@ -90,7 +90,7 @@ def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | Non
 
 
 def name_broken(broken: Sequence[BrokenSuite], secrets: Secrets) -> None:
-    """Name the suites with errors, of which nothing was run, at the end of a command."""
+    """Print the suites that were not run because of errors, at the end of a command."""
     if broken:
         # Imported here: few plans have a broken suite.
         from workbench.show.views.verdict import broken_text

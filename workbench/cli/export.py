@@ -70,7 +70,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return _export_batch(arguments)
     if arguments.format in _OF_BATCHES or arguments.grading is not None:
         option = "--grading" if arguments.grading is not None else f"--format {arguments.format}"
-        warn(f"nothing was exported: {option} is about a batch of the history, and {arguments.runs[0]} is none")
+        warn(f"nothing was exported: {option} needs a batch of the history, and {arguments.runs[0]} is not one")
         return USAGE
     program = begin_program()
     export = Export(arguments.format, arguments.output, arguments.otlp, arguments.otlp_content, "name a folder with -o")

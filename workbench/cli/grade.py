@@ -119,10 +119,10 @@ def _grade_batches(arguments: argparse.Namespace) -> int:
         return USAGE
     for attribute, name in _OF_RECORDINGS:
         if getattr(arguments, attribute) not in (None, False, []):
-            warn(f"{name} is about recordings and calls: leave it out, and see 'workbench history show BATCH'")
+            warn(f"{name} applies only to recordings and calls: leave it out, or see 'workbench history show BATCH'")
             return USAGE
     if arguments.format not in (None, "text", "json"):
-        warn(f"--format {arguments.format} is about recordings: for a batch, give text or json")
+        warn(f"--format {arguments.format} applies only to recordings: for a batch, give text or json")
         return USAGE
     options = history_regrade.Options(
         batches=arguments.runs,

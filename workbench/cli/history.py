@@ -35,7 +35,7 @@ from workbench.show.forms import Command, forms_of
 
 _BATCH = "a batch"
 FORMER = {"regrade": "workbench grade", "export": "workbench export"}
-"""The commands that took the place of words, which still work."""
+"""The commands that replace former subcommands, which still work."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _prune(_word(words, "prune", "remove batches and free their space"))
     for name, fill in (("regrade", _regrade), ("export", _export)):
         # Without `help`, the list of words leaves these out.
-        former = words.add_parser(name, description=f"The former name of '{FORMER[name]}'.")
+        former = words.add_parser(name, description=f"Former name of '{FORMER[name]}'.")
         add_history_options(former, may_be_none=False)
         fill(former)
 

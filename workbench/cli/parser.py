@@ -87,7 +87,7 @@ WORDS_OF_SERVER = "SERVER"
 """The metavar of a command whose first word ends the options: every word behind it belongs to it."""
 
 MAX_USAGE_LINES = 4
-"""A usage of more lines would hide what stands below it: the help, or an error."""
+"""The most lines of a usage: more would push the help or the error below it out of sight."""
 
 MODELS = "models"
 CASES = "cases"
@@ -147,7 +147,7 @@ def words_of(argument: argparse.Action) -> str:
 
 
 def named_in_groups(groups: Mapping[str, Iterable[str]]) -> str:
-    """Return lines with the names of each group behind its heading, for `--help`."""
+    """Return a line for each group, with its heading and names, for `--help`."""
     width = shutil.get_terminal_size().columns - 2
     heading_width = max(map(len, groups), default=0) + 2
     lines: list[str] = []

@@ -163,11 +163,11 @@ def add_until_option(parser: argparse.ArgumentParser, *, compares: bool) -> None
 
 
 def _until(values: Mapping[str, Callable[[str], float]], text: str) -> dict[str, float]:
-    """Parse the rule for early stopping: `decided`, and behind commas its values, such as `decided,gate=0.95`."""
+    """Parse the rule for early stopping: `decided`, then its values after commas, such as `decided,gate=0.95`."""
     decided, *pairs = text.split(",")
     known = ", ".join(f"{name}=…" for name in values)
     if decided.strip() != "decided":
-        raise argparse.ArgumentTypeError(f"write decided, and behind commas any of {known}; {text!r} begins otherwise")
+        raise argparse.ArgumentTypeError(f"{text!r} does not begin with decided: write decided,NAME=… with {known}")
     rule: dict[str, float] = {}
     for pair in pairs:
         name, equals, value = pair.strip().partition("=")
@@ -409,7 +409,7 @@ def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
         return None, next(iter(former), None)
     if former:
         values = ",".join(f"{name}={value}" for name, value in (until | former).items())
-        warn(f"{', '.join(f'--{name}' for name in former)}: written --until decided,{values} now")
+        warn(f"{', '.join(f'--{name}' for name in former)}: now written --until decided,{values}")
     return Stop(**until | former), None
 
 

@@ -49,7 +49,7 @@ class ModelComparison:
     not_made: int = 0
     """Number of runs that were skipped because of the cost limit."""
     broken: tuple[BrokenSuite, ...] = ()
-    """Suites with errors, of which nothing was run."""
+    """Suites that were not run because of errors."""
     nothing_graded: str | None = None
     """The reason for which no run was graded, in a sentence; `None` if some run was."""
 

@@ -179,7 +179,7 @@ class Plan:
     files: tuple[SuiteFile, ...]
     """The suites of the runs."""
     broken: tuple[SuiteFile, ...] = ()
-    """The suites with errors, of which nothing is run."""
+    """The suites that are not run because of errors."""
     execution: Execution = AS_CASES_SAY
     concurrency: int = DEFAULT_CONCURRENCY
     processes: int = 1

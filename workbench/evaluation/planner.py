@@ -216,7 +216,7 @@ def _some(known: Iterable[str]) -> str:
 
 
 def _chosen_cases(options: RunOptions, files: Iterable[SuiteFile]) -> tuple[list[str], list[str]]:
-    """Return the ids of the cases that `options.cases` chooses, and the problems of words that choose none."""
+    """Return the ids of the cases that `options.cases` chooses, and a problem for each word that chooses none."""
     if not options.cases:
         return [], []
     # Imported on use: most plans run all cases.

@@ -124,7 +124,7 @@ class Report:
     incomplete: bool = False
     """Whether a run or a suite is missing, so that it is unknown whether the demands are met."""
     broken: tuple[BrokenSuite, ...] = ()
-    """Suites with errors, of which nothing was run."""
+    """Suites that were not run because of errors."""
     shard: ShardRef | None = None
     """The shard of a plan that these runs are; demands on all runs are then undecided."""
     missing: tuple[MissingRuns, ...] = ()

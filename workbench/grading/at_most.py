@@ -1,4 +1,4 @@
-"""The most that a run may take: calls, rounds, tokens, cost and latency."""
+"""Limits of a run: calls, rounds, tokens, cost and latency."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class ExtraCallRule:
 
     @property
     def why_wrong(self) -> str | None:
-        """The reason why a surplus call that is not free fails the run; `None` where it does not fail it."""
+        """The reason why a surplus call fails the run; `None` if it is free or does not."""
         match self.written:
             case "allow" | None:
                 return None

@@ -218,7 +218,7 @@ def expected_result(result: Check | None, is_error: bool | None) -> str:
 
 
 def call_notes(call: ExpectedCall | Step) -> list[str]:
-    """Return in words what is expected of a call besides its tool and its arguments: `1 to 3 times`, `→ no error`."""
+    """Return the expectations of a call besides its tool and arguments in words: `1 to 3 times`, `→ no error`."""
     notes = []
     if isinstance(call, ExpectedCall):
         if call.optional:

@@ -1,4 +1,4 @@
-"""The resolution of expected calls: the plain list of calls that a run is graded by, and what no such list can say.
+"""The resolution of expected calls: the plain list of calls that grades a run, and the issues beyond it.
 
 The published graders know a list of expected calls. Alternatives (`any_of`), `optional` calls and `times` are resolved
 against the run into such a list, which they grade unchanged. Results of calls and `parallel` are requirements beside
@@ -136,7 +136,7 @@ def resolved_case(
 
 
 def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -> frozenset[int]:
-    """Return the calls that ended with an error, as the case expects of them; their arguments may be invalid.
+    """Return the calls that returned an error as expected; their arguments may be invalid.
 
     Raises CheckError when a check cannot be evaluated.
     """
@@ -211,7 +211,7 @@ class _Calls:
         return {index: _Fit(-found[index][2], found[index][0]) for index in sorted(found)}
 
     def nearest(self, expected: ExpectedCall, call: int) -> int:
-        """Return the alternative that a call of its tool most nearly is, which no judge or function is asked about."""
+        """Return the alternative nearest to a call of its tool, without asking a judge or a function."""
         nearest, most = 0, -1.0
         record = self.records[call]
         for number, alternative in enumerate(alternatives_of(expected)):
@@ -510,7 +510,7 @@ class _Resolution:
     # Attempts: unfilled slots get calls that are left, so that a wrong optional call is wrong.
 
     def _tried(self, taken: Sequence[Sequence[int]]) -> dict[int, list[int]]:
-        """Return the calls that were meant as expected calls, and fit none: by their arguments, or by their tool."""
+        """Return the calls that resemble an expected call, by arguments or by tool, and fit none."""
         left = dict.fromkeys(remaining(range(len(self._calls.records)), _union(taken)))
         tried: dict[int, list[int]] = {}
         required_first = sorted(range(len(self._wanted)), key=lambda index: self._wanted[index].fewest == 0)
@@ -549,7 +549,7 @@ class _Resolution:
                     yield _result_issue(expected, index, record, call, reason)._replace(kind="wrong order")
 
     def _differs_by_result(self, index: int, call: int, taken: Sequence[Sequence[int]]) -> bool:
-        """Return whether a call could change places with one that another expected call took, but for the results."""
+        """Return whether a call could replace one that another expected call took, apart from their results."""
         fits = self._fits
         for other, calls in enumerate(taken):
             if call not in fits[other]:
@@ -611,7 +611,7 @@ class _Resolution:
         return answers.values()
 
     def _holds_all(self, made: Mapping[int, int], calls: Sequence[int]) -> bool:
-        """Return whether an answer, whichever calls of it were taken, holds as many calls of each expectation."""
+        """Return whether one answer has as many calls of each expectation, taken or not."""
         slots = _Slots(made, self._wanted, self._fitting, False, made)
         pairing = slots.pairing(slots.all)
         for call in calls:
@@ -620,7 +620,7 @@ class _Resolution:
 
 
 _MAX_TRIED = 20_000
-"""The most calls that all windows of a group together may begin or go on with."""
+"""The most steps of search for all windows of a group together."""
 
 
 class _Windows(list[tuple[int, int] | None]):
@@ -727,7 +727,7 @@ class _Slots:
 
 
 def _expecting_nothing(case: Case, by: GraderName) -> dict[str, object]:
-    """Return the keys of a case of which no expected call is left: it was right to make none of the optional ones."""
+    """Return the keys of a case without a remaining expected call: all were optional, and none was made."""
     if by == "trajectory":
         # To `trajectory`, surplus calls cost nothing by themselves.
         return {"extra_calls": "allow"} if case.extra_calls is None else {}

@@ -98,7 +98,7 @@ def _missing(report: RunsReport) -> Iterator[str]:
 
 
 def _broken(report: RunsReport) -> Iterator[str]:
-    """Yield the suites with errors, of which nothing was run, as errors."""
+    """Yield an error for each suite that was not run because of errors."""
     if not report.broken:
         return
     count = len(report.broken)

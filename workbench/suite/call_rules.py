@@ -78,7 +78,7 @@ def _has_tool(call: dict[str, object], place: Place, needed: str) -> Iterator[Fi
 
 
 def nothing_scored(check: object, options: Iterable[str], place: Place, where: str) -> Iterator[Finding]:
-    """Find options of a check that only a score could heed; `where` says where the check stands."""
+    """Find options of a check that affect only a score; `where` describes the place of the check."""
     for option in options:
         if option in table(check) and is_check(check):
             message = f"`{option}` has no meaning {where}: it decides, and counts in no score"
@@ -86,7 +86,7 @@ def nothing_scored(check: object, options: Iterable[str], place: Place, where: s
 
 
 def arcade_rules(call: object, place: Place) -> Iterator[Finding]:
-    """Find what Arcade's evals have no counterpart for."""
+    """Find keys without a counterpart in Arcade evals."""
     given = [key for key in (*CALL_RULES, "parallel") if getattr(call, key, None) not in (None, False, ())]
     if given:
         message = f"arcade_compatible grades as Arcade does, which has no {code(given, ' or ')}"

@@ -1,4 +1,4 @@
-"""Makes one case for each row of a case with `each`, before anything else reads the cases.
+"""Makes one case for each row of a case with `each`, before other code reads the cases.
 
 A text of the case that may name columns is split once into its words and its columns; a row then only joins them. What
 names no column is the same object in all cases."""
@@ -106,7 +106,7 @@ def place_in_text(place: Place, templates: Sequence[int]) -> Place:
 
 
 def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
-    """Return a suite with a case for each row, and what is wrong with rows and columns.
+    """Return a suite with a case for each row, and the findings on rows and columns.
 
     A case whose rows cannot be read, or that names a column that they lack, is left out: its findings are errors."""
     if not any("each" in case for _, case in tables(raw.get("cases"))):

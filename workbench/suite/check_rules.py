@@ -103,7 +103,7 @@ def _given_part_rules(
 
 
 def given_rules(check: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check that a check of a value that is always given does not ask for its absence."""
+    """Find a check that demands the absence of a value that is always given."""
     if check.get("present") is False and is_check(check):
         hint = "for an argument or a field that may be left out, write optional = true"
         yield Finding((*place, "present"), "`present = false` never holds: a value is always given here", hint)

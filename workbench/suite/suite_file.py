@@ -53,7 +53,7 @@ class SuiteFile:
     row_files: tuple[str, ...] = ()
     """The files of rows that cases name, as paths from the folder of the suite."""
     written: SuiteFile | None = None
-    """The file as it is on disk, for one whose text has a table for each row."""
+    """The file on disk, if this text has a table for each row."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:

@@ -44,7 +44,7 @@ def opened(folder: Path, name: str, limit: Limit) -> BinaryIO:
 
 
 def unreadable(error: OSError) -> str:
-    """Return why a file could not be read, as the predicate of a sentence about it."""
+    """Return the reason why a file could not be read, as the predicate of a sentence about the file."""
     if isinstance(error, FileNotFoundError):
         return "does not exist"
     return f"cannot be read: {error.strerror or error}"

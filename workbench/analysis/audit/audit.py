@@ -228,10 +228,10 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
 
 
 def _missed(case: Case, place: Place, grade: Grade, way: Way) -> AuditFinding:
-    """Return the finding that a run does as expected in one way, and does not pass."""
+    """Return the finding that a run in one of the expected ways does not pass."""
     none, one = "no run can pass", f"one {way.name}"
     if way is not FIRST_WAY:
-        none, one = "not every run that is expected can pass", f"a run {way.name}"
+        none, one = "an expected run cannot pass", f"a run {way.name}"
     why = [issue.why for issue in grade.issues][:_MAX_SAID] or [grade.reason]
     score = ""
     if grade.score is not None:

@@ -88,7 +88,7 @@ def careless_agents(case: Case, table: ToolTable) -> tuple[Agent, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to do as a case expects, with its name in messages: the alternative that is called, and how often."""
+    """One way to meet the expectations of a case, named in messages: the called alternative, and how often."""
 
     name: str = "that does exactly what is expected"
     alternative: int = 0
@@ -107,7 +107,7 @@ FIRST_WAY = Way()
 
 
 def other_ways(case: Case) -> Iterator[Way]:
-    """Yield the other ways to do as a case expects: each alternative, no optional calls, as many as `times` allows."""
+    """Yield the other ways to meet expectations: each alternative, no optional calls, as many as `times` allows."""
     expected = case.expected_calls()
     for number in range(1, max((len(call.any_of) for call in expected), default=0)):
         yield Way(f"that calls alternative {number + 1} of `any_of`", alternative=number)
@@ -149,7 +149,7 @@ class ExactAgent:
 
 
 def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: Way = FIRST_WAY) -> ExactAgent:
-    """Return the agent that does as a case expects in one of the possible ways.
+    """Return the agent that meets the expectations of a case in one way.
 
     Raises NeverHoldsError if no value meets some check."""
     rounds: list[list[Made]] = []
@@ -195,7 +195,7 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: Way = FIRST_
 def _with_conditions(
     case: Case, made: list[Made], found: list[_Written], table: ToolTable
 ) -> tuple[Case, list[_Written]]:
-    """Return a case whose prohibitions the exact agent can heed, and its expected calls at their new places in `made`.
+    """Return a case whose prohibitions the exact agent can obey, and its expected calls at their new places in `made`.
 
     The calls that must come before one of the agent's, and that are not expected themselves, are made first."""
     prohibitions, first = [], list[Made]()

@@ -42,7 +42,7 @@ class Search:
         return tuple(ranked((addition.line for addition in additions(self.source, self.place)), typed))
 
     def choose(self, text: str) -> Edit | Adding | Place:
-        """Return the change for a chosen text, the question that it leads to, or the place of the key to fill in.
+        """Return the change for a chosen text, the next question, or the place of the key to fill in.
 
         Raises CellError for a text that is not among the suggestions."""
         for addition in additions(self.source, self.place):

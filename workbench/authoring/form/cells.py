@@ -243,7 +243,7 @@ def with_optional(value: object, optional: bool) -> object:
 
 
 def because_text(value: object) -> str:
-    """Return the text of the cell for `because`, empty if it is not written."""
+    """Return the text of the cell for `because`, empty without one."""
     return shown_text(because) if isinstance(because := _table(value).get("because"), str) else ""
 
 

@@ -205,7 +205,7 @@ def _option_words(kind: str, option: str, models: Iterable[str]) -> Iterable[str
 
 
 def ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
-    """Return the completions that fit the typed text: its beginning, a part, alike, then those described by it."""
+    """Return the completions that begin with the typed text, contain it, resemble it or describe it, in this order."""
     # Of two that contain the text, the one that has it earlier is first. Candidates of one rank keep their order.
     candidates = list(found)
     typed = typed.casefold()

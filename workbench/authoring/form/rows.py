@@ -571,7 +571,7 @@ _MORE_OF_SUITE = "a tool, a server, a mock, limits, a gate …"
 
 
 def every_row(source: FormSource) -> list[FormRow]:
-    """Return the rows of everything that a case or a suite's settings can have, written or not."""
+    """Return the rows of all possible keys of a case or of a suite's settings."""
     if source.is_case:
         return list(rows_of_case(source))
     return list(rows_of_suite(source))
@@ -610,7 +610,7 @@ def _with_invalid_texts(source: FormSource, row: FormRow) -> FormRow:
 
 
 def _says_something(row: FormRow) -> bool:
-    """Return whether a row at which nothing is written says more than a default."""
+    """Return whether a row without a written key shows more than a default."""
     # That arguments do not matter is an expectation, and their place is where they are added.
     if row.problems or row.kind == "pair" or row.place[-1] in ("args", "when"):
         return True

@@ -230,7 +230,7 @@ class AggregateReport(ReportModel):
 
 
 class BrokenSuiteReport(ReportModel):
-    """A suite with errors, of which nothing was run."""
+    """A suite that was not run because of errors."""
 
     suite: SuitePath
     problems: tuple[str, ...] = Field(description="its errors, each with the place")

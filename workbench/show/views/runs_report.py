@@ -68,7 +68,7 @@ class MissingRuns(NamedTuple):
 
 
 class BrokenSuite(NamedTuple):
-    """A suite with errors, of which nothing was run: its path, and its errors as lines with their places."""
+    """A suite that was not run because of errors: its path, and its errors as lines with their places."""
 
     suite: str
     problems: tuple[str, ...]

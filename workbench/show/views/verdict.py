@@ -110,7 +110,7 @@ def _reasons(report: RunsReport) -> Iterator[str]:
     if report.broken:
         yield broken_text(report.broken)
     elif report.incomplete:
-        yield "something that belongs here is missing"
+        yield "a file or a run could not be used"
     if totals.errors:
         yield f"{counted(totals.errors, 'run')} ended in an error"
     if missed:
@@ -127,7 +127,7 @@ def _reasons(report: RunsReport) -> Iterator[str]:
 
 
 def broken_text(broken: Sequence[BrokenSuite]) -> str:
-    """Return the sentence that names the suites with errors, of which nothing was run."""
+    """Return the sentence that names the suites that were not run because of errors."""
     names = ", ".join(one_line(from_here(each.suite)) for each in broken[:_MAX_NAMED])
     if len(broken) > _MAX_NAMED:
         names += f" and {len(broken) - _MAX_NAMED} more"

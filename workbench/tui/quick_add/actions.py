@@ -77,9 +77,9 @@ class QuickAddActions(MainActions):
         """Choose another check, or move the cursor in the text."""
         self._adder.sideways(1)
 
-    @action("left", "The check before it; in a text, left", name="quick.check_before", where="line", listed=False)
+    @action("left", "The previous check; in a text, left", name="quick.check_before", where="line", listed=False)
     def check_before(self) -> None:
-        """Choose the check before, or move the cursor in the text."""
+        """Choose the previous check, or move the cursor in the text."""
         self._adder.sideways(-1)
 
     @action("e", "Edit the expectation at the mark", name="quick.change", where="line", needs=_CHECKED, listed=False)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 DOUBLE_S = 0.3
-"""The time after a question appeared in which Enter and Esc do not answer it: they were meant for what was before."""
+"""The time after a question appears in which Enter and Esc do not answer it: they were meant for the state before."""
 
 KEEP_S = 1.0
 """The time after the last key in which the typed text is stored."""
@@ -501,7 +501,7 @@ class QuickAdder:
         self._after_answer()
 
     def _forget(self, request: Request) -> None:
-        """Remove the runs of a request that became no case."""
+        """Remove the runs of a skipped request."""
         self._main.book.forget_case((request.suite, request.case_id))
         self._main.show_status()
 

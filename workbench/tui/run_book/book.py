@@ -244,7 +244,7 @@ class RunBook:
         return [run for run in distinct(runs) if run.figures is not None]
 
     def forget_case(self, case: CaseKey) -> None:
-        """Forget the finished runs of a request that became no case; their tokens and cost still count."""
+        """Forget the finished runs of a skipped request; their tokens and cost still count."""
         if self._going.get(case):
             return
         for run in self._latest.pop(case, {}).values():

@@ -248,7 +248,7 @@ class PanesScreen(Screen[None]):
         self.request_line = request_line
         """The line for new cases."""
         self.adder: QuickAdder | None = None
-        """What the line does, once it was opened."""
+        """The controller of the line, once it was opened."""
         self.editor = editor
         """The command of the user's editor."""
         self.pane: Pane = "suites"

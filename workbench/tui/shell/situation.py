@@ -31,7 +31,7 @@ _NO_CASE_YET = "this run is of a request that is no case yet: accept it in the l
 _OF_SHOWN_RUN = frozenset({each.id for group in (ShownRunActions, StepActions) for each in actions_of(group)}) - {
     *("run.expand", "run.find", "run.find_next", "step.held"),
 } | {"grades", "run.pair"}
-"""The actions on the displayed run that need the case that it belongs to."""
+"""The actions on the displayed run that need its case."""
 
 
 def situation_of(screen: PanesScreen) -> MainSituation:

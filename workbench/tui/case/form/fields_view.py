@@ -138,7 +138,7 @@ class FormRows(LineView):
             self._moved()
 
     def _as_shown(self, source: FormSource) -> FormSource:
-        """Return a form with what is shown of it."""
+        """Return a form with its shown rows."""
         return replace(source, every_key=self._every_key)
 
 
@@ -670,7 +670,7 @@ class FormFields(FormRows):
         self.post_message(self.Moved())
 
     def _fold(self) -> None:
-        """Hide the key that was shown to be filled in, unless it was, and mark invalid text that was left."""
+        """Hide the key that was shown to be filled in and stayed empty, and mark invalid text."""
         self._revealed = None
         source = self.page.source
         if source is not None:
