@@ -93,6 +93,14 @@ def test_the_report_names_survivors_and_what_would_notice_them(program: Program)
     assert "nothing was mutated" in nothing.stderr
 
 
+def test_the_rows_of_one_case_count_once(program: Program) -> None:
+    rows = 'user = "Set the colour of the light to red."\neach = [{ id = "a", n = "1" }, { id = "b", n = "2" }]'
+    text = SUITE.replace('name = "Red"\nuser = "Set the colour of the light to red."', f'name = "Red {{n}}"\n{rows}')
+    program.write("suite.toml", text)
+    done = program.run("mutate", "suite.toml", "--tool", "paint", "--kind", "parameter renamed", "-q")
+    assert "parameter renamed: paint.colour: should be noticed by Red 1, Any, Listed" in done.stdout, done.stdout
+
+
 def test_what_a_definition_lacks_is_not_dropped_and_properties_may_be_called_like_keywords() -> None:
     plain = ToolDefinition("t", "", {"type": "object", "properties": {}})
     assert {each.kind for each in mutants_of([plain])} == {"decoys"}

@@ -103,6 +103,40 @@ def test_everything_that_names_a_renamed_tool_or_argument_follows() -> None:
     assert varied_suite(suite, variant) is varied
 
 
+EVERY_PLACE = """
+format = 1
+name = "Shop"
+grading = { extra_calls = ["old"] }
+[[tools]]
+name = "old"
+[[cases]]
+name = "one"
+user = "Go"
+extra_calls = ["old"]
+setup = [{ tool = "old", args = { id = "1" } }]
+answers = [{ to = "elicitation", tool = "old" }]
+ordered = [{ any_of = [{ tool = "old", args = { id = "1" } }, { tool = "old" }] }]
+disallowed = [{ tool = "old", before = { tool = "old", args = { id = "1" } }, after = { tool = "old" } }]
+[cases.final]
+readers = ["ol?"]
+changes = [{ tool = "old", args = { id = "1" } }]
+state = [{ tool = "old", args = { id = "1" }, result = { present = true } }]
+[[variants]]
+name = "renamed"
+changes = [{ tool = "old", name = "new", arguments = { id = "key" } }]
+"""
+
+
+def test_every_place_of_a_case_has_the_new_name_of_a_tool_and_of_its_argument() -> None:
+    suite = read(EVERY_PLACE).suite
+    assert suite is not None
+    case = varied_case(suite.cases[0], suite.variants[0])
+    text = case.model_dump_json(exclude_defaults=True)
+    assert ('"old"' in text, '"id":"1"' in text) == (False, False)
+    assert (text.count('"new"'), text.count('"key":')) == (11, 5)
+    assert varied_suite(suite, suite.variants[0]).grading.extra_calls == ("new",)
+
+
 def test_a_plan_has_each_model_as_it_is_and_as_each_variant_and_one_with_its_own_model_once() -> None:
     runs = plan_runs([read()], models=("a", "b"), case_ids=["one"], variants=Variants(all_of_them=True))
     assert [run.model for run in runs] == ["a", "a × renamed", "tiny × small", "b", "b × renamed"]

@@ -209,12 +209,16 @@ class Mutation:
             if result.trajectory.start is not None:
                 for tool in result.trajectory.start.tools:
                     offered.setdefault(run.file.path, {}).setdefault(tool.name, tool)
-        # The cases of a suite that pass without a mutant, by model.
+        # The cases of a suite that pass without a mutant, by model. Rows of one case expect alike: one stands for all.
         sound: dict[Path, dict[str, list[CaseOf]]] = {}
+        templates: set[CaseOf] = set()
         for key, runs in finished.items():
             status = joined(runs).status
+            template = made._template(key)
             if status.good:
-                sound.setdefault(key[0], {}).setdefault(key[2], []).append(key)
+                if template not in templates:
+                    templates.add(template)
+                    sound.setdefault(key[0], {}).setdefault(key[2], []).append(key)
             else:
                 made._left_out[f"{key[2]} · {runs[0].case_name}"] = f"{status} without a mutant"
         for file in plan.files:
@@ -229,6 +233,10 @@ class Mutation:
 
     def _case(self, key: CaseOf) -> Case:
         return self._origins[key][0].case
+
+    def _template(self, key: CaseOf) -> CaseOf:
+        """Return the case as it is written, of which a case may be a row."""
+        return key[0], self._case(key).template or key[1], key[2]
 
     def _should(self, key: CaseOf, mutant: Mutant) -> bool:
         return expects(self._case(key), mutant.tools)
@@ -286,10 +294,11 @@ class Mutation:
             mutant = self._mutant(path, name)
             suite = self._files[path].suite
             assert suite is not None
-            should = []
-            for key in self._origins:
+            # Of the rows of one case, the row that was run stands for all.
+            should: dict[CaseOf, CaseOf] = {}
+            for key in (*cases, *self._origins):
                 if key[0] == path and key[2] == model and self._should(key, mutant):
-                    should.append(key)
+                    should.setdefault(self._template(key), key)
             # Only a failed case has noticed the mutant: an error or a stopped run tells nothing about it.
             run, noticed, unclear = [], [], []
             for case, status in cases.items():
@@ -305,7 +314,7 @@ class Mutation:
                 model=model,
                 run=self._titles(run),
                 noticed=self._titles(noticed),
-                should=self._titles(should),
+                should=self._titles(should.values()),
                 unclear=self._titles(unclear),
             )
 

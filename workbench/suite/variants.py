@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain
 from typing import Final, TypeVar
@@ -253,7 +254,11 @@ class _Names:
         changes = final.changes
         if changes is not None:
             changes = tuple(map(self.call, changes))
-        return final.model_copy(update={"changes": changes, "state": tuple(map(self.given, final.state))})
+        # A pattern that matches a tool by its name in the suite keeps matching it.
+        renamed = [new for old, new in self.tools.items() if any(fnmatchcase(old, each) for each in final.readers)]
+        readers = (*final.readers, *renamed)
+        state = tuple(map(self.given, final.state))
+        return final.model_copy(update={"changes": changes, "readers": readers, "state": state})
 
     def step(self, step: Step) -> Step:
         any_of = tuple(map(self.call, step.any_of))

@@ -15,6 +15,7 @@ from workbench.analysis.audit.imagined_agents import (
     FIRST_WAY,
     REFUSING,
     ExactAgent,
+    Mutant,
     Way,
     careless_agents,
     exact_agent,
@@ -225,6 +226,12 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
         if grade is not None and grade.status not in (Status.PASSED, Status.ERROR):
             yield _missed(case, place, grade, way)
             return
+        agent = _exact(case, settings, table, way)
+        made = 0 if agent is None else sum(map(len, agent.calls))
+        if case.at_most is not None and case.at_most.calls is not None and made > case.at_most.calls:
+            message = f"not every run that is expected can pass: one {way.name} makes {made} calls"
+            yield AuditFinding("out of reach", "warning", (*place, "at_most", "calls"), message, "", case.id)
+            return
 
 
 def _missed(case: Case, place: Place, grade: Grade, way: Way) -> AuditFinding:
@@ -273,15 +280,11 @@ def _graded(agent: ExactAgent, settings: CaseSettings, run: Trajectory, by: Grad
 
 def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
     """Yield a finding for each expected call whose wrong variants pass, too."""
-    agent = _exact(case, settings, table)
-    if agent is None or case.final_states:
-        return
-    exact = _graded(agent, settings, agent.run())
-    if exact is None or exact.status != Status.PASSED:
+    if case.final_states:
         return
     passing: dict[tuple[Place, Weight, str], dict[str, list[str]]] = {}
     left = _MAX_CALLS_GRADED
-    for mutant in mutants_of(agent, table, rule_of(agent.case, settings.grading, agent.run())):
+    for agent, mutant in _mutants(case, settings, table):
         left -= sum(map(len, mutant.calls))
         if left < 0:
             message = "it expects too many calls to try every wrong run"
@@ -303,6 +306,18 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
         yield AuditFinding(
             "unnoticed", weight, (*place, *where), f"{verb} with {'; with '.join(listed)}", hint, case.id
         )
+
+
+def _mutants(case: Case, settings: CaseSettings, table: ToolTable) -> Iterator[tuple[ExactAgent, Mutant]]:
+    """Yield the mutants of the agents that do exactly as expected and pass: one for each alternative of `any_of`."""
+    for way in (FIRST_WAY, *other_ways(case)):
+        if way is not FIRST_WAY and not way.alternative:
+            continue
+        agent = _exact(case, settings, table, way)
+        exact = None if agent is None else _graded(agent, settings, agent.run())
+        if agent is not None and exact is not None and exact.status == Status.PASSED:
+            for mutant in mutants_of(agent, table, rule_of(agent.case, settings.grading, agent.run())):
+                yield agent, mutant
 
 
 def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:

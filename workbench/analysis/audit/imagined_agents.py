@@ -37,7 +37,7 @@ from workbench.checks.values import json_equal
 from workbench.dataclasses import dataclass
 from workbench.grading.extra_call_rule import ExtraCallRule
 from workbench.grading.final import Readers
-from workbench.suite.expected_calls import ANY_TOOL, AnyOrder, ExpectedCall
+from workbench.suite.expected_calls import ANY_TOOL, AnyOrder, DisallowedCall, ExpectedCall
 from workbench.suite.model import Case
 from workbench.suite.problems import Place, quoted
 from workbench.suite.render import key_text
@@ -183,7 +183,7 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: Way = FIRST_
         case = case.model_copy(update=lists)
         case, found = _with_conditions(case, made, found, table)
         rounds.append(made)
-    case = _with_changes(case, rounds, table)
+    case = _with_changes(case, rounds, found, table)
     case, answer = _answer(case)
     # A run of one round ends with its calls: the model has no round to answer in.
     if max_rounds == 1 and not case.steps and any(rounds):
@@ -206,19 +206,57 @@ def _with_conditions(
         before = prohibitions[-1].before
         if before is None or not any(_meets(call, each) for each in made):
             continue
-        wanted = before.alternatives[0]
-        if not any(_meets(alternative, each) for alternative in before.alternatives for each in (*first, *made)):
+        if _first_that_meets(before, (*first, *made)) is None:
+            wanted = before.alternatives[0]
             name = _tool_of(wanted.tool, table.offered(case.offer))
             first.append((name, _values(wanted.args, table.find(name), table)[1]))
-        elif any(each.place[0] == "unordered" for each in found):
-            # The agent makes unordered calls as they are written, and another order would do as well.
-            prohibitions.pop()
     made[:0] = first
     placed = [replace(each, index=each.index + len(first)) for each in found]
-    return case.model_copy(update={"disallowed": tuple(prohibitions)}), placed
+    return case.model_copy(update={"disallowed": tuple(prohibitions)}), _in_allowed_order(prohibitions, made, placed)
 
 
-def _with_changes(case: Case, rounds: list[list[Made]], table: ToolTable) -> Case:
+def _first_that_meets(expected: ExpectedCall, made: Sequence[Made]) -> int | None:
+    """Return the index of the first call that is one of the alternatives of an expected call."""
+    for index, each in enumerate(made):
+        if any(_meets(alternative, each) for alternative in expected.alternatives):
+            return index
+    return None
+
+
+def _in_allowed_order(
+    prohibitions: Sequence[DisallowedCall], made: list[Made], found: Sequence[_Written]
+) -> list[_Written]:
+    """Move unordered calls in `made` to where `before` and `after` allow them, and return all at their new places."""
+    unordered = {each.index for each in found if each.place[0] == "unordered"}
+    order = list(range(len(made)))
+    # A move may break another order, so several rounds may be needed; contradictory orders never come to rest.
+    for _ in made:
+        moves = 0
+        for early, late in _orders(prohibitions, made):
+            at, behind = order.index(early), order.index(late)
+            if at > behind and early in unordered:
+                order.insert(behind, order.pop(at))
+                moves += 1
+            elif at > behind and late in unordered:
+                order.insert(at, order.pop(behind))
+                moves += 1
+        if not moves:
+            break
+    made[:] = [made[index] for index in order]
+    return [replace(each, index=order.index(each.index)) for each in found]
+
+
+def _orders(prohibitions: Sequence[DisallowedCall], made: Sequence[Made]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of calls, by their indices in `made`, of which the first must precede the second."""
+    for prohibition in prohibitions:
+        for key, other in prohibition.conditions:
+            first = _first_that_meets(other, made)
+            for index, each in enumerate(made):
+                if first is not None and index != first and _meets(prohibition, each):
+                    yield (first, index) if key == "before" else (index, first)
+
+
+def _with_changes(case: Case, rounds: list[list[Made]], found: list[_Written], table: ToolTable) -> Case:
     """Return a case whose `final` the exact agent can meet; changes of a case without expected calls become its calls.
 
     No state is known of an imagined run, and neither is the order of changes that the case does not expect as calls."""
@@ -228,9 +266,11 @@ def _with_changes(case: Case, rounds: list[list[Made]], table: ToolTable) -> Cas
     final = None
     if changes is not None and not case.expects_calls_or_none:
         made: list[Made] = []
-        meetable = tuple(_with_values(change, (), made, [], case, table) for change in changes)
+        meetable = []
+        for number, change in enumerate(changes):
+            meetable.append(_with_values(change, ("final", "changes", number), made, found, case, table))
         rounds[-1] += made
-        final = case.final.model_copy(update={"changes": meetable, "state": ()})
+        final = case.final.model_copy(update={"changes": tuple(meetable), "state": ()})
     elif changes is not None and _are_made(changes, case, list(chain.from_iterable(rounds)), table):
         final = case.final.model_copy(update={"state": ()})
     return case.model_copy(update={"final": final})
@@ -462,6 +502,11 @@ Calls = tuple[tuple[Made, ...], ...]
 """Calls by round."""
 
 
+Change = Literal[
+    "wrong", "left out", "swapped", "added", "twice", "once too often", "in two answers", "too early", "too late"
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Mutant:
     """The exact agent with one change: `what` was changed, and `how`, such as `"to"`, `wrong`.
@@ -469,7 +514,9 @@ class Mutant:
     `place` is the changed expectation's place within the case; `calls` are all calls, by round."""
 
     what: str
-    how: Literal["wrong", "left out", "swapped", "added", "twice", "once too often", "in two answers"]
+    how: Literal[
+        "wrong", "left out", "swapped", "added", "twice", "once too often", "in two answers", "too early", "too late"
+    ]
     place: Place
     weight: Weight
     calls: Calls
@@ -483,6 +530,8 @@ def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iter
     yield from _with_other_order(agent)
     yield from _too_often(agent)
     yield from _split(agent)
+    yield from _against_conditions(agent)
+    yield from _without_change(agent)
     yield from _with_further_call(agent, table, rule)
     for each in written:
         tool = table.find(_made_by(agent, each))
@@ -627,10 +676,42 @@ def _split(agent: ExactAgent) -> Iterator[Mutant]:
             continue
         group = (agent.case.ordered if key == "ordered" else agent.case.unordered)[int(number)]
         begins = first.place[:4] == (key, number, "any_order", 0) and second.whole is not first.whole
-        if isinstance(group, AnyOrder) and group.parallel and begins:
+        if isinstance(group, AnyOrder) and group.parallel and begins and first.index < second.index:
             calls = agent.calls[0]
             answers = calls[: second.index], calls[second.index :]
             yield Mutant("the calls of a parallel group", "in two answers", first.place[:2], "warning", answers)
+
+
+def _against_conditions(agent: ExactAgent) -> Iterator[Mutant]:
+    """Yield mutants that make a call too early for `before`, or too late for `after`."""
+    # A case with steps forbids no calls.
+    calls = agent.calls[0]
+    for number, prohibition in enumerate(agent.case.disallowed):
+        for key, other in prohibition.conditions:
+            first = _first_that_meets(other, calls)
+            forbidden = (at for at, made in enumerate(calls) if at != first and _meets(prohibition, made))
+            at = next(forbidden, None)
+            if first is None or at is None:
+                continue
+            moved = list(calls)
+            moved.insert(first, moved.pop(at))
+            how: Change = "too early" if key == "before" else "too late"
+            what = f"the call of {quoted(calls[at][0])}"
+            yield Mutant(what, how, ("disallowed", number), "warning", (tuple(moved),))
+
+
+def _without_change(agent: ExactAgent) -> Iterator[Mutant]:
+    """Yield mutants that leave out a change which `final` expects."""
+    if agent.case.final is None or agent.case.final.changes is None:
+        return
+    *before, last = agent.calls
+    for number, change in enumerate(agent.case.final.changes):
+        at = _first_that_meets(change, last)
+        if at is not None:
+            what = f"the change of {quoted(last[at][0])}"
+            yield Mutant(
+                what, "left out", ("final", "changes", number), "warning", (*before, (*last[:at], *last[at + 1 :]))
+            )
 
 
 def _meets(expected: ExpectedCall, made: Made) -> bool:
@@ -672,7 +753,8 @@ def _with_further_call(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule)
         added: Made = (other.name, required_arguments(other.parameters))
         weight = _weight(harm_of(other) == 2)
         yield Mutant(f"a call of {quoted(other.name)}", "added", (), weight, (*before, (*last, added)))
-    if twice is not None and (not others or harm_of(twice[1]) == 2):
+    forbids_twice = agent.case.duplicate_calls == "forbid"
+    if twice is not None and (not others or forbids_twice or harm_of(twice[1]) == 2):
         again, tool = twice
         weight = _weight(harm_of(tool) == 2)
         yield Mutant(f"the call of {quoted(again[0])}", "twice", (), weight, (*before, (*last, again)))
