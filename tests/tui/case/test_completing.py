@@ -15,6 +15,7 @@ LIGHTS = ToolDefinition(
         "properties": {
             "room": {"type": "string", "enum": ["bath", "living room"]},
             "brightness": {"type": "integer"},
+            "place": {"type": "object", "properties": {"floor": {"type": "integer"}, "side": {"enum": ["left"]}}},
         },
         "required": ["room"],
     },
@@ -51,6 +52,23 @@ CALL = '[[cases.ordered]]\ntool = "set_lights"\n[cases.ordered.args]\n'
         ("[[cases]]\n[cases.limits]\nmax_r|", "max_r", "max_rounds = "),
         ("format = 1\nna|", "na", "name = "),
         ('[[cases.steps]]\nto|\nuser = "x"', "to", "tool = "),
+        ("[[cases.ordered]]\nresult = { has_f|", "has_f", "has_fields = "),
+        ("[[cases.ordered]]\nresult = { has_fields = { status = { con|", "con", "contains = "),
+        ("[[cases.disallowed]]\nbefore = { to|", "to", "tool = "),
+        ('[[cases.disallowed]]\nbefore = { tool = "set_lights", args = { ro|', "ro", "room = "),
+        ('[[cases.ordered]]\nany_of = [\n  { tool = "set_tv" },\n  { to|', "to", "tool = "),
+        ('[[cases.ordered]]\nany_of = [{ tool = "set_lights", args = { room = "ba|', '"ba', '"bath"'),
+        ("[[cases]]\nat_most = { ro|", "ro", "rounds = "),
+        ('[[cases]]\nclock = "2026-06-09 Europe/Berl|', "Europe/Berl", 'Europe/Berlin"'),
+        ('[[cases]]\nextra_calls = ["set_lights", "tv|', "tv", 'set_tv"'),
+        ('[[cases.setup]]\ntool = "set_tv"\nargs = { po|', "po", "power = "),
+        ('[[cases.final.state]]\ntool = "set_tv"\n[cases.final.state.args]\npo|', "po", "power = "),
+        ("[cases.final]\nchanges = [{ to|", "to", "tool = "),
+        (CALL + "place = { has_fields = { floor = { ra|", "ra", "range = "),
+        (CALL + "place = { has_fields = { fl|", "fl", "floor = "),
+        (CALL + 'place = { has_fields = { side = "le|', '"le', '"left"'),
+        (CALL + "[cases.ordered.args.place.has_fields]\nsi|", "si", "side = "),
+        (CALL + "brightness = { near = 3, tol|", "tol", "tolerance = "),
     ],
 )
 def test_what_fits_is_offered_first(text: str, typed: str, first: str) -> None:
@@ -61,7 +79,7 @@ def test_what_fits_is_offered_first(text: str, typed: str, first: str) -> None:
 
 def test_what_the_table_has_already_is_not_offered_again() -> None:
     found = offered(CALL + 'room = "bath"\n|\n\n[[cases.ordered]]\nbrightness = 1')
-    assert found == ("", ["brightness = "])
+    assert found == ("", ["brightness = ", "place = "])
 
 
 @pytest.mark.parametrize("text", ['user = "hello |', "# tool|", "[[cases]]\n[unknown.table]\n|", CALL + "colour = |"])

@@ -15,11 +15,13 @@ from textual.geometry import Region
 from workbench.authoring.form.argument_schemas import argument_of, tool_named
 from workbench.authoring.form.completions import Completion, complete
 from workbench.authoring.form.typed import read_text
+from workbench.checks.check import CHECK_CLASSES
+from workbench.checks.clock import zone_names
 from workbench.dataclasses import dataclass
 from workbench.suite.render import key_text, value_text
 from workbench.suite.shape import TABLES
 from workbench.trajectory.events import ToolDefinition
-from workbench.trajectory.json_schema import allowed_values
+from workbench.trajectory.json_schema import Schema, allowed_values, field_of, items_of, properties_of
 from workbench.tui.kit.suggestions import CompletionList
 from workbench.tui.kit.text_editor import TomlEditor
 from workbench.tui.kit.typed_text import Place
@@ -29,12 +31,20 @@ _KEY = re.compile(r"\s*([\w-]+|\"[^\"]*\")\s*=")
 _TOOL = re.compile(r"\btool\s*=\s*\"([^\"]*)\"")
 TYPED_TOOL = re.compile(r"\btool\s*=\s*\"([^\"\\]*)$")
 """Matches a line up to the cursor inside the name of a tool."""
-_INLINE = re.compile(r"\b(args|when)\s*=\s*\{(.*)$")
+_TYPED_CLOCK = re.compile(r"\bclock\s*=\s*\"(?:[^\"]* )?([^\" ]*)$")
+_TYPED_TEXT = re.compile(r"\"([^\"\\]*)$")
+_STRINGS = r'"""[\s\S]*?(?:"""|$)|"(?:[^"\\\n]|\\.)*"?|\'[^\'\n]*\'?|#[^\n]*'
+_BRACKET = re.compile(_STRINGS + r"|[{}\[\]]")
+_SEPARATOR = re.compile(_STRINGS + r"|[{}\[\],]")
+_BEFORE_VALUE = re.compile(r"([\w-]+|\"[^\"]*\")\s*=\s*\Z")
 # A line is searched up to the cursor, so the patterns of typed parts match its end.
 _TYPED_KEY = re.compile(r"\s*([\w-]*)$")
-_TYPED_CHECK = re.compile(r"\s*([\w-]+)\s*=\s*\{\s*(\w*)$")
 _TYPED_VALUE = re.compile(r"\s*([\w-]+)\s*=\s*(\"?[^\",{}\[\]]*)$")
 _ARGUMENTS = ("args", "when")
+_VALUES = (*_ARGUMENTS, "result", "response")
+"""The keys below which there are checks."""
+_TOOL_LISTS = ("extra_calls", "offer", "readers")
+_OF_ELEMENTS = ("same_elements", "has_elements", "each_element")
 
 
 @dataclass(frozen=True)
@@ -49,26 +59,89 @@ def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition
     """Return the completions at the cursor, `None` if nothing is known."""
     line, column = cursor
     before, after = lines[line][:column], lines[line][column:]
+    end = "" if after.startswith('"') else '"'
     if (typed := TYPED_TOOL.search(before)) is not None:
-        found = complete("tool", typed[1], tools=tools)
-        end = '"'
-        if after.startswith('"'):
-            end = ""
-        return _offer(typed.start(1), [(one, _quoted(read_text(one.text))[1:-1] + end) for one in found])
+        return _of_texts(typed, complete("tool", typed[1], tools=tools), end)
+    if (typed := _TYPED_CLOCK.search(before)) is not None:
+        return _of_texts(typed, complete("word", typed[1], words=zone_names()), end)
     top, keys = _table(lines, line)
+    # An array may begin on a line above, and the text between begins behind the header.
+    text = "\n".join([*lines[top + 1 : line], before])
+    opened = _open_at(text)
+    inner = text[opened[-1].start :] if opened else before
+    if opened and opened[-1].bracket == "[":
+        typed = _TYPED_TEXT.search(before)
+        if typed is None or opened[-1].key not in _TOOL_LISTS:
+            return None
+        return _of_texts(typed, complete("tool", typed[1], tools=tools), end)
+    piece, written = inner, _keys_of(lines, line)
+    if opened:
+        *others, piece = _pieces(inner)
+        written = [key[1].strip('"') for other in others if (key := _KEY.match(other)) is not None]
+        piece = piece.rpartition("\n")[2]
+    start = column - len(piece)
+    path = (*keys, *(each.key for each in opened if each.key))
+    root = max((at for at, key in enumerate(path) if key in _VALUES), default=None)
+    if root is None:
+        known = TABLES.get(path)
+        if known is None or (typed := _TYPED_KEY.fullmatch(piece)) is None:
+            return None
+        names = [name for name in known[1].model_fields if name not in written]
+        return _of_keys(start + typed.start(1), complete("word", typed[1], words=names))
     tool = tool_named(tools, _tool_above(lines, line, before, top))
-    inline = _INLINE.search(before)
-    if inline is not None:
-        piece = _last_piece(inline[2])
-        return _of_arguments(piece, len(before) - len(piece), tool, _KEY.findall(inline[2]))
-    if keys[-1:] and keys[-1] in _ARGUMENTS:
-        return _of_arguments(before, 0, tool, _keys_of(lines, line))
-    known = TABLES.get(keys)
-    if known is None or (typed := _TYPED_KEY.fullmatch(before)) is None:
+    inside = path[root + 1 :]
+    if path[root] in _ARGUMENTS and not inside:
+        return _of_arguments(piece, start, tool, written)
+    schema = None
+    if path[root] in _ARGUMENTS:
+        argument = argument_of(tool, inside[0])
+        schema = None if argument is None else _schema_inside(argument.schema, inside[1:])
+    if path[-1] == "has_fields":
+        return _of_fields(piece, start, schema, written)
+    return _of_check(piece, start, schema, written)
+
+
+def _of_texts(typed: re.Match[str], found: Sequence[Completion], end: str) -> Offer | None:
+    """Return completions for a text in quotes, of which a part is typed."""
+    return _offer(typed.start(1), [(one, _quoted(read_text(one.text))[1:-1] + end) for one in found])
+
+
+def _schema_inside(schema: Schema | None, path: Sequence[str]) -> Schema | None:
+    """Return the schema of a field or an element of a value, found by the checks that lead to it."""
+    below = False
+    for key in path:
+        if below or key not in CHECK_CLASSES:
+            schema = field_of(schema, key)
+            below = False
+        elif key == "has_fields":
+            below = True
+        elif key in _OF_ELEMENTS:
+            schema = items_of(schema)
+    return schema
+
+
+def _of_fields(piece: str, start: int, schema: Schema | None, used: Sequence[str]) -> Offer | None:
+    """Return completions for the last entry of a table of fields, whose names the schema lists."""
+    if (typed := _TYPED_KEY.fullmatch(piece)) is not None:
+        names = [name for name in properties_of(schema or {}) if name not in used]
+        return _of_keys(start + typed.start(1), complete("word", typed[1], words=names))
+    if (typed := _TYPED_VALUE.fullmatch(piece)) is not None:
+        return _of_values(typed, start, field_of(schema, typed[1]))
+    return None
+
+
+def _of_check(piece: str, start: int, schema: Schema | None, written: Sequence[str]) -> Offer | None:
+    """Return completions for the last entry of a check: its name, or an option behind it."""
+    if (typed := _TYPED_KEY.fullmatch(piece)) is None:
         return None
-    written = _keys_of(lines, line)
-    names = [name for name in known[1].model_fields if name not in written]
-    return _of_keys(typed.start(1), complete("word", typed[1], words=names))
+    if written:
+        check = next((CHECK_CLASSES[key] for key in written if key in CHECK_CLASSES), None)
+        if check is None:
+            return None
+        return _of_keys(start + typed.start(1), complete("option", typed[1], kind=check.form_name, used=written))
+    # A value without a check means `is`, so nobody writes it.
+    names = [one for one in complete("check", typed[1], schema=schema) if one.text != "is"]
+    return _of_keys(start + typed.start(1), names)
 
 
 def _of_keys(start: int, found: Sequence[Completion]) -> Offer | None:
@@ -79,25 +152,20 @@ def _of_arguments(piece: str, start: int, tool: ToolDefinition | None, used: Seq
     """Return completions for the last entry of a table of arguments: its typed part is `piece`, which is at `start`."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is not None:
         return _of_keys(start + typed.start(1), complete("argument", typed[1], tool=tool, used=used))
-    if (typed := _TYPED_CHECK.fullmatch(piece)) is not None:
-        argument = argument_of(tool, typed[1])
-        schema = None
-        if argument is not None:
-            schema = argument.schema
-        # A value without a check means `is`, so nobody writes it.
-        names = [one for one in complete("check", typed[2], schema=schema) if one.text != "is"]
-        return _offer(start + typed.start(2), [(one, f"{one.text} = ") for one in names])
     if (typed := _TYPED_VALUE.fullmatch(piece)) is not None:
         argument = argument_of(tool, typed[1])
-        if argument is None:
-            return None
-        fitting: list[tuple[Completion, str]] = []
-        for value in allowed_values(argument.schema) or ():
-            text = value_text((), value)
-            if typed[2].casefold() in text.casefold():
-                fitting.append((Completion(text, text), text))
-        return _offer(start + typed.start(2), fitting)
+        return None if argument is None else _of_values(typed, start, argument.schema)
     return None
+
+
+def _of_values(typed: re.Match[str], start: int, schema: Schema | None) -> Offer | None:
+    """Return completions for a value, of those that its schema lists."""
+    fitting: list[tuple[Completion, str]] = []
+    for value in allowed_values(schema) or ():
+        text = value_text((), value)
+        if typed[2].casefold() in text.casefold():
+            fitting.append((Completion(text, text), text))
+    return _offer(start + typed.start(2), fitting)
 
 
 def _offer(start: int, found: Sequence[tuple[Completion, str]]) -> Offer | None:
@@ -139,21 +207,41 @@ def _tool_above(lines: Sequence[str], line: int, before: str, top: int) -> str:
     return named[-1]
 
 
-def _last_piece(inner: str) -> str:
-    """Return the typed part of the last entry of an inline table, of which `inner` follows the opening brace."""
+@dataclass(frozen=True)
+class _Open:
+    """A table (`{`) or a list (`[`) that is open at the cursor, the key of its value, and the start of its content."""
+
+    bracket: str
+    key: str
+    start: int
+
+
+def _open_at(text: str) -> list[_Open]:
+    """Return the inline tables and lists that are open at the end of a text, the outermost first."""
+    found: list[_Open] = []
+    for token in _BRACKET.finditer(text):
+        if token[0] in "{[":
+            key = _BEFORE_VALUE.search(text, max(token.start() - _MAX_KEY_CHARS, 0), token.start())
+            found.append(_Open(token[0], "" if key is None else key[1].strip('"'), token.end()))
+        elif token[0] in "}]" and found:
+            found.pop()
+    return found
+
+
+_MAX_KEY_CHARS = 100
+"""The most characters of a key that are read."""
+
+
+def _pieces(inner: str) -> list[str]:
+    """Return the entries of an inline table, of which `inner` is the content up to the entry that is being typed."""
     # Commas in strings and in nested tables or lists do not end an entry.
-    depth, start, quoted = 0, 0, False
-    for at, char in enumerate(inner):
-        if char == '"':
-            quoted = not quoted
-        elif not quoted:
-            depth += (char in "{[") - (char in "}]")
-            if char == "," and depth == 0:
-                start = at + 1
-    # Behind the end of the table there is no entry; a brace matches none of the patterns.
-    if depth < 0:
-        return "}"
-    return inner[start:]
+    pieces, depth, start = [], 0, 0
+    for token in _SEPARATOR.finditer(inner):
+        depth += (token[0] in "{[") - (token[0] in "}]")
+        if token[0] == "," and depth == 0:
+            pieces.append(inner[start : token.start()])
+            start = token.end()
+    return [*pieces, inner[start:]]
 
 
 def _quoted(text: str) -> str:
