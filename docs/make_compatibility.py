@@ -351,9 +351,8 @@ def main() -> None:
 
 PAGE_TEXT = """# Compatibility
 
-Model APIs and MCP transports were tried with independent servers, and verdicts were compared with those of the BFCL
-leaderboard. `python docs/make_compatibility.py FOLDER` repeats the first two, with the servers
-that `npm install --prefix FOLDER …` has put there.
+Model APIs and MCP transports were tried with independent servers, and verdicts were compared with the BFCL leaderboard's.
+`python docs/make_compatibility.py FOLDER` repeats the first two with servers from `npm install --prefix FOLDER …`.
 
 ## Model APIs
 
@@ -363,14 +362,14 @@ The answers of `@copilotkit/aimock` {aimock} over {apis}:
 
 ## Clouds
 
-Azure OpenAI, Amazon Bedrock and Google Vertex were tried with local servers that speak their addresses, check their
-signatures (AWS version 4, also for `bedrock-mantle`), give tokens (a service account's and a managed identity's), and
-send Bedrock's binary event streams: streamed calls, refusals, throttling, damaged and cut streams, renewed tokens.
+Azure OpenAI, Amazon Bedrock and Google Vertex were tried with local servers that imitate their addresses, signatures (AWS
+version 4, also for `bedrock-mantle`), tokens (a service account's and a managed identity's) and Bedrock's binary event
+streams: streamed calls, refusals, throttling, damaged and cut streams, renewed tokens.
 
 Only the real clouds show whether
 
-- they accept the addresses and versions that the SDKs make, for each model and region,
-- their refusals have the codes and words that the messages here are made of,
+- they accept the SDKs' addresses and versions for each model and region,
+- their refusals have the codes and words that the messages here expect,
 - sign-ins by `aws sso login`, `gcloud` and `az`, and identities of machines, give credentials.
 
 ## MCP
