@@ -170,3 +170,5 @@ async def test_the_next_failed_case_is_a_key_away_and_so_is_the_expectation_that
         form = main.case_pane.form
         assert form.typing and form.page.current is not None
         assert form.page.current.place == ("ordered", 0, "args", "brightness"), app.screen
+        await app.press("escape", "1", "left_square_bracket", "e")
+        assert form.typing, "the tool of a call that is missing is typed too"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
+from tests.tui.apps import NEEDY, SMART_HOME, Opened, opened, suites_in
 from tests.tui.settling import Gate
 from workbench.authoring.workspace import is_stale
 from workbench.config.secrets import Secrets
@@ -24,7 +24,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.trajectory import Trajectory
 from workbench.tui.kit.dialogs import ReadLines
 from workbench.tui.runs import start
-from workbench.tui.runs.dialogs import ExecutionScreen, HandExecutionScreen
+from workbench.tui.runs.dialogs import ExecutionScreen, HandExecutionScreen, TrustScreen
 from workbench.tui.shell.main_screen import MainScreen
 
 SEND = ToolDefinition(
@@ -135,6 +135,18 @@ async def test_a_key_pressed_as_the_question_appears_answers_nothing(
         await app.press("1", "enter", "2", "escape")
         assert isinstance(app.app.screen, ExecutionScreen)
         assert app.session.allowed == []
+
+
+async def test_a_key_pressed_as_trust_is_asked_for_starts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suites = suites_in(tmp_path, needy=NEEDY)
+    async with opened(suites) as app:
+        monkeypatch.setattr(TrustScreen, "REST_S", 60.0)
+        await app.press("r")
+        await app.until(lambda: isinstance(app.app.screen, TrustScreen))
+        await app.press("1", "2", "up", "enter", "escape")
+        assert isinstance(app.app.screen, TrustScreen)
 
 
 async def test_a_yes_counts_only_after_the_end_of_the_arguments_was_shown(tmp_path: Path) -> None:

@@ -16,13 +16,6 @@ from workbench.suite.files import state_of
 from workbench.tui.storage.dialogs import ChangedScreen, LeftScreen, UnsavedScreen
 
 
-@pytest.fixture(autouse=True)
-def _answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test presses a key that was meant for something else."""
-    monkeypatch.setattr(LeftScreen, "REST_S", 0.0)
-    monkeypatch.setattr(ChangedScreen, "REST_S", 0.0)
-
-
 async def left_behind(suites: Path) -> None:
     """A session that ends with unsaved changes."""
     async with opened(suites) as app:

@@ -29,12 +29,6 @@ def edit(app: Opened, old: str = "Movie night", new: str = "Film night") -> Open
     return suite
 
 
-@pytest.fixture(autouse=True)
-def _answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test presses a key that was meant for something else."""
-    monkeypatch.setattr(ChangedScreen, "REST_S", 0.0)
-
-
 async def answer(app: Opened, screen: type, *keys: str) -> None:
     """Wait for a question that takes keys by now, and press some."""
     await app.until(lambda: isinstance(app.app.screen, screen))

@@ -15,11 +15,6 @@ NEW = '\n[[cases]]\nname = "Rain"\nuser = "It rains."\n'
 OFF = SMART_HOME.replace("Switch the lights off.", "Lights out!")
 
 
-@pytest.fixture(autouse=True)
-def _answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ChangedScreen, "REST_S", 0.0)
-
-
 def selected(app: Opened) -> str:
     row = app.app.main.selection.row
     return row.label if row is not None else ""

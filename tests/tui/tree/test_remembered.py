@@ -107,6 +107,14 @@ async def test_the_last_run_of_before_and_its_grades_are_opened_from_the_run_pan
         assert app.app.screen is app.app.main
 
 
+async def test_the_comparison_before_the_first_run_is_the_last_one_of_the_history(tmp_path: Path) -> None:
+    suites, history = before(tmp_path)
+    async with opened(suites, size=(80, 24), history=history) as app:
+        await app.press("v")
+        await app.until(lambda: "silent" in app.screen)
+        assert "batch #2" in app.screen and "3 cases · 2 models" in app.screen
+
+
 async def test_a_case_that_is_edited_here_or_on_the_disk_says_so(tmp_path: Path) -> None:
     suites, history = before(tmp_path)
     home = suites / "home.toml"
@@ -124,10 +132,7 @@ async def test_a_case_that_is_edited_here_or_on_the_disk_says_so(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_results_of_a_suite_that_was_never_saved_are_there_again_with_its_draft(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(LeftScreen, "REST_S", 0.0)
+async def test_results_of_a_suite_that_was_never_saved_are_there_again_with_its_draft(tmp_path: Path) -> None:
     suites, history = suites_in(tmp_path, other=SMART_HOME), tmp_path / "history.sqlite3"
     draft = suites / "draft.toml"
     async with opened(suites, live=True, history=history) as app:

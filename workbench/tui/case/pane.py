@@ -19,6 +19,7 @@ from workbench.authoring.open_suite import OpenSuite
 from workbench.authoring.workspace import undo
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Message
+from workbench.show.visible import one_line
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.splice import SpliceError
@@ -255,13 +256,16 @@ class CasePane(Vertical):
             form.edit_from_start()
 
     def edit_at(self, place: Place) -> None:
-        """Go to a place of the case in its form, and begin to type if it is an argument."""
+        """Go to the expectation at a place of the case, and begin to type in its value or its tool.
+
+        A list or a switch is only selected, which a notice says."""
         if self.view != "form":
             self.show_as("form")
         self._panes.go_to("case")
         self.form.go_to(place)
-        if "args" in place:
-            self.form.edit_value()
+        if not self.form.type_value() and (row := self.form.page.current) is not None:
+            label = one_line(row.label or str(place[-1]))
+            self._stage.announce(f"The cursor is on what failed: {label}. Enter changes it, Del removes it")
 
     def _leave_problem(self) -> None:
         """If the row of a problem is selected, select the case or suite that has the problem."""

@@ -17,6 +17,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, title_line
 from workbench.show.views.comparison import Filtered, comparison_view
 from workbench.show.visible import one_line
+from workbench.suite.variants import model_of
 from workbench.tui.comparison.cells_screen import CellsScreen
 from workbench.tui.comparison.sources import GOING, ComparedCase, LiveRuns
 from workbench.tui.comparison.state import CompareState
@@ -425,6 +426,27 @@ class Comparison:
             totals = ComparedTotals(state, time.perf_counter)
             self._last = place, state, totals
         self._app.show(CompareScreen(self._app, state, place, totals))
+
+    @property
+    def last_batch(self) -> int | None:
+        """The number of the last batch that compared models on the selected suites, all chosen models among them.
+
+        `None` if there is none, or once a case ran in this session."""
+        book, remembered = self._app.selection.book, self._app.selection.tree.remembered
+        models: dict[int, set[str]] = {}
+        for suite in self._app.selection.suites_below()[0]:
+            for outline in suite.run_cases:
+                case = suite.path, outline.key
+                if book.has_runs(case):
+                    return None
+                last = remembered.of(case)
+                for run in last.runs if last is not None else ():
+                    models.setdefault(run.batch, set()).add(run.model)
+        chosen = set(self._app.selection.models)
+        compared = [
+            number for number, names in models.items() if len(names) > 1 and chosen <= {*map(model_of, names), *names}
+        ]
+        return max(compared, default=None)
 
 
 class Compared:

@@ -83,6 +83,7 @@ class FormScreen(AskScreen[str]):
     """Asks for the form in which the runs of a batch are exported; the answer is empty if the user declines."""
 
     TITLE_LINE = "Export the runs"
+    REST_S = 0.0
 
     def __init__(self, batch: BatchRow) -> None:
         def asked(width: int) -> list[Line]:

@@ -21,6 +21,9 @@ from workbench.tui.terminal.key_queue import bind_here
 
 _Answer = TypeVar("_Answer")
 
+REST_S = 0.3
+"""The seconds after which a question accepts an answer: a key pressed sooner was meant for what was shown before."""
+
 _WAIT: Line = (Span(f" {GLYPHS.running}", "muted"),)
 """Shown in place of the keys while none is accepted."""
 
@@ -31,9 +34,9 @@ class AskScreen(Dialog[_Answer]):
     Esc means no. Enter means what the title asks (`default`), or no where another answer would start, send or lose
     something. Other answers, except `harmless` ones, are accepted only after the end of the text was visible."""
 
-    # A dialog that opens on its own gets keys meant for the screen below. It ignores them until none came for REST_S.
-    REST_S: ClassVar[float] = 0.0
-    """The seconds without a key after which a dialog that opens on its own accepts keys; 0 for other dialogs."""
+    # A dialog may open on its own, or just before the next key. It ignores keys until none came for `REST_S`.
+    REST_S: ClassVar[float] = REST_S
+    """The seconds without a key after which the dialog accepts an answer; 0 where no answer changes anything."""
 
     MORE_KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Further keys to show, with their meaning."""

@@ -34,6 +34,7 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import Action, key_for, key_name
 from workbench.tui.kit.memory import KeptLine, Place, project_of
+from workbench.tui.kit.questions import REST_S
 from workbench.tui.quick_add.proposal_lines import call_lines, row_in_call
 from workbench.tui.run_book.record import RunRecord
 
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
 
     from workbench.tui.kit.actions import Pane
     from workbench.tui.shell.workbench import Workbench
-
-DOUBLE_S = 0.3
-"""The time after a question appears in which Enter and Esc do not answer it: they were meant for the state before."""
 
 KEEP_S = 1.0
 """The time after the last key in which the typed text is stored."""
@@ -477,7 +475,7 @@ class QuickAdder:
         self._is_settled = False
         if self._settling is not None:
             self._settling.stop()
-        self._settling = self._main.set_timer(DOUBLE_S, self._settle)
+        self._settling = self._main.set_timer(REST_S, self._settle)
         self._notice = ()
         self._shows = True
         self._main.show_run()

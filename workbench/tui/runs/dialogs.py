@@ -43,8 +43,6 @@ class ExecutionScreen(AskScreen[ExecutionAnswer]):
     """
 
     TITLE_LINE = "A run wants to execute a tool for real"
-    # A key that was meant for the screen below must not answer the question.
-    REST_S = 0.4
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "answer('stop')", "Stop the run", show=False),
         Binding("X", "app.stop_all", "Stop all runs", show=False),
@@ -77,7 +75,6 @@ class CostLimitScreen(AskScreen[CostLimitAnswer]):
     """
 
     TITLE_LINE = "The cost limit is reached"
-    REST_S = 0.4
 
     def __init__(self, reached: CostLimitReached, left: int) -> None:
         super().__init__(

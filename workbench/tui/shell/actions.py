@@ -460,10 +460,16 @@ class ScreenActions(MainActions):
         words="diff benchmark versus table cost price",
     )
     def open_comparison(self) -> None:
-        """Show models side by side."""
+        """Show models side by side: their last batch in the history, until a case runs in this session."""
         from workbench.tui.comparison.screen import Comparison
+        from workbench.tui.history.stored_screens import look_on
 
-        self.app.part(Comparison).open()
+        comparison = self.app.part(Comparison)
+        number = comparison.last_batch
+        if number is not None:
+            look_on(self.app, number)
+        else:
+            comparison.open()
 
     @action(
         "h",

@@ -39,7 +39,6 @@ class ChangedScreen(AskScreen[ChangedAnswer]):
     question is about, if all others could be merged."""
 
     TITLE_LINE = "Changed here and on disk"
-    REST_S = 0.4
 
     def __init__(self, path: Path, found: Difference, *, gone: bool = False, part: str | None = None) -> None:
         if part is not None:
@@ -92,7 +91,6 @@ class LeftScreen(AskScreen[LeftAnswer]):
     """Asks about unsaved changes of an earlier session; `when` is the time of the last change, as text."""
 
     TITLE_LINE = "Unsaved changes from an earlier session: take them?"
-    REST_S = 0.4
 
     def __init__(self, path: Path, when: str, found: Difference, *, notice: str = "") -> None:
         parts: list[tuple[str, Role]] = [(f"Last typed {when}, never saved: {found}.", "text")]

@@ -173,8 +173,6 @@ class _AfterScreen(AskScreen[Literal["add", "no"]]):
     """Shows the dropped drafts and the change of the suite, and asks whether to add the others."""
 
     TITLE_LINE = "Add the drafted cases?"
-    # The question appears at any time, so a key that was meant for something else must not answer it.
-    REST_S = 0.4
     DEFAULT_CSS = "_AfterScreen > Vertical { width: 116; }"
 
     def __init__(self, suite: OpenSuite, change: Restructured | None, came_of: Sequence[Drafts]) -> None:

@@ -95,6 +95,7 @@ class BeginScreen(AskScreen[Literal["new", "server", "samples", "no"]]):
     """Offers ways to begin in a folder without suites."""
 
     TITLE_LINE = "No suites here: begin with …"
+    REST_S = 0.0
 
     def __init__(self, folder: str) -> None:
         text = (

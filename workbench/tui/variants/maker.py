@@ -277,4 +277,5 @@ class VariantScreen(AskScreen[WhatNext]):
             ("write", Option("write", "the variant into the suite, and run nothing", "run nothing")),
             ("no", Option("back", "to the text: nothing is written yet", "")),
         ]
-        super().__init__(lines, answers, leaving="go back to the text")
+        # The text is the user's own, and trust in what it would start is asked for by itself.
+        super().__init__(lines, answers, leaving="go back to the text", harmless=frozenset({"run", "write"}))

@@ -224,12 +224,16 @@ class FormView(FormFields):
         else:
             self._open()
 
-    def edit_value(self) -> None:
-        """Type in the main cell of the selected row."""
+    def type_value(self) -> bool:
+        """Type in the main cell of the selected row, and return whether it takes text."""
         row = self.page.current
-        if row is not None and row.cells and not self.typing:
-            self.page.cell = main_cell(row)
-            self.edit()
+        if row is None or not row.cells or self.typing or self._fixed is not None:
+            return self.typing
+        self.page.cell = main_cell(row)
+        if toggled(row.cells[self.page.cell]) is not None:
+            return False
+        self._open()
+        return self.typing
 
     def add(self) -> str | None:
         """Add an element at the cursor, and ask for its name if it needs one."""
