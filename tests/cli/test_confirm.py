@@ -15,6 +15,7 @@ from tests.cli.program import IN_FULL, Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.providers.server import HANG, Answer, Request, Server, Signal, Tell, document
 
+RUN = ("run", "rooms.toml", "--trust", *IN_FULL)
 BASELINE = ("--baseline", "1", "--fail-on", "regression")
 
 
@@ -30,7 +31,7 @@ class Rooms:
         self.asked = len(server.requests)
 
     def run(self, *words: str) -> Any:
-        return self.program.run("run", "rooms.toml", "--trust", *IN_FULL, "--model", self.model, *words)
+        return self.program.run(*RUN, "--model", self.model, *words)
 
     def report(self, *words: str) -> Any:
         return json.loads(self.run(*BASELINE, "--format", "json", *words).stdout)
@@ -160,16 +161,7 @@ def test_an_agent_that_is_right_in_most_of_its_runs_has_no_regression(program: P
     program.write("rooms.toml", suite(30))
     agent = by_chance(0.95, 7)
     with Server(agent) as server:
-        words = (
-            "run",
-            "rooms.toml",
-            "--trust",
-            *IN_FULL,
-            "--model",
-            f"openai:agent@{server.url}/v1",
-            "--repeats",
-            repeats,
-        )
+        words = (*RUN, "--model", f"openai:agent@{server.url}/v1", "--repeats", repeats)
         program.run(*words)
         broke = 0
         for _ in range(3):
@@ -214,15 +206,7 @@ def test_no_case_is_made_again_that_changed_something_unless_that_is_allowed(pro
 
     booking = Booking(lambda room, asked: True)
     with Server(booking) as server:
-        words = (
-            "run",
-            "rooms.toml",
-            "--trust",
-            *IN_FULL,
-            "--model",
-            f"openai:agent@{server.url}/v1",
-            "--execute-all",
-        )
+        words = (*RUN, "--model", f"openai:agent@{server.url}/v1", "--execute-all")
         assert program.run(*words).returncode == 0
         program.write("rooms.toml", suite(5, head).replace("args = { room = 2 }", "args = { room = 3 }"))
         done = program.run(*words, *BASELINE)
@@ -342,17 +326,7 @@ def test_what_was_made_again_is_kept_where_somebody_interrupts(program: Program)
         return answer if booking.asked[3] < 3 else Answer((Tell(stuck), HANG))
 
     with Server(hanging, port=booked.server.port):
-        words = (
-            "run",
-            "rooms.toml",
-            "--trust",
-            *IN_FULL,
-            "--model",
-            booked.model,
-            "--concurrency",
-            "1",
-            *BASELINE,
-        )
+        words = (*RUN, "--model", booked.model, "--concurrency", "1", *BASELINE)
         with program.start(*words) as running:
             stuck.wait(30)
             running.send_signal(signal.SIGINT)
@@ -373,16 +347,7 @@ def test_a_case_that_was_over_before_its_batch_was_resumed_is_made_again(program
         return answer if not booking.asked[6] else Answer((Tell(stuck), HANG))
 
     with Server(hanging, port=booked.server.port):
-        words = (
-            "run",
-            "rooms.toml",
-            "--trust",
-            *IN_FULL,
-            "--model",
-            booked.model,
-            "--concurrency",
-            "1",
-        )
+        words = (*RUN, "--model", booked.model, "--concurrency", "1")
         with program.start(*words) as running:
             stuck.wait(30)
             running.send_signal(signal.SIGINT)
