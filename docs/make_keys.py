@@ -29,20 +29,19 @@ _OTHER_COPIES = ("call.copy", "live.copy")
 
 _HEAD = """# Keys
 
-What each key does, with the id of its action for [other keys](#keys-of-your-own). In the app, `?` shows the keys of
-the current pane, and why one does nothing. `Ctrl+P` finds actions by words of their names, beginnings (`rws` is *Run
-the whole suite*), or words of other programs (`exit`, `diff`).
+Each key with its action, and the action's id for [keys of your own](#keys-of-your-own). In the app, `?` shows the keys
+of the current pane, and why one does nothing. `Ctrl+P` finds actions by words of their names, by initials (`rws` is
+*Run the whole suite*), or by words of other programs (`exit`, `diff`).
 
 In dialogs, the keys below [Moving](#moving) move, `Enter` chooses, `Space` marks, a digit answers, and `Esc` cancels.
-`SCREEN` stands for the first word of the other ids of a screen, as in `tools.help`, and for `log` in the log of a
-server.
+`SCREEN` stands for the screen's name, as in `tools.help`; the log of a server is `log`.
 """
 
 _FILE = """
 ## Keys of your own
 
-Write `keys.toml` in the folder of settings (`~/.config/toolcall-workbench` on Linux), with the ids of actions and their
-keys below `[keys]`. An empty list takes the keys away. The app reads the file at its start.
+Write the ids of actions and their keys below `[keys]` in `keys.toml` in the folder of settings
+(`~/.config/toolcall-workbench` on Linux). An empty list removes the keys. The app reads the file at its start.
 
 ```toml
 [keys]
