@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,17 @@ user = "Thank you."
 [[cases.steps]]
 user = "And in Bergen?"
 tool = "get_time"
+
+[[cases]]
+name = "Relative"
+user = "What was the time yesterday?"
+clock = "Europe/Oslo"
+grading = { invalid_arguments = "ignore" }
+[[cases.ordered]]
+tool = "get_time"
+args = { day = { datetime = "today-1d" } }
+is_error = false
+result = { has_fields = { noon = true } }
 """
 
 
@@ -49,7 +61,7 @@ def suite(folder: Path) -> workbench.LoadedSuite:
 
 
 def test_a_suite_knows_its_cases_and_says_which_there_are(suite: workbench.LoadedSuite) -> None:
-    assert (suite.name, len(suite.cases), suite.warnings) == ("Clock", 5, ())
+    assert (suite.name, len(suite.cases), suite.warnings) == ("Clock", 6, ())
     assert suite.case("chain").tags == ("demo", "steps")
     with pytest.raises(KeyError, match="no case 'chian': did you mean `chain`"):
         suite.case("chian")
@@ -91,6 +103,21 @@ def test_each_answer_of_a_chain_belongs_to_a_step(suite: workbench.LoadedSuite) 
     assert workbench.grade(chain, [oslo, [], bergen]).passed
     wrong = workbench.grade(chain, [oslo, bergen])
     assert [step.status for step in wrong.result.steps] == ["passed", "failed", None]
+
+
+def test_results_and_the_time_of_a_run_are_given_with_its_calls(suite: workbench.LoadedSuite) -> None:
+    case, calls = suite.case("relative"), [workbench.call("get_time", day="2026-06-08")]
+    now = datetime(2026, 6, 9, 1, tzinfo=timezone(timedelta(hours=2)))
+
+    def status(*results: object) -> str:
+        return workbench.grade(case, calls, results=results, now=now).status
+
+    assert [status({"noon": True}), status('{"noon": true}'), status({"noon": False})] == ["passed", "passed", "failed"]
+    assert [status(ValueError("no clock")), status(None)] == ["failed", "failed"]
+    assert workbench.grade(case, calls, results=[{"noon": True}]).status == "error"
+    for wrong in ({"results": [1, 2]}, {"results": [object()]}, {"now": now.replace(tzinfo=None)}):
+        with pytest.raises(workbench.UsageError):
+            workbench.grade(case, calls, **wrong)
 
 
 def test_functions_of_checks_are_called_only_when_that_is_approved(suite: workbench.LoadedSuite, folder: Path) -> None:

@@ -56,6 +56,36 @@ def test_the_example_of_the_page_gives_the_report_of_a_run(program: Program) -> 
     assert report["regraded"] == []
 
 
+CHECKED = """
+[[cases]]
+name = "Booked"
+user = "Book for tomorrow."
+clock = "Europe/Oslo"
+grading = { invalid_arguments = "ignore" }
+[[cases.ordered]]
+tool = "get_weather"
+args = { day = { datetime = "today+1d" } }
+is_error = false
+"""
+
+
+def test_what_a_file_lacks_for_results_and_relative_dates_is_named(program: Program) -> None:
+    program.write("weather.toml", WEATHER.partition("[[cases]]")[0] + CHECKED)
+    made = {"tool": "get_weather", "arguments": {"day": "2026-06-10"}}
+
+    def grade(**run: object) -> tuple[int, str, str]:
+        program.write("calls.json", json.dumps({"cases": {"booked": {"calls": [made], **run}}}))
+        done = program.run("grade", "--suite", "weather.toml", "--calls", "calls.json")
+        return done.returncode, done.stdout, done.stderr
+
+    code, out, err = grade()
+    assert (code, "which is not known: write it in `clock`" in out) == (2, True), out
+    assert '$.cases["booked"]: the case checks results of calls, and no call has one' in err
+    made["result"] = "ok"
+    assert grade(started_at="2026-06-09T10:00:00+02:00")[0] == 0
+    assert "write the time with an offset" in grade(started_at="2026-06-09T10:00:00")[2]
+
+
 def test_cases_that_one_side_lacks_are_named_and_gates_count(program: Program) -> None:
     program.write("weather.toml", SUITE)
     program.write("calls.jsonl", LINES.replace('"oslo", "calls": []', '"small-tlak", "calls": []'))

@@ -7,7 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
+from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 from workbench.api.approval import Approve, approval_for, approve_nothing
@@ -18,18 +20,32 @@ from workbench.config.models import ConfigError
 from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.engine.external_run import RunDocumentError, external_payloads, external_run, started_elsewhere
+from workbench.engine.external_run import (
+    ExternalResult,
+    RunDocumentError,
+    external_payloads,
+    external_run,
+    started_elsewhere,
+)
 from workbench.engine.plan import PlannedRun, next_run_id, with_grader
 from workbench.engine.planned_run import result_of
 from workbench.engine.suite_secrets import learn_secrets
 from workbench.evaluation.approval import Needs
 from workbench.evaluation.calls_file import calls_of, read_calls, runs_given
 from workbench.evaluation.plan import FinishedRun
-from workbench.evaluation.regrade import GradeOptions, RegradePlan, RunToGrade, grade_recordings, graded_anew
+from workbench.evaluation.regrade import (
+    GradeOptions,
+    RegradePlan,
+    RunToGrade,
+    grade_recordings,
+    graded_anew,
+    with_clock,
+)
 from workbench.evaluation.report import Report
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.status import Status
-from workbench.providers.function import checked_call
+from workbench.numerals import counted
+from workbench.providers.function import checked_call, with_ids
 from workbench.providers.wire.tool_calls import read_arguments
 from workbench.suite.model import Case, GraderName
 from workbench.tools.listings import definitions_for
@@ -130,6 +146,8 @@ def grade(
     calls: Sequence[ToolCall | Sequence[ToolCall]] = (),
     *,
     answer: str | None = None,
+    results: Sequence[object] = (),
+    now: datetime | None = None,
     latency_ms: float = 0.0,
     by: GraderName | None = None,
     approve: Approve = approve_nothing,
@@ -139,6 +157,10 @@ def grade(
     Each of `calls` is one answer of a model: a call, or a list of calls that it made at once. For a chain each answer
     belongs to a step, and an empty list is an answer without calls. `answer` is the final text, if there was one,
     `latency_ms` the time that all of it took. `by` names the deciding grader, by default the case's own.
+
+    `results` are the results of the calls, in the order of the calls, for cases that check them: a text or another
+    value of JSON, an exception for an error of the tool, `None` if there was none. `now` is the time of the run, with
+    an offset, for a `clock` without a time. Raises UsageError if they do not fit.
 
     Checks that call Python functions of the suite need approval: `approve` is as in `evaluate`, and ApprovalError is
     raised without it. A case with a check that a language model judges gets the status `error`.
@@ -161,11 +183,15 @@ def grade(
     approval = approval_for(Needs.of_grading([(case.suite.file, definition)], program), approve, program)
     grant = approval.grant(case.suite.path)
     planned = PlannedRun(next_run_id(), case.suite.file, definition, MODEL_NAME, 0)
-    *before, end = _events_of(case, definition, calls, answer, latency_ms)
+    *before, end = _events_of(case, definition, calls, answer, results, latency_ms)
     events = []
     for number, payload in enumerate(before):
         events.append(Event(planned.run_id, number, 0.0, payload))
     trajectory = fold([*events, Event(planned.run_id, len(events), latency_ms, end)])
+    if now is not None:
+        if now.tzinfo is None:
+            raise UsageError("`now` needs an offset: datetime.now().astimezone() has one")
+        trajectory = with_clock(trajectory, planned, now.isoformat())
     functions = PythonFunctions(grant.code if grant is not None else None)
     # The run counts as one without grades, which is then regraded as a stored one is.
     ungraded = result_of(planned, Status.ERROR, trajectory)
@@ -223,17 +249,43 @@ def _events_of(
     definition: Case,
     calls: Sequence[ToolCall | Sequence[ToolCall]],
     answer: str | None,
+    results: Sequence[object],
     latency_ms: float,
 ) -> list[EventPayload]:
-    """Return the events of a run in which a model made these calls and gave this answer."""
+    """Return the events of a run in which a model made these calls, got these results, and gave this answer."""
     suite = case.suite.definition
     rounds = []
     for made in calls:
         at_once = [made] if isinstance(made, ToolCall) else made
         rounds.append([*map(checked_call, at_once)])
+    by_id = {}
+    if results:
+        rounds = _with_ids(rounds)
+        flat = [each.id for of_round in rounds for each in of_round]
+        if len(results) != len(flat):
+            raise UsageError(f"there are {counted(len(flat), 'call')} and {counted(len(results), 'result')}")
+        for call_id, result in zip(flat, results, strict=True):
+            if result is not None:
+                by_id[call_id] = _result(result)
     tools = definitions_for(suite, definition)
     return [
         started_elsewhere(suite, definition, MODEL_NAME, case.suite.file.hash, tools),
-        *external_payloads(external_run(rounds, answer, latency_ms=latency_ms).rounds),
+        *external_payloads(external_run(rounds, answer, results=by_id, latency_ms=latency_ms).rounds),
         RunFinished("steps done" if definition.steps else "answered"),
     ]
+
+
+def _with_ids(rounds: Sequence[Sequence[ToolCall]]) -> list[list[ToolCall]]:
+    ids = (call_id for call_id, _ in with_ids(list(chain.from_iterable(rounds))))
+    return [[replace(each, id=next(ids)) for each in made] for made in rounds]
+
+
+def _result(value: object) -> ExternalResult:
+    if isinstance(value, BaseException):
+        return ExternalResult(str(value) or type(value).__name__, is_error=True)
+    if isinstance(value, str):
+        return ExternalResult(value)
+    try:
+        return ExternalResult(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"a result is no value of JSON: {error}") from None

@@ -67,11 +67,13 @@ class ExternalRound:
 class ExternalRun:
     """An agent's run.
 
-    With `error`, it broke off after its last round. `latency_ms` is `None` if it is unknown."""
+    With `error`, it broke off after its last round. `latency_ms` is `None` if it is unknown; `started_at` is ISO 8601
+    with an offset, or empty."""
 
     rounds: tuple[ExternalRound, ...]
     error: str | None = None
     latency_ms: float | None = None
+    started_at: str = ""
 
 
 def external_run(

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from workbench.dataclasses import dataclass, parsed_json
 from workbench.encoding import SAVE_AS_UTF_8, why_not_utf_8
@@ -76,14 +78,33 @@ def _place(text: str, at: int, first_line: int) -> str:
     return f"line {first_line + text.count(chr(10), 0, at)}, column {at - text.rfind(chr(10), 0, at)}"
 
 
+def _time_with_offset(text: str) -> str:
+    if text and datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("write the time with an offset, such as 2026-06-09T10:00:00+02:00")
+    return text
+
+
 AGENT = "given calls"
 """The model's name in results and reports if the file names no agent."""
+
+
+class GivenRunDocument(RunDocument):
+    """A run of a file of calls.
+
+    `started_at` is its time, with an offset: dates relative to a `clock` without a time count from it."""
+
+    started_at: Annotated[str, AfterValidator(_time_with_offset)] = ""
+
+    @property
+    def external_run(self) -> ExternalRun:
+        """The run that the document describes."""
+        return replace(super().external_run, started_at=self.started_at)
 
 
 class RunsDocument(Frozen):
     """Several runs of a case."""
 
-    runs: Annotated[Items[RunDocument], Field(min_length=1)]
+    runs: Annotated[Items[GivenRunDocument], Field(min_length=1)]
 
 
 _CALLS, _RUN, _RUNS = "(calls)", "(run)", "(runs)"
@@ -98,7 +119,7 @@ def _which(value: Any) -> str:
 
 
 OfCase = Annotated[
-    Annotated[Items[Made], Tag(_CALLS)] | Annotated[RunDocument, Tag(_RUN)] | Annotated[RunsDocument, Tag(_RUNS)],
+    Annotated[Items[Made], Tag(_CALLS)] | Annotated[GivenRunDocument, Tag(_RUN)] | Annotated[RunsDocument, Tag(_RUNS)],
     Discriminator(_which),
 ]
 """The runs of a case: the calls of its only run, that run in full, or several runs."""
@@ -115,7 +136,7 @@ class CallsDocument(Frozen):
     cases: dict[str, OfCase | None]
 
 
-class RecordDocument(RunDocument):
+class RecordDocument(GivenRunDocument):
     """A line of a file of calls: one run of a case.
 
     Several lines of one case are its repeats.
@@ -230,7 +251,7 @@ def _of_document(given: CallsDocument) -> GivenCalls:
 
 
 def _runs_in(value: Any) -> Iterator[ExternalRun]:
-    if isinstance(value, RunDocument):
+    if isinstance(value, GivenRunDocument):
         yield value.external_run
     elif isinstance(value, RunsDocument):
         for run in value.runs:
@@ -276,8 +297,17 @@ def runs_given(
     for case_id, case in cases.items():
         graded_by = with_grader(case, by, repeat_rule)
         for repeat, run in enumerate(given.runs.get(case_id, ())):
+            if _lacks_results(case, run):
+                why = "checks results of calls, and no call has one: write `result`, or `is_error`, at the calls"
+                problems.append(f"{given.places[case_id]}: the case {why}")
             runs.append(run_given(run, file, graded_by, path, given.agent, repeat))
     return runs, problems
+
+
+def _lacks_results(case: Case, run: ExternalRun) -> bool:
+    checks = any(True for _ in case.checked_results())
+    checks = checks or any(call.is_error is not None for _, call in case.written_calls())
+    return checks and any(each.calls for each in run.rounds) and not any(each.results for each in run.rounds)
 
 
 def _unknown(case: str, place: str, cases: Mapping[str, Case], file: SuiteFile) -> str:
@@ -303,7 +333,7 @@ def run_given(
     header = Header(
         program=__version__,
         run=planned.run_id,
-        started_at="",
+        started_at=run.started_at,
         suite=RecordedSuite(file.path.name, file.hash, ""),
         case=case.id,
         model=agent,

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from workbench.checks.check import CheckContext
+from workbench.checks.clock import clock_at
 from workbench.checks.patterns import CheckError
 from workbench.config.models import DEFAULT_CONCURRENCY, ConfigError, ModelSpec
 from workbench.config.program import Program
@@ -134,8 +135,9 @@ async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[R
 
 
 async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Path, PythonFunctions]) -> RunResult:
-    header, trajectory = run.recording.header, run.recording.trajectory
+    header = run.recording.header
     planned = PlannedRun(header.run, run.file, run.case, header.model, header.repeat)
+    trajectory = with_clock(run.recording.trajectory, planned, header.started_at)
     grant = judges.approval.grant(run.file.path)
     code = None
     if grant is not None:
@@ -151,6 +153,20 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
     judge = judges.of(planned, recorded.judgements)
     result = await graded(planned, trajectory, python.answer, judge, recorded.cost_usd)
     return replace(result, cost_usd=recorded.cost_usd, redacted=recorded.redacted)
+
+
+def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> Trajectory:
+    """Return a run that was told no time with the time at which it began, if its case has a clock."""
+    clock = planned.settings.clock
+    if trajectory.start is None or trajectory.clock is not None or clock is None or not started_at:
+        return trajectory
+    try:
+        began = datetime.fromisoformat(started_at)
+        told = str(clock_at(clock, began)) if began.tzinfo is not None else None
+    except ValueError:
+        # A clock that cannot be read is an error of its own while grading.
+        return trajectory
+    return replace(trajectory, start=replace(trajectory.start, clock=told))
 
 
 def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
