@@ -351,7 +351,7 @@ def main() -> None:
 
 PAGE_TEXT = """# Compatibility
 
-Model APIs and MCP transports were tried with independent servers, and verdicts were compared with the BFCL leaderboard's.
+Model APIs and MCP transports were tried with independent servers, and verdicts were compared with those of BFCL.
 `python docs/make_compatibility.py FOLDER` repeats the first two with servers from `npm install --prefix FOLDER …`.
 
 ## Model APIs
@@ -362,9 +362,9 @@ The answers of `@copilotkit/aimock` {aimock} over {apis}:
 
 ## Clouds
 
-Azure OpenAI, Amazon Bedrock and Google Vertex were tried with local servers that imitate their addresses, signatures (AWS
-version 4, also for `bedrock-mantle`), tokens (a service account's and a managed identity's) and Bedrock's binary event
-streams: streamed calls, refusals, throttling, damaged and cut streams, renewed tokens.
+Azure OpenAI, Amazon Bedrock and Google Vertex were tried with local servers that imitate their addresses, signatures
+(AWS version 4, also for `bedrock-mantle`), tokens (a service account's and a managed identity's) and Bedrock's binary
+event streams: streamed calls, refusals, throttling, damaged and cut streams, renewed tokens.
 
 Only the real clouds show whether
 
