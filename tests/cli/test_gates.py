@@ -33,7 +33,7 @@ def test_each_model_must_meet_the_gates_of_a_suite(program: Program) -> None:
     with endpoints(program.folder):
         plain = suite.read_text(encoding="utf-8")
         suite.write_text(plain.replace("[[tools]]", GATED.format(per=""), 1), encoding="utf-8")
-        missed = program.run(*BOTH, "--record", "runs")
+        missed = program.run(*BOTH, "--format", "text", "--record", "runs")
         assert missed.returncode == 1, missed.stderr
         lines = missed.stdout.splitlines()
         assert "gate of Weather with right: mean score 1.00, 0.6 required: met" in lines

@@ -255,10 +255,12 @@ class _Names:
         if changes is not None:
             changes = tuple(map(self.call, changes))
         # A pattern that matches a tool by its name in the suite keeps matching it.
-        renamed = [new for old, new in self.tools.items() if any(fnmatchcase(old, each) for each in final.readers)]
-        readers = (*final.readers, *renamed)
+        readers = list(final.readers)
+        for old, new in self.tools.items():
+            if any(fnmatchcase(old, each) for each in final.readers):
+                readers.append(new)
         state = tuple(map(self.given, final.state))
-        return final.model_copy(update={"changes": changes, "readers": readers, "state": state})
+        return final.model_copy(update={"changes": changes, "readers": tuple(readers), "state": state})
 
     def step(self, step: Step) -> Step:
         any_of = tuple(map(self.call, step.any_of))
