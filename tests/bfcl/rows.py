@@ -96,11 +96,3 @@ SAMPLES: tuple[Sample, ...] = (
     _sample("irrelevance", 1, "Sing.", [_ROOM, _ORDER], None),
     _sample("relevance", 0, "Get me to Rome.", [_TRAIN, _ROOM], None),
 )  # fmt: skip
-
-_FIRST = {"role": "user", "content": "Book, then order."}
-
-MULTI_TURN = (
-    {"id": "multi_turn_0", "question": [[_FIRST], [{"role": "user", "content": "And pay."}]]},
-    [_function("book", ["guests"], guests=WHOLE, title=TEXT), _function("order", ["dish"], dish=TEXT)],
-    [["book(2, title='Ann')", 'order(dish="soup")'], ["pay()"]],
-)

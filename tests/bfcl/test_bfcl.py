@@ -15,27 +15,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.bfcl.checker import Made, is_right
-from tests.bfcl.converting import MOST_ANSWERS, UnconvertibleError, case_of, first_turn_of, suite_of
 from tests.bfcl.perturbing import calls_of, perturbed
-from tests.bfcl.rows import MULTI_TURN, SAMPLES, Sample
+from tests.bfcl.rows import SAMPLES, Sample
 from tests.effort import examples
+from tests.exchange.importers.samples import as_lines
 from tests.suite.examples import parsed
 from tests.trajectories import trajectory_of
+from workbench.config.secrets import Secrets
+from workbench.exchange.importers.conversations import Imported, ImportedCase
+from workbench.exchange.importers.forms import format_of
+from workbench.exchange.importers.import_files import made_suite
+from workbench.exchange.importers.source_files import source_of
 from workbench.grading.run import grade_run
 from workbench.suite.model import Suite
-from workbench.suite.render import suite_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "compatibility.md"
 
 
+def imported(*samples: Sample) -> Suite:
+    """Rows with their answers as one suite, written and read as a file."""
+    cases: list[ImportedCase] = []
+    for sample in samples:
+        row = sample.row | ({} if sample.answers is None else {"ground_truth": sample.answers})
+        made = format_of("bfcl").read(source_of(Path(f"{sample.category}.jsonl"), as_lines(row)))
+        cases += made.cases
+    file = made_suite(Imported(tuple(cases), made.suite), "Rows", Path("rows.toml"), Secrets()).file
+    assert file.problems == () and file.suite is not None
+    return file.suite
+
+
 @cache
 def suite() -> Suite:
-    """All samples as one suite, written and read as a file."""
-    cases = [case_of(sample.row, sample.answers, sample.category) for sample in SAMPLES]
-    file = parsed(suite_text(suite_of("Rows", cases)))
-    assert file.problems == ()
-    assert file.suite is not None
-    return file.suite
+    return imported(*SAMPLES)
 
 
 def passes(number: int, made: Sequence[Made]) -> bool:
@@ -85,7 +96,7 @@ def test_numbers_are_those_of_json_and_not_of_python() -> None:
     sample = copy.deepcopy(SAMPLES[4])
     assert sample.answers is not None
     sample.answers[0]["measure"] = {"points": [[1.0, 2.5]], "corner": [[1, 2]]}
-    one = Suite.model_validate(suite_of("One", [case_of(sample.row, sample.answers)]))
+    one = imported(sample)
     for points, corner in ([[1, 2.5], [1, 2]], [[1.0, 2.5], [1.0, 2]]):
         made: list[Made] = [("measure", {"points": points, "corner": corner})]
         assert grade_run(one, one.cases[0], trajectory_of(*made))[1] == "passed"
@@ -100,18 +111,9 @@ def test_two_calls_that_fit_one_answer_find_their_places() -> None:
     assert sample.answers is not None
     sample.answers[0]["room.book"] = {"guests": [2, 4], "price": [""], "wishes": [""]}
     made: list[Made] = [("room_book", {"guests": 4}), ("room_book", {"guests": 2})]
-    one = Suite.model_validate(suite_of("One", [case_of(sample.row, sample.answers)]))
+    one = imported(sample)
     assert grade_run(one, one.cases[0], trajectory_of(*made))[1] == "passed"
     assert not by_leaderboard(sample, made)
-
-
-def test_what_no_case_can_say_is_refused_with_a_reason() -> None:
-    row = SAMPLES[2].row
-    with pytest.raises(UnconvertibleError, match="null inside a value"):
-        case_of(row, [{"paint": {"wall": [{"colour": [None]}]}}])
-    many = {name: [str(number) for number in range(MOST_ANSWERS)] for name in ("colour", "finish")}
-    with pytest.raises(UnconvertibleError, match="4096 accepted values"):
-        case_of(row, [{"paint": {"wall": [many]}}])
 
 
 def test_the_page_shows_a_case_that_agrees() -> None:
@@ -123,11 +125,3 @@ def test_the_page_shows_a_case_that_agrees() -> None:
     right: dict[str, Any] = {"origin": "PARIS, france", "destination": "Lyon", "seats": 1}
     for arguments, status in ((right, "passed"), ({**right, "seats": "1"}, "failed"), ({**right, "x": 1}, "failed")):
         assert grade_run(file.suite, case, trajectory_of(("trains_find", arguments)))[1] == status
-
-
-def test_the_first_turn_of_several_is_a_case_that_lets_a_model_look_around() -> None:
-    case = first_turn_of(*MULTI_TURN)
-    whole = Suite.model_validate(suite_of("Turns", [case]))
-    right: list[Made] = [("book", {"guests": 2, "title": "Ann"}), ("look", {}), ("order", {"dish": "soup"})]
-    assert grade_run(whole, whole.cases[0], trajectory_of(*right))[1] == "passed"
-    assert grade_run(whole, whole.cases[0], trajectory_of(*reversed(right)))[1] == "failed"

@@ -112,15 +112,25 @@ def _is_of(mock: object, tool: str) -> bool:
 
 
 def _expected(value: JsonValue) -> object:
-    """Return a value as the suite expects it. A value that TOML cannot express only has to be present."""
+    """Return a value as the suite expects it; a null, which TOML lacks, as a check, also inside a value."""
     if value is None:
         return {"equals_null": True}
-    if holds_null(value):
-        return {"present": True}
+    if isinstance(value, dict) and holds_null(value):
+        return {"has_fields": {name: _part(inner) for name, inner in value.items()}, "only_fields": True}
+    if isinstance(value, list) and holds_null(value):
+        return {"same_elements": [_part(inner) for inner in value], "in_order": True}
     # A table with the name of a check or with options alone would be read as a check.
     if isinstance(value, dict) and (check_names_in(value) or (value and OPTION_NAMES.issuperset(value))):
         return {"equals": value}
     return value
+
+
+def _part(value: JsonValue) -> object:
+    """Return a part of a value as a check; a plain table would be compared field by field."""
+    expected = _expected(value)
+    if isinstance(value, dict) and expected is value:
+        return {"equals": value}
+    return expected
 
 
 def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:

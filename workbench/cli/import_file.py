@@ -11,6 +11,7 @@ from workbench.exchange.importers.forms import FORMS
 
 if TYPE_CHECKING:
     from workbench.config.program import Program
+    from workbench.exchange.importers.match import match_of
     from workbench.exchange.importers.source_files import Source
 
 
@@ -34,6 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--map",
         metavar="MEANING=FIELD,...",
         help="fields of a table, such as user=question,tool=expected_tool",
+    )
+    parser.add_argument(
+        "--match",
+        metavar="MODE,...",
+        help="the comparison with calls of a reference, such as superset,args=ignore (agentevals, adk, …)",
     )
     parser.add_argument(
         "--tools-from",
@@ -66,6 +72,7 @@ def execute(arguments: argparse.Namespace) -> int:
     program = begin_program()
     try:
         fields = fields_of(arguments.map) if arguments.map is not None else None
+        match = match_of(arguments.match) if arguments.match is not None else None
     except RefusedError as error:
         warn(str(error))
         return USAGE
@@ -77,6 +84,7 @@ def execute(arguments: argparse.Namespace) -> int:
         form=arguments.form,
         runs=arguments.runs,
         fields=fields,
+        match=match,
         tools_from=arguments.tools_from,
         force=arguments.force,
         dry=arguments.dry_run,

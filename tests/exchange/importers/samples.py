@@ -378,7 +378,15 @@ BFCL = {
     "id": "simple_0",
     "question": [[{"role": "user", "content": "Is it raining in Oslo?"}]],
     "function": [{"name": "weather.get", "parameters": {**WEATHER_SCHEMA, "type": "dict"}}],
-    "ground_truth": [{"weather.get": {"city": ["Oslo", "Oslo, Norway"], "days": [1, ""], "at": [{"hour": [8, 9]}]}}],
+    "ground_truth": [
+        {
+            "weather.get": {
+                "city": ["Oslo", "Oslo, Norway"],
+                "days": [1, ""],
+                "at": [{"hour": [8, 9], "day": ["", "May 1"]}],
+            }
+        }
+    ],
 }
 
 

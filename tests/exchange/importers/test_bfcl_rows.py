@@ -28,7 +28,8 @@ def test_accepted_values_are_alternatives() -> None:
     text = " ".join(made.file.text.split())
     assert 'any_of = [{ equals_text = "Oslo" }, { equals_text = "Oslo, Norway" }]' in text
     assert "days = { equals = 1, cast = false, optional = true }" in text
-    assert "any_of = [{ equals_text = { hour = 8 } }, { equals_text = { hour = 9 } }]" in text
+    assert "hour = { any_of = [{ equals = 8, cast = false }, { equals = 9, cast = false }] }" in text
+    assert 'day = { any_of = [{ equals_text = "May 1" }, { equals_text = "" }], optional = true }' in text
     assert made.file.suite.tools[0].parameters["type"] == "object"
 
 
@@ -51,6 +52,18 @@ def test_rows_without_calls_and_of_several_turns() -> None:
     assert relevant is not None and relevant.cases[0].expected_calls()[0].is_any
     with pytest.raises(RefusedError, match="several turns"):
         made_of({**BFCL, "question": [[], []]})
+
+
+def test_a_table_with_many_accepted_values_is_one_check_and_a_list_of_tables_keeps_its_order() -> None:
+    many = {name: [*range(9), ""] for name in "abcdef"}
+    rows = [[{"name": ["Ann", None], "tags": [["x"]]}, {"name": ["Bo"]}]]
+    made = made_of({**BFCL, "ground_truth": [{"weather.get": {"at": [many], "rows": rows}}]})
+    text = " ".join(made.file.text.split())
+    assert text.count("{ equals = 8, cast = false }") == 6
+    assert 'name = { any_of = [{ equals_text = "Ann" }, { equals_null = true }] }' in text
+    assert 'tags = { equals = ["x"], cast = false }' in text and "in_order = true" in text
+    with pytest.raises(RefusedError, match="has no accepted value"):
+        made_of({**BFCL, "ground_truth": [{"weather.get": {"at": [{"a": []}]}}]})
 
 
 def test_an_optional_list_may_be_empty_as_an_optional_text_may() -> None:

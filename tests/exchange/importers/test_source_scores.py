@@ -37,47 +37,68 @@ def runs_of(suite: Suite, made: MadeSuite) -> list[RunResult]:
 
 
 def tau(reward: float, *actions: tuple[str, dict[str, Any]]) -> dict[str, Any]:
-    value = deepcopy(TAU)
+    value: dict[str, Any] = json.loads(json.dumps(TAU).replace("get_weather", "order_weather"))
     value["reward"] = reward
-    value["info"]["task"]["actions"] = [{"name": name, "kwargs": kwargs} for name, kwargs in actions]  # type: ignore[index]
+    value["info"]["task"]["actions"] = [{"name": name, "kwargs": kwargs} for name, kwargs in actions]
     return value
 
 
-RIGHT = ("get_weather", {"city": "Oslo"})
+RIGHT = ("order_weather", {"city": "Oslo"})
 NEVER_MADE = ("book_flight", {"to": "Oslo"})
 
 
-def test_the_actions_of_a_task_are_expected_and_not_what_was_done() -> None:
-    suite, made = made_of("tau", [tau(0.0, RIGHT, NEVER_MADE)])
-    (case,) = suite.cases
-    assert [call.tool for call in case.expected_calls()] == ["get_weather", "book_flight"]
-    assert (case.ordered, case.extra_calls) == ((), "allow")
+@pytest.mark.parametrize(
+    ("actions", "status"),
+    [
+        ([RIGHT], "passed"),
+        ([RIGHT, ("get_user", {})], "passed"),  # looking something up changes nothing
+        ([RIGHT, NEVER_MADE], "failed"),
+        ([("order_weather", {"city": "Bergen"})], "failed"),
+        ([], "failed"),
+    ],
+)
+def test_the_changes_that_a_task_names_are_expected_and_no_others(
+    actions: list[tuple[str, dict[str, Any]]], status: str
+) -> None:
+    suite, made = made_of("tau", [tau(0.0, *actions)])
     [run] = runs_of(suite, made)
-    assert (run.status, run.score) == ("failed", 0.5)
+    assert run.status == status
     assert [tuple(metric[:3]) for metric in run.metrics] == [("reward of tau-bench", 0.0, False)]
-    suite, made = made_of("tau", [tau(1.0, RIGHT)])
+
+
+def test_a_change_that_was_refused_is_none() -> None:
+    value = tau(1.0)
+    value["traj"][-3]["content"] = "Error: no such city"
+    suite, made = made_of("tau", [value])
     assert [run.status for run in runs_of(suite, made)] == ["passed"]
 
 
-def test_an_action_with_other_arguments_is_expected_where_its_tool_was_called() -> None:
-    suite, made = made_of("tau", [tau(0.0, ("get_weather", {"city": "Bergen"}))])
-    [run] = runs_of(suite, made)
-    assert run.status == "failed" and run.grade is not None
-    assert any("Bergen" in str(issue.expected) for issue in run.grade.issues)
+@pytest.mark.parametrize(
+    ("action", "statuses"),
+    [
+        ({"arguments": {"city": "Oslo", "days": 2}}, ["passed"]),  # an argument that was not given is not missed
+        ({"arguments": {"city": "Bergen"}}, ["failed"]),
+        ({"arguments": {}}, ["failed"]),
+        ({"arguments": {"city": "Bergen"}, "compare_args": []}, ["passed"]),
+        ({"arguments": {"city": "Oslo", "days": 2}, "compare_args": ["city"]}, ["passed"]),
+        ({"arguments": {"city": "Oslo", "days": 2}, "compare_args": ["days"]}, ["failed"]),
+    ],
+)
+def test_arguments_of_an_action_are_compared_as_tau2_does(action: dict[str, Any], statuses: list[str]) -> None:
+    value: dict[str, Any] = deepcopy(TAU2)
+    value["tasks"][0]["evaluation_criteria"] = {
+        "actions": [{"name": "get_weather", **action}],
+        "reward_basis": ["ACTION", "NL_ASSERTION"],
+    }
+    suite, made = made_of("tau", value)
+    assert [run.status for run in runs_of(suite, made)] == statuses
+    assert "also judged by NL_ASSERTION, which is not imported" in made.file.text
 
 
-def test_a_turn_for_which_its_task_names_no_action_expects_nothing_yet() -> None:
-    suite, made = made_of("tau", [tau(0.0)])
-    assert [case.expects_nothing_yet for case in suite.cases] == [True]
-    assert [run.status for run in runs_of(suite, made)] == ["not graded"]
-
-
-def test_a_conversation_without_any_call_still_lacks_the_actions_of_its_task() -> None:
-    value = tau(0.0, RIGHT)
-    value["traj"] = [*TAU["traj"][:3], {"role": "user", "content": "###STOP###"}]  # type: ignore[index]
-    suite, made = made_of("tau", [value])
-    [run] = runs_of(suite, made)
-    assert (suite.cases[0].user, run.status) == ("Hello!", "failed")
+def test_lists_that_the_system_sorts_are_compared_in_any_order() -> None:
+    order = ("return_delivered_order_items", {"item_ids": ["1", "2"], "order_id": "7"})
+    _, made = made_of("tau", [tau(0.0, order)])
+    assert 'item_ids = { same_elements = ["1", "2"] }' in " ".join(made.file.text.split())
 
 
 def test_what_a_source_without_actions_called_wrong_is_not_expected() -> None:
@@ -120,7 +141,7 @@ def test_a_task_of_several_turns_is_one_verdict() -> None:
     suite, made = made_of("tau", [value, tau(0.0, RIGHT) | {"task_id": 8}, tau(0.0) | {"task_id": 9}])
     assert len(suite.cases) == 4
     [found] = agreements(runs_of(suite, made))
-    assert (found.agree, found.of, found.ungraded) == (1, 2, 1)
+    assert (found.agree, found.of, found.ungraded) == (2, 3, 0)
     assert [(each.about, each.value, each.passed_here) for each in found.differ] == [("Task 8, trial 2", 0.0, True)]
 
 

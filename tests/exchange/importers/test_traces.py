@@ -175,7 +175,7 @@ def test_the_reference_is_expected_and_the_outputs_are_a_run() -> None:
     pairs = zip(suite.cases, made.cases, strict=True)
     statuses = [run_of(made.file, case, of.runs[0], 0)[2].status for case, of in pairs]
     assert statuses == ["passed", "failed"]
-    assert "the reference's calls are expected in their order, as under `strict`" in made.file.text
+    assert "the reference's calls are compared as under `strict`" in made.file.text
     assert "those that were made" not in made.file.text
 
 
@@ -264,6 +264,7 @@ def test_turns_of_tau_after_which_tools_were_called_are_cases(value: Any) -> Non
     (case,) = suite.cases
     assert (case.user, suite.system, case.system) == ("Is it raining in Oslo?", "Be brief.", None)
     notes = {note.why for note in made.cases[0].notes}
+    named = "its task names 1 action, of which 0 change the database: these changes are expected, and no others"
     trajectory = trajectory_of(suite, made)
     assert [call.call.arguments for call in trajectory.calls] == [{"city": "Oslo"}]
     if value is TAU2:
@@ -271,9 +272,9 @@ def test_turns_of_tau_after_which_tools_were_called_are_cases(value: Any) -> Non
         assert (trajectory.rounds[0].usage, trajectory.rounds[0].latency_ms) == (Usage(30, 5), 500.0)
         assert trajectory.calls[0].result is not None and trajectory.calls[0].result.is_error
         assert "the user has tools of their own in this domain: calls of these are left out" in notes
-        assert "its task names 1 action: these are expected, in any order" in notes
+        assert named in notes
     else:
         assert case.name == "Task 7, trial 2, turn 2"
-        assert "its task names 1 action: these are expected, in any order" in notes
+        assert named in notes
     with pytest.raises(RefusedError, match="holds tasks, which need a simulated user"):
         made_of("tau", "tasks.json", as_json([{"user_scenario": {"a": 1}, "evaluation_criteria": {"b": 1}}]))

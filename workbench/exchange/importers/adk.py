@@ -7,6 +7,7 @@ the turns before it as its conversation.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from workbench.exchange.importers.conversations import (
     Conversation,
@@ -23,10 +24,12 @@ from workbench.exchange.importers.conversations import (
     not_imported,
     of_reference,
     results_in,
+    without_expectations,
     without_tool_note,
 )
-from workbench.exchange.importers.messages import call_written, conversation_of, result_written
-from workbench.exchange.importers.source_files import Node, RefusedError, Source, placed_at
+from workbench.exchange.importers.match import ArgsMode, Match
+from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
+from workbench.exchange.importers.source_files import Node, RefusedError, Source, placed_at, read_source
 from workbench.trajectory.events import JsonValue
 
 _THRESHOLD = 0.8
@@ -64,9 +67,10 @@ def _recognizes(source: Source) -> bool:
 def _read(source: Source) -> Imported:
     cases: list[ImportedCase] = []
     notes: list[Note] = []
+    criteria = _criteria(source, notes)
     for name, turns in _conversations(source, notes):
         try:
-            cases += _cases(name, turns)
+            cases += _cases(name, turns, criteria)
         except RefusedError as error:
             notes.append(not_imported(error.place, error.why))
     if not cases:
@@ -106,7 +110,59 @@ def _left_out(node: Node, keys: tuple[str, ...], notes: list[Note]) -> None:
         notes.append(not_imported(node.place, ", ".join(names)))
 
 
-def _cases(name: str, turns: list[Node]) -> Iterator[ImportedCase]:
+class _Criteria(NamedTuple):
+    """What ADK compares: calls, by a match, and answers, by the threshold of their score."""
+
+    match: Match | None = Match("exact")
+    answers: float | None = _THRESHOLD
+
+
+_MATCH_TYPES = ("exact", "in_order", "any_order")
+
+
+def _criteria(source: Source, notes: list[Note]) -> _Criteria:
+    """Return the criteria of the `test_config.json` beside a set; without one, ADK's own."""
+    beside = source.path.parent / "test_config.json"
+    written = Node(None)
+    if beside != source.path and beside.is_file():
+        written = _at(Node(read_source(beside).root.value, beside.name), "criteria")
+    if written.value is None:
+        return _Criteria(source.match or Match("exact"))
+    answers = None
+    if (score := written.get("response_match_score")) is not None:
+        answers = _threshold_of(score)
+    match = None
+    if (trajectory := written.get("tool_trajectory_avg_score")) is not None:
+        match = _match(trajectory)
+        if _threshold_of(trajectory) < 1:
+            why = "a threshold of tool_trajectory_avg_score below 1: each turn is judged by itself here"
+            notes.append(Note(beside.name, why))
+    if others := written.other_keys(("response_match_score", "tool_trajectory_avg_score")):
+        notes.append(not_imported(beside.name, ", ".join(others)))
+    return _Criteria(source.match or match, answers)
+
+
+def _threshold_of(criterion: Node) -> float:
+    number = number_of(criterion if _at(criterion, "threshold").value is None else _at(criterion, "threshold"))
+    if number is None or not 0 <= number <= 1:
+        raise criterion.refused("must be a threshold from 0 to 1")
+    return number
+
+
+def _match(criterion: Node) -> Match:
+    args: ArgsMode = "exact"
+    if _at(criterion, "ignore_args").value is True:
+        args = "ignore"
+    written = _at(criterion, "match_type").value
+    mode = "exact" if written is None else str(written).strip().lower().replace("-", "_").replace(" ", "_")
+    if mode in ("0", "1", "2"):
+        mode = _MATCH_TYPES[int(mode)]
+    if mode not in _MATCH_TYPES:
+        raise criterion.refused(f"the match type {written!r} is not one of {', '.join(_MATCH_TYPES)}")
+    return Match(mode, args)
+
+
+def _cases(name: str, turns: list[Node], criteria: _Criteria) -> Iterator[ImportedCase]:
     before: list[Node] = []
     for number, turn in enumerate(turns, start=1):
         # The conversation goes on with the expected answer of each turn: the set has no answers of a model.
@@ -130,13 +186,20 @@ def _cases(name: str, turns: list[Node]) -> Iterator[ImportedCase]:
         if not answers:
             yield case.noted(*notes)
             continue
-        if final := _answer_of(turn):
-            case.table["response"] = {"similar": final, "threshold": _THRESHOLD}
+        if (final := _answer_of(turn)) and criteria.answers is not None:
+            case.table["response"] = {"similar": final, "threshold": criteria.answers}
             notes.append(
                 Note(turn.place, "the reference answer is compared by `similar`; ADK compares words (ROUGE-1)")
             )
-        case = of_reference(case, list(calls_in(said[asked:])), results_in(said[asked:]), exact=True)
-        notes.append(Note(turn.place, "exactly these calls are asked for, as ADK's EXACT match does"))
+        case = of_reference(case, list(calls_in(said[asked:])), results_in(said[asked:]), match=criteria.match)
+        if criteria.match is None:
+            case = without_expectations(case)
+            if not case.table.get("response"):
+                case.table["expect_nothing_yet"] = True
+            notes.append(Note(turn.place, "test_config.json asks for no tool_trajectory_avg_score: calls are free"))
+        else:
+            why = f"the calls are compared as under ADK's match type {criteria.match.mode.upper()}"
+            notes.append(Note(turn.place, why))
         yield case.noted(*notes)
 
 
@@ -194,4 +257,4 @@ def _text(content: Node, notes: list[Note]) -> str:
     return "\n".join(filter(None, texts))
 
 
-ADK = Format(_recognizes, _read, graded_as("mean"))
+ADK = Format(_recognizes, _read, {"by": "trajectory", **graded_as("mean")})

@@ -6,11 +6,7 @@ The accepted values are in a file of their own: `possible_answer/NAME` beside th
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
-from typing import TypeVar
 
 from workbench.authoring.form.typed import holds_null
 from workbench.exchange.importers.conversations import (
@@ -32,8 +28,6 @@ from workbench.limits import MAX_ACCEPTED_VALUES
 from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue
 
-_Choice = TypeVar("_Choice")
-
 _TYPES: dict[str, str | None] = {
     "dict": "object",
     "float": "number",
@@ -46,9 +40,10 @@ _TYPES: dict[str, str | None] = {
     "long": "integer",
     "double": "number",
     "char": "string",
+    "Boolean": "boolean",
     "": None,
 }
-_EMPTY: dict[JsonValue, JsonValue] = {"string": "", "array": [], "tuple": [], "ArrayList": [], "Array": []}
+_EMPTY: dict[JsonValue, JsonValue] = {"string": "", "any": "", "array": [], "tuple": [], "ArrayList": [], "Array": []}
 """The empty values that the leaderboard takes for a parameter that may be left out, by its type there."""
 
 _LEAVE_OUT = ""
@@ -159,13 +154,7 @@ def _call(functions: dict[str, Node], answer: Node) -> Table:
     args: Table = {}
     for parameter, accepted in answer.need(name).table().items() if answer.has(name) else ():
         node = Node(accepted, f"{answer.place}.{parameter}")
-        checks = []
-        for each in node.items():
-            if each.value != _LEAVE_OUT:
-                for value in _whole(each):
-                    checks.append(_check(value, node))
-        if len(checks) > MAX_ACCEPTED_VALUES:
-            raise node.refused(MAX_ACCEPTED_VALUES.reached(count=len(checks)))
+        checks = _checks(node.items())
         may_be_left_out = any(each.value == _LEAVE_OUT for each in node.items())
         declared = _declared(functions[name], "properties", parameter, "type")
         if may_be_left_out and isinstance(declared, str) and declared in _EMPTY:
@@ -175,12 +164,7 @@ def _call(functions: dict[str, Node], answer: Node) -> Table:
         if isinstance(required, list) and parameter in required:
             may_be_left_out = False
         if checks:
-            check: Table = {"any_of": checks}
-            if len(checks) == 1:
-                check = dict(checks[0])
-            if may_be_left_out:
-                check["optional"] = True
-            args[parameter] = check
+            args[parameter] = _any_of(checks, node, optional=may_be_left_out)
     return {"tool": _plain_name(answer, name), "args": args, "only_args": True}
 
 
@@ -192,45 +176,50 @@ def _declared(function: Node, *keys: str) -> JsonValue:
     return found.value
 
 
-def _check(value: JsonValue, node: Node) -> Table:
+def _checks(accepted: list[Node], *, in_table: bool = False) -> list[Table]:
+    """Return a check of each accepted value; leaving the parameter out is none of them."""
+    return [_check(each, in_table=in_table) for each in accepted if each.value != _LEAVE_OUT]
+
+
+def _any_of(checks: list[Table], node: Node, *, optional: bool) -> Table:
+    if len(checks) > MAX_ACCEPTED_VALUES:
+        raise node.refused(MAX_ACCEPTED_VALUES.reached(count=len(checks)))
+    check: Table = {"any_of": checks}
+    if len(checks) == 1:
+        check = dict(checks[0])
+    if optional:
+        check["optional"] = True
+    return check
+
+
+def _check(node: Node, *, in_table: bool = False) -> Table:
+    value = node.value
     if value is None:
         return {"equals_null": True}
-    if holds_null(value):
-        raise node.refused("null inside a value")
-    # The leaderboard compares texts, also inside lists and tables, without case, blanks and punctuation.
-    if isinstance(value, str | list | dict):
+    if isinstance(value, dict):
+        return _table_check(node)
+    if isinstance(value, list) and (holds_table(value) or holds_null(value)):
+        return {"same_elements": [_check(each) for each in node.items()], "in_order": True}
+    # The leaderboard compares texts without case, blanks and punctuation, also those of lists outside of tables.
+    if isinstance(value, str) or (isinstance(value, list) and not in_table):
         return {"equals_text": value}
     return {"equals": value, "cast": False}
 
 
-def _whole(node: Node) -> Iterator[JsonValue]:
-    """Yield each value that an accepted value allows: in a table, every field lists its own accepted values."""
-    if isinstance(node.value, dict):
-        choices: list[list[dict[str, JsonValue]]] = []
-        for name, accepted in node.value.items():
-            listed = accepted if isinstance(accepted, list) else [accepted]
-            fields: list[dict[str, JsonValue]] = []
-            for value in listed:
-                fields.append({} if value == _LEAVE_OUT else {name: value})
-            choices.append(fields)
-        for chosen in _combinations(node, choices):
-            whole: dict[str, JsonValue] = {}
-            for field in chosen:
-                whole |= field
-            yield whole
-    elif isinstance(node.value, list) and holds_table(node.value):
-        for values in _combinations(node, [list(_whole(each)) for each in node.items()]):
-            yield list(values)
-    else:
-        yield node.value
-
-
-def _combinations(node: Node, choices: list[list[_Choice]]) -> Iterator[tuple[_Choice, ...]]:
-    # Counted before they are made: ten fields with four values each are a million tables.
-    count = math.prod(map(len, choices))
-    if count > MAX_ACCEPTED_VALUES:
-        raise node.refused(MAX_ACCEPTED_VALUES.reached(count=count))
-    return product(*choices)
+def _table_check(node: Node) -> Table:
+    """Return the check of an accepted table, in which every field lists its own accepted values."""
+    fields: Table = {}
+    for name in node.table():
+        listed = node.at(name).listed()
+        if not listed:
+            raise node.at(name).refused("has no accepted value")
+        optional = any(each.value == _LEAVE_OUT for each in listed)
+        checks = _checks(listed, in_table=True)
+        # Of a field that may be left out, the leaderboard also takes the empty text.
+        if optional:
+            checks.append({"equals_text": ""})
+        fields[name] = _any_of(checks, node.at(name), optional=optional)
+    return {"has_fields": fields, "only_fields": True}
 
 
 BFCL = Format(_recognizes, _read, graded_as())

@@ -15,6 +15,7 @@ from workbench.authoring.form.typed import holds_null, items_at, without_keys
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.dataclasses import dataclass, json_text
 from workbench.engine.external_run import ExternalResult, ExternalRound
+from workbench.exchange.importers.match import Match
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.limits import MAX_MILLISECONDS
 from workbench.numerals import counted, figure
@@ -469,7 +470,7 @@ def _expecting(
             if call.problem is not None:
                 notes.append(Note(place, f"the call of {call.tool} is not expected: its arguments are {call.problem}"))
                 continue
-            group.append(_expected_call(call, place, notes))
+            group.append(expected_call(call))
         # Calls of one answer are made at the same time, so their order has no meaning.
         if len(group) > 1:
             ordered.append({"any_order": group})
@@ -530,48 +531,62 @@ def of_reference(
     results: Mapping[str, ExternalResult],
     *,
     key: Literal["ordered", "unordered"] = "ordered",
-    exact: bool = False,
+    match: Match | None = None,
+    answers: Sequence[Sequence[ToolCall]] = (),
 ) -> ImportedCase:
     """Return a case that expects the calls of a reference, with mocks of their results, given by the ids of the calls.
 
-    With `exact`, it expects these calls with these arguments and no others.
+    `match` decides in place of `key`; `answers` are the same calls by the answer that made them.
     """
     table = case.table_without("expect_nothing_yet")
     notes = notes_without(case.notes, "expects nothing yet")
     mapped = list(case.mapped)
     expected: list[Table] = []
+    expected_of: dict[str, Table] = {}
     for call in calls:
         if call.problem is not None:
             notes.append(Note(case.place, f"the call of {call.tool} is not expected: its arguments are {call.problem}"))
             continue
-        wanted = _expected_call(call, case.place, notes)
-        if exact:
-            wanted["only_args"] = True
+        wanted = expected_call(call)
+        if match is not None:
+            wanted = match.expected(wanted)
         expected.append(wanted)
+        expected_of[call.id] = wanted
     if expected:
-        table[key] = expected
-        mapped.append(Mapped(counted(len(expected), "call"), key))
+        into = match.key if match is not None else key
+        table[into] = expected
+        if match is not None and match.by_answer:
+            table[into] = _by_answer(answers, expected_of)
+        mapped.append(Mapped(counted(len(expected), "call"), into))
         if "tools" not in table:
             notes.append(Note(case.place, NO_TOOLS, "no tools"))
-    elif not calls:
+    elif not calls and (match is None or match.extra_calls == "forbid"):
         table["expect_no_calls"] = True
         mapped.append(Mapped("no call", "expect_no_calls"))
     elif "response" not in table:
         table["expect_nothing_yet"] = True
-    if expected and exact:
-        table["extra_calls"] = "forbid"
+    if expected and match is not None:
+        table["extra_calls"] = match.extra_calls
     table = _with_mocks(table, calls, results, case.place, mapped, notes)
     return replace(case, table=table, mapped=tuple(mapped), notes=tuple(notes))
 
 
-def _expected_call(call: ToolCall, place: str, notes: list[Note]) -> Table:
+def _by_answer(answers: Iterable[Sequence[ToolCall]], expected: Mapping[str, Table]) -> list[Table]:
+    """Return expected calls in order, those of one answer as a group that must stand in one answer too."""
+    found: list[Table] = []
+    for calls in answers:
+        group = [expected[call.id] for call in calls if call.id in expected]
+        if len(group) > 1:
+            found.append({"any_order": group, "parallel": True})
+        else:
+            found += group
+    return found
+
+
+def expected_call(call: ToolCall) -> Table:
+    """Return a call as an expectation of all its arguments."""
     (expected,) = items_at(case_expecting({}, call.tool, call.arguments), ("ordered",))
     assert isinstance(expected, dict)
-    for name, value in call.arguments.items():
-        # A null inside of a value cannot be expressed; an argument that is null itself has a check of its own.
-        if value is not None and holds_null(value):
-            why = f"{call.tool}.{name} holds null inside a value: only its presence is checked"
-            notes.append(Note(place, why))
     return expected
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from workbench.engine.external_run import ExternalResult, ExternalRound
 from workbench.exchange.importers.conversations import (
@@ -21,6 +22,7 @@ from workbench.exchange.importers.conversations import (
     not_imported,
     of_reference,
 )
+from workbench.exchange.importers.match import Match
 from workbench.exchange.importers.source_files import Node, Source, as_text
 from workbench.trajectory.events import Message, ToolCall
 
@@ -45,10 +47,10 @@ def _is_conversational(keys: set[str]) -> bool:
 
 
 def _read(source: Source) -> Imported:
-    return imported_of(source.records, _case, "golden")
+    return imported_of(source.records, partial(_case, match=source.match), "golden")
 
 
-def _case(record: Node) -> ImportedCase:
+def _case(record: Node, match: Match | None) -> ImportedCase:
     if _is_conversational({*record.table()}):
         raise record.refused("a conversational golden: its requests come from a simulated user, not from the file")
     request = record.need("input").text()
@@ -66,8 +68,8 @@ def _case(record: Node) -> ImportedCase:
         )
     if wanted:
         # DeepEval ignores the order of tools by default.
-        case = of_reference(case, wanted, of_wanted, key="unordered")
-        if any(call.arguments for call in wanted):
+        case = of_reference(case, wanted, of_wanted, key="unordered", match=match, answers=[[call] for call in wanted])
+        if match is None and any(call.arguments for call in wanted):
             notes.append(Note(record.place, "arguments are checked; DeepEval does so only with INPUT_PARAMETERS"))
     else:
         notes.append(Note(record.place, "no expected_tools: DeepEval leaves them out also where no call is expected"))

@@ -41,6 +41,9 @@ FORMS: dict[str, Form] = {
 }
 """Every form by the name that `--from` takes."""
 
+FORMS_WITH_MATCH = ("agentevals", "adk", "langsmith", "deepeval")
+"""The forms whose expected calls `--match` compares."""
+
 
 def format_of(name: str) -> Format:
     """Return the reader of a form."""

@@ -34,7 +34,8 @@ from workbench.exchange.importers.conversations import (
     tool_of,
     without_tool_note,
 )
-from workbench.exchange.importers.forms import FORMS, format_of, forms_that_fit
+from workbench.exchange.importers.forms import FORMS, FORMS_WITH_MATCH, format_of, forms_that_fit
+from workbench.exchange.importers.match import Match
 from workbench.exchange.importers.source_files import RefusedError, Source, read_source
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
@@ -347,9 +348,9 @@ class ImportOptions:
     """The file to import, and the files to write.
 
     `file` may be a folder. `form` is recognized where it is `None`; `fields` are the fields of a table by their
-    meaning, `tools_from` the file that defines tools. Existing files are replaced, and recordings added to others, only
-    with `force`; with `dry` nothing is written. `source` is the output of a Python file that was run
-    (`workbench.exchange.importers.arcade.executed`).
+    meaning, `match` is the comparison of the calls of references, `tools_from` the file that defines tools. Existing
+    files are replaced, and recordings added to others, only with `force`; with `dry` nothing is written. `source` is
+    the output of a Python file that was run (`workbench.exchange.importers.arcade.executed`).
     """
 
     file: Path
@@ -361,6 +362,11 @@ class ImportOptions:
     force: bool = False
     dry: bool = False
     source: Source | None = None
+    match: Match | None = None
+
+    def read(self, path: Path) -> Source:
+        """Read a file with what the user said of it. Raises RefusedError."""
+        return replace(read_source(path, self.fields), match=self.match)
 
 
 @dataclass(frozen=True)
@@ -422,7 +428,7 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
     if options.file.is_dir():
         read, name = _read_folder(options), options.file.resolve().name
     else:
-        source = options.source or read_source(options.file, options.fields)
+        source = options.source or options.read(options.file)
         form = options.form or _form_of(source)
         read, name = _Read(form, _imported(form, source), [source.root.value]), source.name
     form, imported = read.form, read.imported
@@ -443,8 +449,12 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
 def _imported(form: str, source: Source) -> Imported:
     """Read a file of a form, with the grading of the file's own system."""
     found = format_of(form)
-    imported = found.read(source)
     grading = dict(found.grading)
+    if source.match is not None:
+        if form not in FORMS_WITH_MATCH:
+            raise RefusedError(f"--match is for {', '.join(FORMS_WITH_MATCH)}, and this file is {form}")
+        grading["by"] = "trajectory"
+    imported = found.read(source)
     if isinstance(written := imported.suite.get("grading"), dict):
         grading |= written
     if not grading:
@@ -475,7 +485,7 @@ def _read_folder(options: ImportOptions) -> _Read:
                 raise RefusedError("it is a folder: import it by itself")
             if is_code(path, options.form):
                 raise RefusedError("it is Python, which is run only after trust: import it by itself")
-            source = read_source(path, options.fields)
+            source = options.read(path)
             form = options.form or _form_of(source)
             read[path] = form, _imported(form, source), source.root.value
         except RefusedError as error:

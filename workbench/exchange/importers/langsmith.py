@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 
+from workbench.engine.external_run import ExternalResult
 from workbench.exchange.importers.conversations import (
     Format,
     Imported,
     ImportedCase,
-    Mapped,
     Note,
     calls_in,
     case_of,
@@ -21,12 +23,13 @@ from workbench.exchange.importers.conversations import (
     notes_without,
     of_reference,
     results_in,
+    without_expectations,
     without_tool_note,
 )
+from workbench.exchange.importers.match import Match
 from workbench.exchange.importers.messages import conversation_of, is_list_of_messages, is_message
 from workbench.exchange.importers.source_files import Node, Source, bare_values
-from workbench.numerals import counted
-from workbench.trajectory.events import JsonValue
+from workbench.trajectory.events import JsonValue, ToolCall
 
 _KEYS = ("inputs", "outputs", "reference_outputs")
 
@@ -56,10 +59,11 @@ def _is_agentevals(source: Source) -> bool:
 
 
 def _read_agentevals(source: Source) -> Imported:
-    return imported_of(source.records, _agentevals_case, "trajectory")
+    match = source.match or Match("strict")
+    return imported_of(source.records, partial(_agentevals_case, match=match), "trajectory")
 
 
-def _agentevals_case(record: Node) -> ImportedCase:
+def _agentevals_case(record: Node, match: Match) -> ImportedCase:
     record.table()
     reference = _agentevals_messages(record.get("reference_outputs"))
     made = _agentevals_messages(record.get("outputs"))
@@ -76,16 +80,21 @@ def _agentevals_case(record: Node) -> ImportedCase:
     # Outputs without a reference are a run, whose calls the case expects.
     if reference is None:
         return replace(case, place=record.place)
-    notes = notes_without(case.notes, "check calls")
-    notes.append(Note(reference.place, "the reference's calls are expected in their order, as under `strict`"))
-    calls = sum(run.call_count for run in case.runs)
-    of_reference = Mapped(f"{counted(calls, 'call')} of the reference", "ordered")
-    mapped = list(case.mapped)
-    for at, each in enumerate(mapped):
-        if each.into == "ordered":
-            mapped[at] = of_reference
+    answers: list[Sequence[ToolCall]] = []
+    results: dict[str, ExternalResult] = {}
+    for run in case.runs:
+        for each in run.rounds:
+            answers.append(each.calls)
+            results |= each.results
+    case = without_expectations(case)
+    # The results are put into mocks once more, by `of_reference`.
+    mapped = tuple(each for each in case.mapped if each.into != "mocks")
+    notes = notes_without(case.notes, "no mock")
+    case = replace(case, table=case.table_without("mocks"), mapped=mapped, notes=tuple(notes))
+    case = of_reference(case, [*chain(*answers)], results, match=match, answers=answers)
     runs = () if made is None else read(made).runs
-    return replace(case, place=record.place, mapped=tuple(mapped), notes=tuple(notes), runs=runs)
+    note = Note(reference.place, f"the reference's calls are compared as under `{match.mode}`")
+    return replace(case, place=record.place, runs=runs).noted(note)
 
 
 def _asked(record: Node, messages: Node) -> list[JsonValue]:
@@ -113,7 +122,7 @@ def _texts_in(table: Node) -> Iterator[str]:
             yield value
 
 
-AGENTEVALS = Format(_is_agentevals, _read_agentevals, graded_as())
+AGENTEVALS = Format(_is_agentevals, _read_agentevals, {"by": "trajectory", **graded_as()})
 
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
@@ -129,10 +138,10 @@ def _recognizes(source: Source) -> bool:
 
 
 def _read(source: Source) -> Imported:
-    return imported_of(source.records, _case, "example")
+    return imported_of(source.records, partial(_case, match=source.match), "example")
 
 
-def _case(record: Node) -> ImportedCase:
+def _case(record: Node, match: Match | None) -> ImportedCase:
     notes: list[Note] = []
     asked = _messages(record.need("inputs"))
     if not asked:
@@ -174,7 +183,8 @@ def _case(record: Node) -> ImportedCase:
             Note(record.place, "the reference answer is compared by `similar`; evaluators of LangSmith are code")
         )
     if wanted:
-        case = of_reference(case, list(calls_in(said)), results_in(said))
+        answers = [each.tool_calls for each in said]
+        case = of_reference(case, list(calls_in(said)), results_in(said), match=match, answers=answers)
     elif answer:
         case = replace(case, table=case.table_without("expect_nothing_yet"), notes=about)
     if not wanted and not answer and outputs.value:

@@ -5,8 +5,10 @@ Each turn in which the agent called tools is a case, with the messages before it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from workbench.exchange.importers.conversations import (
     Calls,
@@ -16,23 +18,73 @@ from workbench.exchange.importers.conversations import (
     Note,
     calls_in,
     case_of,
+    expected_call,
     first_refusal,
     graded_as,
     indices_of,
     not_imported,
-    of_reference,
     unless_wrong,
     without_expectations,
 )
+from workbench.exchange.importers.match import Match
 from workbench.exchange.importers.messages import conversation_of, number_of
-from workbench.exchange.importers.source_files import Node, RefusedError, Source, placed_at
-from workbench.numerals import counted, setting_text
+from workbench.exchange.importers.source_files import Node, RefusedError, Source, bare_values, placed_at
+from workbench.numerals import count_text, counted, setting_text
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
 from workbench.trajectory.events import JsonValue, SourceScore, ToolCall
 
 _ROUNDING = 1e-6
 """The distance from 1 at which a reward still counts as success, in both systems."""
+
+
+_READERS = ("get_*", "find_*", "search_*", "list_*", "calculate", "think", "transfer_to_human_agents")
+"""The tools of the systems' own domains that leave the database as it is."""
+
+_SORTED = {
+    "return_delivered_order_items": ("item_ids",),
+    "exchange_delivered_order_items": ("item_ids", "new_item_ids"),
+    "modify_pending_order_items": ("item_ids", "new_item_ids"),
+}
+"""The lists whose order leaves the same database. All other lists are stored, and compared, as they were given."""
+
+
+class _Action(NamedTuple):
+    """A call that a task names. `compared` are the arguments that are compared; `None` stands for all that are made."""
+
+    call: ToolCall
+    compared: tuple[str, ...] | None
+
+    @property
+    def writes(self) -> bool:
+        return not any(fnmatchcase(self.call.tool, pattern) for pattern in _READERS)
+
+    @property
+    def change(self) -> Table:
+        """The call as a change of the database."""
+        call = expected_call(self.call)
+        args = call["args"]
+        assert isinstance(args, dict)
+        for name in _SORTED.get(self.call.tool, ()):
+            if isinstance(items := args.get(name), list):
+                args[name] = {"same_elements": items}
+        return call
+
+    @property
+    def compared_call(self) -> Table:
+        """The call as tau2 compares it by itself: arguments that are not made are not missed, unless they are named."""
+        if self.compared is None:
+            return Match("any_order", "subset").expected(expected_call(self.call))
+        return Match("any_order", tools={self.call.tool: self.compared}).expected(expected_call(self.call))
+
+
+class _Task(NamedTuple):
+    """What a task is judged by: the end of the database, all actions, or both."""
+
+    actions: tuple[_Action, ...]
+    end_state: bool
+    all_actions: bool
+    notes: tuple[str, ...]
 
 
 def _is_task(node: Node) -> bool:
@@ -80,7 +132,9 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
     info = Node(None)
     messages: list[Node] = []
     if results is None:
-        messages += record.need("traj").items()
+        for each in record.need("traj").items():
+            failed = each.text_of("role") == "tool" and each.text_of("content").startswith("Error:")
+            messages.append(Node(each.table() | {"is_error": True}, each.place) if failed else each)
     else:
         info = results.at("info")
         for each in record.need("messages").items():
@@ -90,10 +144,13 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
         "model": info.at("agent_info").text_of("llm") or None,
     }
     conversation = conversation_of(Node(document, record.place), messages)
-    wanted, scores = _wanted(record, results), _scores(record, results, name)
-    if wanted is not None:
-        named = f"its task names {counted(len(wanted), 'action')}: these are expected, in any order"
-        about.append(Note(record.place, named))
+    task, scores = _task(record, results), _scores(record, results, name)
+    if task is not None:
+        named = f"its task names {counted(len(task.actions), 'action')}"
+        if task.end_state:
+            writes = sum(action.writes for action in task.actions)
+            named += f", of which {count_text(writes)} change the database: these changes are expected, and no others"
+        about += [Note(record.place, why) for why in (named, *task.notes)]
     conversation = replace(
         conversation,
         started_at=record.text_of("start_time", "timestamp"),
@@ -111,34 +168,39 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
     for number, (at, end) in enumerate(spans, start=1):
         if end > at + 1:
             last_answered = number
-    expected = _by_turn(wanted or [], calls, last_answered)
+    expected = _by_turn([] if task is None else task.actions, calls, last_answered)
     quiet = 0
     for number, ((at, end), made) in enumerate(zip(spans, calls, strict=True), start=1):
         if not made and number not in expected:
             quiet += 1
             continue
         case = case_of(replace(conversation, messages=said[:end], name=f"{name}, turn {number}"), at).scored(scores)
-        if wanted is not None:
-            yield _expecting(case, expected.get(number, []))
+        if task is not None:
+            yield _expecting(case, expected.get(number, []), task)
         else:
             yield unless_wrong(case)
     if quiet:
         notes.append(Note(record.place, f"{counted(quiet, 'turn')} without a call: no case, only what was said before"))
 
 
-def _expecting(case: ImportedCase, actions: list[ToolCall]) -> ImportedCase:
-    """Return a case that expects these actions and allows other calls. Without actions, it expects nothing yet."""
+def _expecting(case: ImportedCase, actions: list[_Action], task: _Task) -> ImportedCase:
+    """Return a case that expects the actions of a turn, and the changes that they make and no others."""
     case = without_expectations(case)
-    if not actions:
+    notes: list[Note] = []
+    if task.all_actions and actions:
+        case.table["unordered"] = [action.compared_call for action in actions]
+        case.table["extra_calls"] = "allow"
+    if task.end_state:
+        changes = [action.change for action in actions if action.writes]
+        case.table["final"] = {"changes": changes, "readers": list(_READERS)}
+    elif not actions or not task.all_actions:
         case.table["expect_nothing_yet"] = True
-        why = "its task names no action for this turn: it expects nothing yet"
-        return case.noted(Note(case.place, why, "expects nothing yet"))
-    case = of_reference(case, actions, {}, key="unordered")
-    case.table["extra_calls"] = "allow"
-    return case
+        why = "its task asks for no call in this turn: it expects nothing yet"
+        notes.append(Note(case.place, why, "expects nothing yet"))
+    return case.noted(*notes)
 
 
-def _by_turn(actions: list[ToolCall], calls: list[list[ToolCall]], answered: int) -> dict[int, list[ToolCall]]:
+def _by_turn(actions: Sequence[_Action], calls: list[list[ToolCall]], answered: int) -> dict[int, list[_Action]]:
     """Return the actions of a task by the turn, from 1, in which the agent made them.
 
     An action that was never made is expected in the last turn with calls, or else in the turn `answered`."""
@@ -154,11 +216,11 @@ def _by_turn(actions: list[ToolCall], calls: list[list[ToolCall]], answered: int
         for index, action in enumerate(actions):
             if index in turn_of:
                 continue
-            found = next((each for each in free if _is_made(action, each[1], exactly=exactly)), None)
+            found = next((each for each in free if _is_made(action.call, each[1], exactly=exactly)), None)
             if found is not None:
                 free.remove(found)
                 turn_of[index] = found[0]
-    found_in: dict[int, list[ToolCall]] = {}
+    found_in: dict[int, list[_Action]] = {}
     for index, action in enumerate(actions):
         found_in.setdefault(turn_of.get(index, last), []).append(action)
     return found_in
@@ -168,8 +230,8 @@ def _is_made(action: ToolCall, call: ToolCall, *, exactly: bool) -> bool:
     return call.tool == action.tool and (not exactly or same(dict(call.arguments), dict(action.arguments)))
 
 
-def _wanted(record: Node, results: Node | None) -> list[ToolCall] | None:
-    """Return the actions that a task asks for; `None` where the file does not say."""
+def _task(record: Node, results: Node | None) -> _Task | None:
+    """Return what a task asks for; `None` where the file does not say."""
     # tau-bench repeats the task in each record; tau2 lists the tasks apart.
     task = record.at("info").at("task")
     if results is not None:
@@ -188,8 +250,20 @@ def _wanted(record: Node, results: Node | None) -> list[ToolCall] | None:
         if action.text_of("requestor") == "user":
             continue  # an action of the simulated user with a tool of its own
         arguments = action.first("kwargs", "arguments") or Node({})
-        found.append(ids.call(action, "", action.text_of("name"), arguments.value))
-    return found
+        call = ids.call(action, "", action.text_of("name"), arguments.value)
+        if call.problem is not None:
+            raise action.refused(f"the arguments of {call.tool} are {call.problem}")
+        compared = None
+        if action.has("compare_args"):
+            compared = tuple(map(Node.text, action.need("compare_args").items()))
+        found.append(_Action(call, compared))
+    basis = set(bare_values(task.listed_of("reward_basis"))) or {"DB"}
+    not_compared = sorted(map(str, basis - {"DB", "ACTION"}))
+    not_compared += [key for key in ("outputs", "communicate_info", "env_assertions") if task.value_of(key)]
+    notes = []
+    if not_compared:
+        notes.append(f"also judged by {', '.join(not_compared)}, which is not imported")
+    return _Task(tuple(found), "DB" in basis, "ACTION" in basis, tuple(notes))
 
 
 def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore, ...]:

@@ -1,0 +1,136 @@
+"""How the calls of a reference are compared with those of a run: the modes of agentevals and of ADK."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Literal, NamedTuple
+
+from workbench.checks.check import check_names_in
+from workbench.dataclasses import dataclass
+from workbench.exchange.importers.source_files import RefusedError
+from workbench.suite.render import Table
+
+ArgsMode = Literal["exact", "ignore", "subset", "superset"]
+
+
+class _Mode(NamedTuple):
+    key: Literal["ordered", "unordered"]
+    extra_calls: Literal["allow", "forbid"]
+    by_answer: bool = False
+    """Whether calls of one answer must also stand in one answer, in any order."""
+    optional: bool = False
+
+
+_MODES = {
+    "strict": _Mode("ordered", "forbid", by_answer=True),
+    "unordered": _Mode("unordered", "forbid"),
+    "subset": _Mode("unordered", "forbid", optional=True),
+    "superset": _Mode("unordered", "allow"),
+    "exact": _Mode("ordered", "forbid"),
+    "in_order": _Mode("ordered", "allow"),
+    "any_order": _Mode("unordered", "allow"),
+}
+_ARGS: tuple[ArgsMode, ...] = ("exact", "ignore", "subset", "superset")
+
+
+@dataclass(frozen=True)
+class Match:
+    """A comparison of calls. `tools` has the mode of the arguments of single tools, or the paths that are compared."""
+
+    mode: str
+    args: ArgsMode = "exact"
+    tools: Mapping[str, ArgsMode | tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        return _MODES[self.mode].key
+
+    @property
+    def extra_calls(self) -> str:
+        return _MODES[self.mode].extra_calls
+
+    @property
+    def by_answer(self) -> bool:
+        return _MODES[self.mode].by_answer
+
+    def expected(self, call: Table) -> Table:
+        """Return an expected call that names all arguments, with the arguments compared in this mode."""
+        args = call.get("args")
+        assert isinstance(args, dict)
+        mode = self.tools.get(str(call["tool"]), self.args)
+        made: Table = {"tool": call["tool"]}
+        if isinstance(mode, tuple):
+            made |= _only_paths(args, mode)
+        elif mode == "exact":
+            made |= {"args": args, "only_args": True}
+        elif mode == "subset":
+            made |= {"args": {name: _optional(value) for name, value in args.items()}, "only_args": True}
+        elif mode == "superset" and args:
+            # An empty table of arguments would forbid all.
+            made["args"] = args
+        if _MODES[self.mode].optional:
+            made["optional"] = True
+        return made
+
+
+def _optional(value: object) -> Table:
+    if isinstance(value, dict) and check_names_in(value):
+        return {**value, "optional": True}
+    return {"equals": value, "optional": True}
+
+
+def _only_paths(args: Table, paths: Sequence[str]) -> Table:
+    """Return the keys of an expected call that compare the values at these dotted paths, also where there is none."""
+    kept: Table = {}
+    absent: list[str] = []
+    for path in paths:
+        name, *inner = path.split(".")
+        if name not in args:
+            absent.append(name)
+        elif not inner:
+            kept[name] = args[name]
+        else:
+            check = kept.setdefault(name, {"has_fields": {}})
+            if isinstance(check, dict) and isinstance(fields := check.get("has_fields"), dict):
+                _add_field(fields, args[name], inner)
+    made: Table = {}
+    if kept:
+        made["args"] = kept
+    if absent:
+        made["forbidden_args"] = list(dict.fromkeys(absent))
+    return made
+
+
+def _add_field(fields: Table, value: object, path: Sequence[str]) -> None:
+    name, *inner = path
+    if not isinstance(value, dict) or value.get(name) is None:
+        fields[name] = {"present": False}
+    elif not inner:
+        fields[name] = {"equals": value[name]}
+    else:
+        check = fields.setdefault(name, {"has_fields": {}})
+        if isinstance(check, dict) and isinstance(below := check.get("has_fields"), dict):
+            _add_field(below, value[name], inner)
+
+
+def match_of(words: str) -> Match:
+    """Read `--match`, such as `superset,args=ignore,book=to+date.day`. Raises RefusedError."""
+    mode, *options = (word.strip() for word in words.split(","))
+    mode = mode.lower().replace("-", "_")
+    if mode not in _MODES:
+        raise RefusedError(f"--match begins with one of {', '.join(_MODES)}, not {mode!r}")
+    args: ArgsMode = "exact"
+    tools: dict[str, ArgsMode | tuple[str, ...]] = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        found = next((each for each in _ARGS if each == value), None)
+        if not equals or not name or not value or (name == "args" and found is None):
+            raise RefusedError(
+                f"--match cannot be read at {option!r}: args={'|'.join(_ARGS)}, TOOL=one of these, or TOOL=PATH+PATH"
+            )
+        if name == "args" and found is not None:
+            args = found
+        else:
+            tools[name] = found or tuple(value.split("+"))
+    return Match(mode, args, tools)
