@@ -549,7 +549,7 @@ def of_reference(
             continue
         wanted = expected_call(call)
         if match is not None:
-            wanted = match.expected(wanted)
+            wanted = match.expected(wanted, case.place)
         expected.append(wanted)
         expected_of[call.id] = wanted
     if expected:
@@ -563,9 +563,9 @@ def of_reference(
     elif not calls and (match is None or match.extra_calls == "forbid"):
         table["expect_no_calls"] = True
         mapped.append(Mapped("no call", "expect_no_calls"))
-    elif "response" not in table:
+    elif match is None and "response" not in table:
         table["expect_nothing_yet"] = True
-    if expected and match is not None:
+    if match is not None and "expect_no_calls" not in table:
         table["extra_calls"] = match.extra_calls
     table = _with_mocks(table, calls, results, case.place, mapped, notes)
     return replace(case, table=table, mapped=tuple(mapped), notes=tuple(notes))

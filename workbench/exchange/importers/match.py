@@ -54,14 +54,17 @@ class Match:
     def by_answer(self) -> bool:
         return _MODES[self.mode].by_answer
 
-    def expected(self, call: Table) -> Table:
-        """Return an expected call that names all arguments, with the arguments compared in this mode."""
+    def expected(self, call: Table, place: str = "") -> Table:
+        """Return an expected call that names all arguments, with the arguments compared in this mode.
+
+        Raises RefusedError, with the place of the reference.
+        """
         args = call.get("args")
         assert isinstance(args, dict)
         mode = self.tools.get(str(call["tool"]), self.args)
         made: Table = {"tool": call["tool"]}
         if isinstance(mode, tuple):
-            made |= _only_paths(args, mode)
+            made["args"] = _at_paths(str(call["tool"]), args, mode, place)
         elif mode == "exact":
             made |= {"args": args, "only_args": True}
         elif mode == "subset":
@@ -80,38 +83,28 @@ def _optional(value: object) -> Table:
     return {"equals": value, "optional": True}
 
 
-def _only_paths(args: Table, paths: Sequence[str]) -> Table:
-    """Return the keys of an expected call that compare the values at these dotted paths, also where there is none."""
+def _at_paths(tool: str, args: Table, paths: Sequence[str], place: str) -> Table:
+    """Return the arguments of a call that stand at these dotted paths, each compared by itself.
+
+    Raises RefusedError for a path that the reference lacks, since no run could have the same value there."""
     kept: Table = {}
-    absent: list[str] = []
     for path in paths:
-        name, *inner = path.split(".")
-        if name not in args:
-            absent.append(name)
-        elif not inner:
-            kept[name] = args[name]
+        fields, value = kept, args
+        *above, last = path.split(".")
+        for name in (*above, last):
+            if not isinstance(value, dict) or name not in value:
+                raise RefusedError(f"the reference's call of {tool} has no {path}, which --match compares", place)
+            value = value[name]
+        for name in above:
+            inner = fields.setdefault(name, {"has_fields": {}})
+            assert isinstance(inner, dict)
+            # A path may begin with another one, whose value is compared whole.
+            if "has_fields" not in inner:
+                break
+            fields = inner["has_fields"]
         else:
-            check = kept.setdefault(name, {"has_fields": {}})
-            if isinstance(check, dict) and isinstance(fields := check.get("has_fields"), dict):
-                _add_field(fields, args[name], inner)
-    made: Table = {}
-    if kept:
-        made["args"] = kept
-    if absent:
-        made["forbidden_args"] = list(dict.fromkeys(absent))
-    return made
-
-
-def _add_field(fields: Table, value: object, path: Sequence[str]) -> None:
-    name, *inner = path
-    if not isinstance(value, dict) or value.get(name) is None:
-        fields[name] = {"present": False}
-    elif not inner:
-        fields[name] = {"equals": value[name]}
-    else:
-        check = fields.setdefault(name, {"has_fields": {}})
-        if isinstance(check, dict) and isinstance(below := check.get("has_fields"), dict):
-            _add_field(below, value[name], inner)
+            fields[last] = value if fields is kept else {"equals": value}
+    return kept
 
 
 def match_of(words: str) -> Match:

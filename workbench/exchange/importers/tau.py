@@ -75,7 +75,14 @@ class _Action(NamedTuple):
         """The call as tau2 compares it by itself: arguments that are not made are not missed, unless they are named."""
         if self.compared is None:
             return Match("any_order", "subset").expected(expected_call(self.call))
-        return Match("any_order", tools={self.call.tool: self.compared}).expected(expected_call(self.call))
+        call = expected_call(self.call)
+        args = call.pop("args")
+        assert isinstance(args, dict)
+        if kept := {name: args[name] for name in self.compared if name in args}:
+            call["args"] = kept
+        if absent := [name for name in self.compared if name not in args]:
+            call["forbidden_args"] = absent
+        return call
 
 
 class _Task(NamedTuple):
