@@ -11,7 +11,6 @@ from workbench.exchange.importers.forms import FORMS
 
 if TYPE_CHECKING:
     from workbench.config.program import Program
-    from workbench.exchange.importers.match import match_of
     from workbench.exchange.importers.source_files import Source
 
 
@@ -72,7 +71,6 @@ def execute(arguments: argparse.Namespace) -> int:
     program = begin_program()
     try:
         fields = fields_of(arguments.map) if arguments.map is not None else None
-        match = match_of(arguments.match) if arguments.match is not None else None
     except RefusedError as error:
         warn(str(error))
         return USAGE
@@ -84,7 +82,7 @@ def execute(arguments: argparse.Namespace) -> int:
         form=arguments.form,
         runs=arguments.runs,
         fields=fields,
-        match=match,
+        match=arguments.match,
         tools_from=arguments.tools_from,
         force=arguments.force,
         dry=arguments.dry_run,

@@ -27,7 +27,7 @@ from workbench.exchange.importers.conversations import (
     without_expectations,
     without_tool_note,
 )
-from workbench.exchange.importers.match import ArgsMode, Match
+from workbench.exchange.importers.match import ArgsMode, Match, match_in
 from workbench.exchange.importers.messages import call_written, conversation_of, number_of, result_written
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, placed_at, read_source
 from workbench.trajectory.events import JsonValue
@@ -127,7 +127,7 @@ def _criteria(source: Source, notes: list[Note]) -> _Criteria:
     if beside != source.path and beside.is_file():
         written = _at(Node(read_source(beside).root.value, beside.name), "criteria")
     if written.value is None:
-        return _Criteria(source.match or Match("exact"))
+        return _Criteria(match_in(source) or Match("exact"))
     answers = None
     if (score := written.get("response_match_score")) is not None:
         answers = _threshold_of(score)
@@ -139,7 +139,7 @@ def _criteria(source: Source, notes: list[Note]) -> _Criteria:
             notes.append(Note(beside.name, why))
     if others := written.other_keys(("response_match_score", "tool_trajectory_avg_score")):
         notes.append(not_imported(beside.name, ", ".join(others)))
-    return _Criteria(source.match or match, answers)
+    return _Criteria(match_in(source) or match, answers)
 
 
 def _threshold_of(criterion: Node) -> float:

@@ -22,7 +22,7 @@ from workbench.exchange.importers.conversations import (
     not_imported,
     of_reference,
 )
-from workbench.exchange.importers.match import Match
+from workbench.exchange.importers.match import Match, match_in
 from workbench.exchange.importers.source_files import Node, Source, as_text
 from workbench.trajectory.events import Message, ToolCall
 
@@ -47,7 +47,7 @@ def _is_conversational(keys: set[str]) -> bool:
 
 
 def _read(source: Source) -> Imported:
-    return imported_of(source.records, partial(_case, match=source.match), "golden")
+    return imported_of(source.records, partial(_case, match=match_in(source)), "golden")
 
 
 def _case(record: Node, match: Match | None) -> ImportedCase:

@@ -35,7 +35,6 @@ from workbench.exchange.importers.conversations import (
     without_tool_note,
 )
 from workbench.exchange.importers.forms import FORMS, FORMS_WITH_MATCH, format_of, forms_that_fit
-from workbench.exchange.importers.match import Match
 from workbench.exchange.importers.source_files import RefusedError, Source, read_source
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
@@ -362,7 +361,7 @@ class ImportOptions:
     force: bool = False
     dry: bool = False
     source: Source | None = None
-    match: Match | None = None
+    match: str | None = None
 
     def read(self, path: Path) -> Source:
         """Read a file with what the user said of it. Raises RefusedError."""

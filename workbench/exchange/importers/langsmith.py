@@ -26,7 +26,7 @@ from workbench.exchange.importers.conversations import (
     without_expectations,
     without_tool_note,
 )
-from workbench.exchange.importers.match import Match
+from workbench.exchange.importers.match import Match, match_in
 from workbench.exchange.importers.messages import conversation_of, is_list_of_messages, is_message
 from workbench.exchange.importers.source_files import Node, Source, bare_values
 from workbench.trajectory.events import JsonValue, ToolCall
@@ -59,7 +59,7 @@ def _is_agentevals(source: Source) -> bool:
 
 
 def _read_agentevals(source: Source) -> Imported:
-    match = source.match or Match("strict")
+    match = match_in(source) or Match("strict")
     return imported_of(source.records, partial(_agentevals_case, match=match), "trajectory")
 
 
@@ -138,7 +138,7 @@ def _recognizes(source: Source) -> bool:
 
 
 def _read(source: Source) -> Imported:
-    return imported_of(source.records, partial(_case, match=source.match), "example")
+    return imported_of(source.records, partial(_case, match=match_in(source)), "example")
 
 
 def _case(record: Node, match: Match | None) -> ImportedCase:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from workbench.checks.check import check_names_in
 from workbench.dataclasses import dataclass
-from workbench.exchange.importers.source_files import RefusedError
+from workbench.exchange.importers.source_files import RefusedError, Source
 from workbench.suite.render import Table
 
 ArgsMode = Literal["exact", "ignore", "subset", "superset"]
@@ -89,22 +89,26 @@ def _at_paths(tool: str, args: Table, paths: Sequence[str], place: str) -> Table
     Raises RefusedError for a path that the reference lacks, since no run could have the same value there."""
     kept: Table = {}
     for path in paths:
-        fields, value = kept, args
-        *above, last = path.split(".")
-        for name in (*above, last):
+        names = path.split(".")
+        value: object = args
+        for name in names:
             if not isinstance(value, dict) or name not in value:
                 raise RefusedError(f"the reference's call of {tool} has no {path}, which --match compares", place)
             value = value[name]
-        for name in above:
+        if any(path.startswith(f"{other}.") for other in paths):
+            continue  # the other one compares it too
+        fields = kept
+        for name in names[:-1]:
             inner = fields.setdefault(name, {"has_fields": {}})
             assert isinstance(inner, dict)
-            # A path may begin with another one, whose value is compared whole.
-            if "has_fields" not in inner:
-                break
-            fields = inner["has_fields"]
-        else:
-            fields[last] = value if fields is kept else {"equals": value}
+            fields = inner.setdefault("has_fields", {})
+        fields[names[-1]] = value if fields is kept else {"equals": value}
     return kept
+
+
+def match_in(source: Source) -> Match | None:
+    """Return the comparison that the user wants; `None` where the form's own is meant. Raises RefusedError."""
+    return None if source.match is None else match_of(source.match)
 
 
 def match_of(words: str) -> Match:

@@ -14,15 +14,12 @@ from functools import cached_property, partial
 from io import BytesIO, StringIO
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.encoding import SAVE_AS_UTF_8, why_not_utf_8
 from workbench.limits import MAX_FILE_BYTES, MAX_FILE_VALUES, MAX_JSON_LEVELS, MAX_YAML_BYTES, MAX_YAML_NUMBER_CHARS
 from workbench.trajectory.events import JsonValue
-
-if TYPE_CHECKING:
-    from workbench.exchange.importers.match import Match
 
 # Limits of imported files. Tokens are counted in the text before it is parsed: a parsed file takes many times its size
 # in memory, so that a limit on the parsed value would come too late.
@@ -298,8 +295,8 @@ class Source:
     kind: Kind
     root: Node
     fields: dict[str, str] | None = None
-    match: Match | None = None
-    """How the user wants the calls of references to be compared."""
+    match: str | None = None
+    """The comparison of the calls of references, as the user wrote it (`workbench.exchange.importers.match`)."""
 
     @property
     def name(self) -> str:
