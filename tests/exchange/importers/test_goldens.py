@@ -150,7 +150,7 @@ def test_calls_of_a_reference_are_compared_as_match_says(match: str, passed: lis
 
 def test_paths_of_arguments_are_compared_one_by_one() -> None:
     match = match_of("superset,rain=city+at.day")
-    call = {"tool": "rain", "args": OSLO[1]}
+    call: dict[str, object] = {"tool": "rain", "args": OSLO[1]}
     assert match.expected(call)["args"] == {"city": "Oslo", "at": {"has_fields": {"day": {"equals": 1}}}}
     with pytest.raises(RefusedError, match=r"the reference's call of rain has no at\.day, which --match compares"):
         match.expected({"tool": "rain", "args": ROME[1]})

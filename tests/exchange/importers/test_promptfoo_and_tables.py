@@ -37,7 +37,8 @@ def test_a_configuration_becomes_a_suite() -> None:
     assert [tool.name for tool in suite.tools] == ["get_weather"]
     oslo, rome, bergen = suite.cases
     assert (oslo.name, oslo.user, oslo.extra_calls) == ("Oslo", "Is it raining in Oslo?", "forbid")
-    (call,) = oslo.expected_calls()
+    call, repeated = oslo.expected_calls()
+    assert repeated.times == (0, float("inf"))
     check = (call.args or {})["city"]
     assert isinstance(check, Equals) and check.equals == "Oslo"
     assert oslo.response_contains == ("rain",)
@@ -46,8 +47,7 @@ def test_a_configuration_becomes_a_suite() -> None:
     said = [note.why for note in made.cases[1].notes]
     other = "JavaScript that does more than compare the name or one argument of the first call"
     assert f"javascript: not mapped: {other}" in said
-    assert "cost: not mapped: it has no counterpart" in said
-    assert "# cost: not mapped" in made.file.text
+    assert bergen.at_most is not None and "# javascript: not mapped" in made.file.text
     assert [note.why for note in made.notes] == ["not imported: the provider's temperature"]
 
 
@@ -56,12 +56,35 @@ def test_a_configuration_becomes_a_suite() -> None:
     [
         (
             {"type": "trajectory:tool-used", "value": {"name": "a", "min": 2}},
-            'tool = "a" [[cases.unordered]] tool = "a"',
+            'tool = "a" times = [2, inf]',
+        ),
+        ({"type": "trajectory:tool-used", "value": {"name": "a", "max": 2}}, 'tool = "a" times = [1, 2]'),
+        ({"type": "trajectory:tool-used", "value": {"name": "a", "max": 0}}, '[[cases.disallowed]] tool = "a"'),
+        (
+            {"type": "tool-call-f1", "value": ["a"]},
+            'extra_calls = "forbid" [[cases.unordered]] tool = "a" times = [1, inf]',
+        ),
+        (
+            {
+                "type": "trajectory:tool-args-match",
+                "value": {"name": "a", "args": {"b": {"c": {"d": 1}}}, "mode": "partial"},
+            },
+            "b = { has_fields = { c = { has_fields = { d = 1 } } } }",
+        ),
+        (
+            {
+                "type": "trajectory:tool-args-match",
+                "value": {"name": "a", "args": {"b": 1}, "mode": "exact", "ignore": ["id"]},
+            },
+            "args = { b = 1, id = { present = true, optional = true } } only_args = true",
         ),
         ({"type": "not-trajectory:tool-used", "value": "a"}, 'tool = "a"'),
         ({"type": "trajectory:tool-sequence", "value": {"steps": ["a"], "mode": "exact"}}, 'extra_calls = "forbid"'),
-        ({"type": "trajectory:step-count", "value": {"type": "tool", "max": 3}}, "limits = { max_tool_calls = 3 }"),
-        ({"type": "latency", "threshold": 900}, "limits = { max_latency_ms = 900 }"),
+        ({"type": "trajectory:step-count", "value": {"type": "tool", "max": 3}}, "at_most = { calls = 3 }"),
+        ({"type": "latency", "threshold": 900}, "at_most = { latency_ms = 900 }"),
+        ({"type": "cost", "threshold": 0.1}, "at_most = { cost_usd = 0.1 }"),
+        ({"type": "not-contains", "value": "x"}, 'response = { none_of = [{ contains = "x" }] }'),
+        ({"type": "icontains-any", "value": ["X"]}, 'any_of = [{ contains = "X", ignore_case = true }]'),
         ({"type": "contains", "value": "x {{q}}"}, 'response = { contains = "x Hi" }'),
         ({"type": "contains-any", "value": ["x", "y"]}, 'any_of = [{ contains = "x" }, { contains = "y" }]'),
         ({"type": "regex", "value": "^a+$"}, 'response = { pattern = "^a+$" }'),
@@ -81,11 +104,34 @@ def test_an_assertion_with_a_counterpart(written: dict[str, Any], expected: str)
     assert expected in " ".join(made.file.text.split())
 
 
+def test_assertions_about_one_tool_are_one_expectation() -> None:
+    used = {"type": "trajectory:tool-used", "value": {"name": "a", "min": 2}}
+    match = {"type": "trajectory:tool-args-match", "value": {"name": "a", "args": {"b": 1}}}
+    for asserts in ([used, match], [match, used]):
+        suite, _ = asserting(*asserts)
+        assert [bool(call.args) for call in suite.cases[0].expected_calls()] == [True, False]
+    once = {"type": "trajectory:tool-used", "value": "a"}
+    suite, _ = asserting(match, once)
+    assert len(suite.cases[0].expected_calls()) == 1
+
+
+def test_a_pattern_names_the_tools_on_offer() -> None:
+    used = {"type": "trajectory:tool-used", "value": {"pattern": "get_*"}}
+    tools = [{"name": name} for name in ("get_a", "get_b", "put")]
+    content = {
+        "prompts": ["Hi"],
+        "providers": [{"id": "openai:chat:x", "config": {"tools": tools}}],
+        "tests": [{"assert": [used]}],
+    }
+    _, made = made_of("promptfoo", "p.json", as_json(content))
+    assert '{ tool = "get_a" }, { tool = "get_b" }' in " ".join(made.file.text.split())
+
+
 @pytest.mark.parametrize(
     ("written", "why"),
     [
         ({"type": "tool-call-f1", "value": ["a", "b"], "threshold": 0.7}, "a threshold of 0.7 allows missing"),
-        ({"type": "trajectory:tool-used", "value": {"pattern": "get_*"}}, "names of tools by a pattern"),
+        ({"type": "trajectory:tool-used", "value": {"pattern": "get_*"}}, "no tool on offer has a name such as get_*"),
         ({"type": "regex", "value": "("}, "not a regular expression of Python"),
         ({"type": "contains", "value": "file://x"}, "a template or a file"),
         ({"type": "is-json"}, "it has no counterpart"),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
 
+from workbench.authoring.form.typed import holds_null
 from workbench.authoring.from_calls import case_expecting
 from workbench.dataclasses import parsed_json
 from workbench.exchange.importers.conversations import Mapped, Note
-from workbench.exchange.importers.source_files import Node, RefusedError, holds_table
+from workbench.exchange.importers.source_files import Node, RefusedError
 from workbench.suite.expected_calls import ANY_TOOL
 from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue
@@ -44,7 +47,11 @@ class Expectations:
         self._first: tuple[str | None, Table] = (None, {})
         self._contained: list[str] = []
         self._checks: list[object] = []
-        self._limits: Table = {}
+        self._at_most: Table = {}
+        # How often a tool is to be called, by its name or the pattern of names.
+        self._used: dict[str, tuple[int, float]] = {}
+        # Tools that may be called more often where no others may be called.
+        self._repeatable: set[str] = set()
         self._no_others = False
 
     def take(self, node: Node) -> None:
@@ -72,6 +79,8 @@ class Expectations:
             tool = self._tools[0] if len(self._tools) == 1 else ANY_TOOL
         if tool is not None:
             self._expect_first(tool, args)
+        for tool, (least, most) in self._used.items():
+            self._expect_uses(tool, least, most)
         table: Table = {}
         if self._ordered:
             table["ordered"] = self._ordered
@@ -89,9 +98,33 @@ class Expectations:
             table["expect_nothing_yet"] = True
             why = "no assertion could be mapped: the case expects nothing yet"
             self.notes.append(Note("", why, "expects nothing yet"))
-        if self._limits:
-            table["limits"] = self._limits
+        if self._at_most:
+            table["at_most"] = self._at_most
         return table
+
+    def _expect_uses(self, tool: str, least: int, most: float) -> None:
+        """Expect as many calls of a tool, of which other assertions may expect some already."""
+        known = sum(each.get("tool") == tool for each in self._calls)
+        least = max(0, least - known)
+        if most == 0:
+            self._disallowed.append(self._call(tool))
+        elif most <= known:
+            self.notes.append(
+                Note("", f"trajectory:tool-used: that {tool} is called {most:g} times at most: not mapped")
+            )
+        elif (least, most) == (1, math.inf) and tool not in self._repeatable:
+            self._calls.append(self._call(tool))
+        elif least or most < math.inf or tool in self._repeatable:
+            self._calls.append(self._call(tool) | {"times": [least, most - known]})
+
+    def _call(self, name: str) -> Table:
+        """Return a call of a tool, or of any tool on offer that a pattern with `*` and `?` names."""
+        if not set("*?") & set(name):
+            return {"tool": name}
+        fitting: list[Table] = [{"tool": tool} for tool in self._tools if fnmatchcase(tool, name)]
+        if len(fitting) == 1:
+            return fitting[0]
+        return {"any_of": fitting}
 
     def _expect_first(self, tool: str, args: Table) -> None:
         for call in self._calls:
@@ -128,9 +161,14 @@ class Expectations:
             self._checks.append({"judged": self._filled(goal)})
             return "response, judged: name a judge with --judge"
         if kind == "latency":
-            self._limits["max_latency_ms"] = self._number(node, "threshold")
-            self._weaker(node, "a limit is an issue here, and fails nothing")
-            return "limits.max_latency_ms"
+            self._at_most["latency_ms"] = self._number(node, "threshold")
+            return "at_most.latency_ms"
+        if kind == "cost":
+            self._at_most["cost_usd"] = self._number(node, "threshold")
+            return "at_most.cost_usd"
+        if (of := kind.removeprefix("not-")) != kind and of in _OF_TEXTS and not node.has("transform"):
+            self._checks.append({"none_of": [_OF_TEXTS[of](node, self._filled)]})
+            return "response"
         return None
 
     def _weaker(self, node: Node, why: str) -> None:
@@ -215,24 +253,24 @@ class Expectations:
         if not names or threshold <= 2 * count / (2 * count + 1):
             raise node.refused(f"a threshold of {threshold} allows missing or extra calls; the accuracy grader is near")
         for name in names:
-            if not any(each["tool"] == name for each in self._calls):
-                self._calls.append({"tool": name})
+            self._used.setdefault(name, (1, math.inf))
+            self._repeatable.add(name)
         self._no_others = True
-        self._weaker(node, "a tool that is called twice is one call too many here")
         return "unordered, no other calls"
 
     def _tool_used(self, node: Node) -> str:
         for each in node.need("value").listed():
             name = self._named(each)
-            count = self._number(each, "min") if each.has("min") else 1
-            if not isinstance(count, int) or count > 100:
-                raise each.refused("'min' must be a whole number up to 100")
-            if each.has("max") and count == 0 and each.need("max").value == 0:
-                self._disallowed.append({"tool": name})
-                continue
+            least, most = self._used.get(name, (0, math.inf))
+            fewest = self._number(each, "min") if each.has("min") else 1
             if each.has("max"):
-                self._weaker(node, "its max is not mapped")
-            self._calls += [{"tool": name} for _ in range(count)]
+                most = min(most, self._number(each, "max"))
+                # Without `min`, a limit of 0 forbids the tool.
+                if not each.has("min"):
+                    fewest = min(fewest, most)
+            if not isinstance(fewest, int) or not 0 <= fewest <= most:
+                raise each.refused("'min' must be a whole number from 0 up to 'max'")
+            self._used[name] = max(least, fewest), most
         return "unordered"
 
     def _tool_not_used(self, node: Node) -> str:
@@ -247,15 +285,22 @@ class Expectations:
         for name, inner in given.items():
             if name not in left:
                 kept[name] = self._given(inner)
+        exact = value.text_of("mode") == "exact"
+        if not value.has("name"):
+            raise value.refused("names of tools by a pattern")
         made = case_expecting({}, self._named(value), kept)["ordered"]
         assert isinstance(made, list) and isinstance(made[0], dict)
         call: Table = made[0]
-        if value.text_of("mode") == "exact":
-            if left:
-                raise value.refused("mode exact together with ignore")
+        args = call["args"]
+        assert isinstance(args, dict)
+        if exact:
+            for name in sorted(left):
+                args[name] = {"present": True, "optional": True}
             call["only_args"] = True
-        elif holds_table(kept.values()):
-            self._weaker(node, "a table is compared as a whole here, so it must not hold more")
+        else:
+            for name, inner in kept.items():
+                if isinstance(inner, dict) and not holds_null(inner):
+                    args[name] = {"has_fields": _fields(inner)}
         if value.has("defaults"):
             self._weaker(node, "its defaults are not mapped")
         for other in self._calls:
@@ -284,19 +329,18 @@ class Expectations:
         value = node.need("value")
         if value.text_of("type") not in ("tool", "tool_call") or value.has("min") or not value.has("max"):
             return None
-        self._limits["max_tool_calls"] = self._number(value, "max")
-        self._weaker(node, "a limit is an issue here, and fails nothing")
-        return "limits.max_tool_calls"
+        self._at_most["calls"] = self._number(value, "max")
+        return "at_most.calls"
 
     def _calls_of(self, names: Iterable[Node]) -> list[Table]:
-        return [{"tool": self._named(each)} for each in names]
+        return [self._call(self._named(each)) for each in names]
 
     def _named(self, node: Node) -> str:
-        if isinstance(node.value, dict) and not node.has("name"):
-            raise node.refused("names of tools by a pattern: list them")
-        name = (node.get("name") or node).text()
+        name = (node.first("name", "pattern") or node).text()
         if not name:
             raise node.refused("names no tool")
+        if set("*?") & set(name) and not any(fnmatchcase(tool, name) for tool in self._tools):
+            raise node.refused(f"no tool on offer has a name such as {name}")
         return name
 
 
@@ -323,6 +367,14 @@ def _pattern(text: str, node: Node) -> Table:
     return {"pattern": text}
 
 
+def _fields(given: Mapping[str, JsonValue]) -> Table:
+    """Return the checks of a table that may hold more, at any depth."""
+    fields: Table = {}
+    for name, value in given.items():
+        fields[name] = {"has_fields": _fields(value)} if isinstance(value, dict) else value
+    return fields
+
+
 def _any(node: Node, make: Callable[[Node], Table], key: str) -> Table:
     return {key: [make(each) for each in node.need("value").items()]}
 
@@ -345,7 +397,9 @@ _OF_TEXTS: dict[str, Callable[[Node, _Fill], Table]] = {
     "contains": lambda node, fill: {"contains": fill(node.need("value"))},
     "contains-all": lambda node, fill: _any(node, lambda each: {"contains": fill(each)}, "all_of"),
     "contains-any": lambda node, fill: _any(node, lambda each: {"contains": fill(each)}, "any_of"),
-    "icontains-any": lambda node, fill: _any(node, lambda each: {"pattern": f"(?i){re.escape(fill(each))}"}, "any_of"),
+    "icontains-any": lambda node, fill: _any(
+        node, lambda each: {"contains": fill(each), "ignore_case": True}, "any_of"
+    ),
     "equals": _equals,
     "regex": lambda node, fill: _pattern(fill(node.need("value")), node),
     "starts-with": lambda node, fill: {"prefix": fill(node.need("value"))},
