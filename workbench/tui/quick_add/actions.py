@@ -48,7 +48,7 @@ class QuickAddActions(MainActions):
 
     @action(
         "tab",
-        "Kind of the case; on an empty line, the keys of the result",
+        "Choose the kind of case; on an empty line, use letters as keys",
         name="quick.kind",
         where="line",
         listed=False,
@@ -57,12 +57,12 @@ class QuickAddActions(MainActions):
         """Choose the next kind or, on an empty line, make letters commands for the result that is shown."""
         self._adder.tab()
 
-    @action("shift+tab", "To the run; Tab there comes back", name="quick.panes", where="line", listed=False)
+    @action("shift+tab", "Go to the run; Tab returns", name="quick.panes", where="line", listed=False)
     def panes(self) -> None:
         """Go to the run pane."""
         self._adder.to_panes()
 
-    @action("up", "Last request; at a result, up", name="quick.up", where="line", listed=False)
+    @action("up", "Earlier request; at a result, up", name="quick.up", where="line", listed=False)
     def up(self) -> None:
         """Bring back an earlier request, or move up in the result."""
         self._adder.move(-1)
