@@ -62,7 +62,7 @@ def test_each_model_must_meet_the_gates_of_a_suite(program: Program) -> None:
             totals = json.loads(reports[2])["totals"]
             assert [[gate["met"] for gate in each["gates"]] for each in totals] == [[True], [False]]
         suite.write_text(plain.replace("[[tools]]", GATED.format(per='per = "batch"'), 1), encoding="utf-8")
-        met = program.run(*BOTH)
+        met = program.run(*BOTH, "--format", "text")
         assert met.returncode == 0
         assert "gate of Weather with all models: mean score 0.75, 0.6 required: met" in met.stdout.splitlines()
 
