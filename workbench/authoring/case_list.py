@@ -18,6 +18,7 @@ from workbench.suite.expected_calls import ANY_TOOL
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
+from workbench.suite.row_files import RowsError, rows_of
 from workbench.suite.settings import settings_of
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile
@@ -137,6 +138,22 @@ def index_of(suite: OpenSuite, key: str | None) -> int:
 def row_note(suite: OpenSuite, row: CaseOutline) -> str:
     """Return why a row cannot be edited; the reason names the case that all its rows share."""
     return f"this is a row of {suite.cases[row.index].name}, the case above it: edit that case, for all of its rows"
+
+
+def row_file(suite: OpenSuite, row: CaseOutline) -> str:
+    """Return the file of a row as the case names it, empty for rows in the suite."""
+    each = suite.document.table(row.index).get("each")
+    return each if isinstance(each, str) else ""
+
+
+def line_of_row(suite: OpenSuite, row: CaseOutline) -> int:
+    """Return the line of a row in its file, 1 if the file cannot be read any more."""
+    try:
+        lines = rows_of(row_file(suite, row), suite.path.parent).lines
+    except RowsError:
+        return 1
+    at = next((at for at, outline in enumerate(suite.rows[row.index]) if outline.key == row.key), 0)
+    return lines[at] if at < len(lines) else 1
 
 
 def index_behind(suite: OpenSuite, key: str | None) -> int:

@@ -98,8 +98,8 @@ class McpServer:
         self._launched = asyncio.Event()
         self._start = asyncio.Event()
         """Set when the next start begins."""
-        self.began_s = 0.0
-        """The time of the monotonic clock when its last start began."""
+        self.began_s = time.monotonic()
+        """The time of the monotonic clock when its last start began; before the first, when it was wanted."""
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:

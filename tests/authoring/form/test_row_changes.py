@@ -168,6 +168,19 @@ def test_two_calls_become_a_group_and_the_group_two_calls() -> None:
     assert called(made(ungrouped(source, row_named(source, "ordered", 1, "any_order", 0)))) == ["a", "c", "b"]
 
 
+def test_a_call_with_alternatives_is_grouped_and_ungrouped_as_a_whole() -> None:
+    either = {"any_of": [{"tool": "b", "args": {"x": 1}}, {"tool": "c", "args": {"y": 2}}]}
+    source = FormSource({"name": "One", "user": "", "ordered": [{"tool": "a"}, either]}, ("cases", 0))
+    row = row_named(source, "ordered", 1, "any_of", 1, "args", "y")
+    assert ungrouped(source, row) == "this call is not in an any-order group"
+    group = made(grouped(source, row))
+    assert at(group, "ordered") == [{"any_order": [{"tool": "a"}, either]}]
+    source = FormSource(group.table, ("cases", 0))
+    left = made(ungrouped(source, row_named(source, *group.place)))
+    assert at(left, "ordered") == [{"tool": "a"}, either]
+    assert left.place == row.place
+
+
 def test_copies_have_names_of_their_own() -> None:
     edit = made(duplicated(FORMS[None], row_named(FORMS[None], "tools", 1)))
     assert [tool["name"] for tool in at(edit, "tools")] == ["set_lights", "lock_door", "lock_door_2"]

@@ -36,7 +36,7 @@ async def test_failures_stand_by_cause_with_advice_and_enter_goes_to_the_run(tmp
         await failing(app, "R")
         assert_golden(app.screen, "failures-120x36")
         assert "4 of 6 graded runs failed" in app.screen
-        await app.press("down", "down", "enter")
+        await app.press("down", "enter")
         main = app.app.main
         assert app.app.screen is main
         assert main.pane == "run"

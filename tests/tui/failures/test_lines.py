@@ -127,6 +127,8 @@ def test_looking_again_resumes_where_one_was(tmp_path: Path) -> None:
     assert before.selected is not None
     again.resume(before.folded, before.selected.key)
     assert (again.cursor, shown(again)[0]) == (2, "▸ forbidden call                       1")
+    again.resume(frozenset(), None)
+    assert again.cursor == 1, "Enter goes to a run at once"
 
 
 def test_beside_a_cause_stand_meaning_advice_subjects_examples_and_the_table(tmp_path: Path) -> None:

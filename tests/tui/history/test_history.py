@@ -111,7 +111,7 @@ async def test_enter_shows_a_batch_case_by_case_and_its_runs_and_cases_over_time
         assert isinstance(compared, CompareScreen)
         assert compared.state.models == ("offline", "other")
         keys = app.screen.splitlines()[-1]
-        assert "p test" in keys
+        assert "* base" in keys
         assert not [key for key in ("r run", "R run all", "m models", "N repeats", "x stop") if key in keys]
         await app.press("enter")
         assert isinstance(app.app.screen, TrajectoryScreen)

@@ -152,7 +152,7 @@ async def test_the_help_shows_what_applies_first_and_is_searched(tmp_path: Path)
         assert len(max((part for line in lines for part in line), key=len)) > 140, "it uses the width"
         assert app.screen.index("Here, in Run") < app.screen.index("Everywhere")
         await app.press("slash", *"sorting")
-        assert "In the comparison" in app.screen and "Switch the sorting of the column" in app.screen
+        assert "In the comparison" in app.screen and "Switch the column's sorting" in app.screen
         assert "Run the case" not in app.screen
         await app.press("backspace", *"zzq")
         assert "No key and no action is called that" in app.screen

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.tui.apps import Opened, conversation, opened, suites_in
+from workbench.authoring.case_list import line_of_row
 from workbench.tui.case.form.view import FormView
 from workbench.tui.tree.view import SuiteTree
 
@@ -54,6 +55,10 @@ async def test_one_case_unfolds_its_rows_and_is_edited_once(tmp_path: Path) -> N
         assert "Refund B-2." in app.screen and "expected 700" in app.screen
         await app.press("a")
         assert "This is a row of Refund {order}, the case above it" in app.screen
+        assert "F4 opens refunds.csv" in app.screen
+        row = app.app.selection.row
+        assert row is not None and row.open is not None and row.case is not None
+        assert line_of_row(row.open, row.case) == 3
         await app.press("1", "up", "up", "2")
         assert "Refund {order}." in app.screen
         form.go_to(("name",))
@@ -64,6 +69,9 @@ async def test_one_case_unfolds_its_rows_and_is_edited_once(tmp_path: Path) -> N
         await app.until(lambda: 'name = "Refund {order}!"' in suites.joinpath("shop.toml").read_text())
         await app.press("1", "left")
         assert tree(app)[2:] == ["✗ ▸ Refund {order}! 1/2", "· Hello"]
+        await app.press("slash", *"status:failed", "enter")
+        assert tree(app)[2:] == ["✗ ▸ Refund {order}! 1/2"]
+        await app.press("escape")
         suites.joinpath("refunds.csv").write_text("id,order,amount:json\nsmall,A-17,5\nbig,B-2,7\nlast,C-3,1\n")
         app.app.services.watch.at_return()
         await app.press("right")

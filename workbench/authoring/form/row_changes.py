@@ -220,8 +220,8 @@ def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
 
 def grouped(source: FormSource, row: FormRow) -> Edit | str:
     """Put the call at a row into an any-order group: a neighbouring one, or a new one with the next call."""
-    place = item_of(source, row.place)
-    if place is None or place[0] != "ordered":
+    place = _ordered_item(source, row)
+    if place is None:
         return "put the cursor on a call of `ordered`: only those have an order"
     if len(place) > 2 or is_group(source.table, place):
         return "this call is already in an any-order group"
@@ -249,8 +249,8 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
 
 def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
     """Take the call at a row out of its any-order group and put it after the group. A group of one call dissolves."""
-    place = item_of(source, row.place)
-    if place is None or place[0] != "ordered" or (len(place) < 4 and not is_group(source.table, place)):
+    place = _ordered_item(source, row)
+    if place is None or (len(place) < 4 and not is_group(source.table, place)):
         return "this call is not in an any-order group"
     group = place[:2]
     calls = items_at(source.table, (*group, "any_order"))
@@ -269,6 +269,14 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
     table = with_value(source.table, ("ordered",), [*items[:index], *remaining, taken, *items[index + 1 :]])
     at = ("ordered", index + len(remaining), *row.place[len(place) :])
     return Edit(table, at, f"{_item_name(source, place)} taken out of its group")
+
+
+def _ordered_item(source: FormSource, row: FormRow) -> Place | None:
+    """Return the call or group of `ordered`, or the call of a group, that a row is part of, its `any_of` included."""
+    place = item_of(source, row.place)
+    if place is None or place[0] != "ordered":
+        return None
+    return place[:4] if place[2:3] == ("any_order",) else place[:2]
 
 
 def is_group(table: Table, place: Place) -> bool:

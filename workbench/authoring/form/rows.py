@@ -566,8 +566,8 @@ WIDEST_LABEL = 18
 CASE_LABELS, SUITE_LABELS = len("response_contains"), len("description")
 """The fixed label widths for the keys of a case and a suite, so that values do not shift when a key is added."""
 
-_MORE_OF_CASE = "a call, a mock, tags, limits, the answer …"
-_MORE_OF_SUITE = "a tool, a server, a mock, limits, a gate …"
+_MORE_OF_CASE = "a call, mock, tag, limit, answer …"
+_MORE_OF_SUITE = "a tool, server, mock, limit, gate …"
 
 
 def every_row(source: FormSource) -> list[FormRow]:

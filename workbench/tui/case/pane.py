@@ -258,10 +258,12 @@ class CasePane(Vertical):
     def edit_at(self, place: Place) -> None:
         """Go to the expectation at a place of the case, and begin to type in its value or its tool.
 
-        A list or a switch is only selected, which a notice says."""
+        A key without a value is shown for that. A list or a switch is only selected, which a notice says."""
         if self.view != "form":
             self.show_as("form")
         self._panes.go_to("case")
+        if self.form.fill_in(place):
+            return
         self.form.go_to(place)
         if not self.form.type_value() and (row := self.form.page.current) is not None:
             label = one_line(row.label or str(place[-1]))

@@ -137,7 +137,7 @@ class CellsScreen(FilterScreen[None]):
         if (key := self.state.key) is not None:
             self._run([key])
 
-    @action("F", "Rerun cells that ended in an error", changes=True)
+    @action("F", "Rerun cells in error", changes=True)
     def do_run_errors(self) -> None:
         """Rerun the displayed cells that ended in an error."""
         state = self.state

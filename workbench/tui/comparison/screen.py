@@ -315,19 +315,19 @@ class CompareScreen(CellsScreen):
         """Go to the column on the right."""
         self.table.move_column(self.state.column + 1)
 
-    @action("o", "Switch the sorting of the column", label="sort")
+    @action("o", "Switch the column's sorting", label="sort")
     def do_sort(self) -> None:
         """Sort by the column; a second time, reverse the order; a third time, end sorting."""
         self.state.sort()
         self._show_state()
 
-    @action(".", "Show all cases, or only differing ones", label="differences")
+    @action(".", "Only differing cases, or all", label="differences")
     def do_differences(self) -> None:
         """Switch between all cases and those with different results."""
         self.state.show_differences(not self.state.only_differences)
         self._show_state()
 
-    @action("z", "Zoom the cases: hide or show the totals", label="totals")
+    @action("z", "Zoom: hide or show the totals", label="totals")
     def do_totals(self) -> None:
         """Show or hide the totals."""
         self._shows_totals = not self._shows_totals
@@ -368,7 +368,7 @@ class CompareScreen(CellsScreen):
         # A group of its own: starting exclusive work cancels the work of the same group, such as opening a run.
         self.stage.work(copy(), "compare_copy", exclusive=True)
 
-    @action("*", "Make the column the base, or clear the base", label="base")
+    @action("*", "Set or clear the base column", label="base")
     def do_base(self) -> None:
         """Make the selected column the base, or clear the base."""
         self.state.make_base()

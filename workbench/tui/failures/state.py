@@ -92,9 +92,11 @@ class FailureList(FoldingState[FailureRow]):
         return None
 
     def resume(self, folded: frozenset[Cause], row: RowKey | None) -> None:
-        """Restore the folds and, if its row still exists, the cursor of the last time."""
+        """Restore the folds, and go to the row of the last time or, if it is gone, to the first run."""
         self._folded = set(folded)
         self._rebuild(row)
+        if self.selected is None or self.selected.key != row:
+            self.cursor = next((at for at, each in enumerate(self.rows) if each.run is not None), 0)
 
     @property
     def folded(self) -> frozenset[Cause]:

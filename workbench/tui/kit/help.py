@@ -40,8 +40,17 @@ COLUMN_CELLS = 34
 _SHORT_CELLS = 18
 """The longest meaning of a sign that shares a line of the page with others."""
 
+_SHORT_KEYS_CELLS = 8
+"""The greatest width of keys on the page; the search shows all keys."""
+
 _FRAME_ROWS = 4
 """The rows of border, title and keys."""
+
+_PAGE_ROWS = 24 - _FRAME_ROWS - 1
+"""The rows of the page at 80 by 24 cells."""
+
+_OF_EVERY_SCREEN = frozenset({"copy", "other", "back", "help", "quit"})
+"""Names of actions that most screens have."""
 
 _MAX_COLUMNS = 3
 
@@ -160,26 +169,45 @@ _Block = Callable[[int], list[Line]]
 """Returns lines for the width of a column; they stay together."""
 
 
+def _lines_of(block: _Block, column: int) -> list[Line]:
+    return block(column)
+
+
 def _page(sections: Sections, now: Situation, width: int, keymap: Keymap) -> list[Line]:
     """Return the page for a place, which fits 80 by 24 cells.
 
-    It has the place's keys, those of the other sections by the words of the key bar, and the signs."""
+    It has the place's keys, those of the other sections by the words of the key bar, and the signs. If that is too
+    long, the reasons why keys do nothing are left to the search, and keys of every screen are named by those words."""
+    rows = _in_columns(_page_blocks(sections, now, keymap, brief=False), _lines_of, width)
+    if len(rows) > _PAGE_ROWS:
+        rows = _in_columns(_page_blocks(sections, now, keymap, brief=True), _lines_of, width)
+    return rows
+
+
+def _page_blocks(sections: Sections, now: Situation, keymap: Keymap, *, brief: bool) -> list[_Block]:
     (title, own), *others = sections
     able: list[Action] = []
+    known: list[Line] = []
     unable: dict[str, list[Action]] = {}
     for action in own:
         why = why_unavailable(action, now)
         if not keymap.names(action):
             continue
-        if why is None:
-            able.append(action)
+        if why is not None and not brief:
+            unable.setdefault(f": {keymap.in_words(why)}", []).append(action)
+        elif why is not None:
+            # A title is too long for a place among others.
+            unable.setdefault("", []).extend([action] if action.label else [])
+        elif brief and action.id.rpartition(".")[2] in _OF_EVERY_SCREEN:
+            known.append(_by_label(action, keymap, "text"))
         else:
-            unable.setdefault(keymap.in_words(why), []).append(action)
-    key_cells = min(max((cell_len(keymap.names(action)) for action in able), default=0), KEYS_CELLS) + 2
+            able.append(action)
+    names = {action.id: _short_names(action, keymap) for action in able}
+    key_cells = max(map(cell_len, names.values()), default=0) + 2
 
     def row_of(action: Action) -> _Block:
         def lines(column: int) -> list[Line]:
-            keys = keymap.names(action)
+            keys = names[action.id]
             head = Span(f"  {keys}{' ' * max(key_cells - cell_len(keys), 1)}", "accent")
             return behind((head,), action.title, "text", max(column - cell_len(head.text) - 1, 10))
 
@@ -187,13 +215,15 @@ def _page(sections: Sections, now: Situation, width: int, keymap: Keymap) -> lis
 
     def refused(why: str, actions: Sequence[Action]) -> _Block:
         def lines(column: int) -> list[Line]:
-            said = behind((Span("  "),), f"not now: {why}", "muted", column - 3)
+            said = behind((Span("  "),), f"not now{why}", "muted", column - 3)
             return [*said, *_flow([_by_label(action, keymap, "muted") for action in actions], column)]
 
         return lines
 
     blocks = [_titled(title, row_of(able[0]) if able else None)]
     blocks += [row_of(action) for action in able[1:]]
+    if known:
+        blocks.append(lambda column: _flow(known, column))
     blocks += [refused(why, actions) for why, actions in unable.items()]
     labelled: list[Line] = []
     for action in (action for _, listed in others for action in listed):
@@ -204,12 +234,20 @@ def _page(sections: Sections, now: Situation, width: int, keymap: Keymap) -> lis
     short: list[Line] = [(Span(*status.mark), Span(f" {status}")) for status in Status]
     alone: list[_Block] = []
     for sign in _SIGNS:
-        if sign.action or len(sign.meaning) > _SHORT_CELLS:
+        if not brief and (sign.action or len(sign.meaning) > _SHORT_CELLS):
             alone.append(partial(_sign_lines, sign.action, (sign, sign.role), sign.meaning, keymap))
         else:
-            short.append((Span(sign, sign.role), Span(f" {sign.meaning}")))
-    blocks += [_titled("Signs", lambda column: _flow(short, column)), *alone]
-    return _in_columns(blocks, lambda block, column: block(column), width)
+            more = keymap.in_words(f": {key_for(sign.action)}") if sign.action else ""
+            short.append((Span(sign, sign.role), Span(f" {sign.meaning}{more}")))
+    return [*blocks, _titled("Signs", lambda column: _flow(short, column)), *alone]
+
+
+def _short_names(action: Action, keymap: Keymap) -> str:
+    """Return the keys of an action, only the first if all of them are long."""
+    names = keymap.names(action)
+    if cell_len(names) <= _SHORT_KEYS_CELLS:
+        return names
+    return key_name(keymap.keys(action)[0])
 
 
 def _titled(title: str, block: _Block | None) -> _Block:
@@ -301,7 +339,7 @@ def _found_signs(query: str, width: int, keymap: Keymap) -> list[Line]:
         if fuzzy_match(query, meaning) is not None:
             found.append(partial(_sign_lines, action, mark, meaning, keymap))
     if found:
-        return [EMPTY, (Span(" Signs", "heading"),), *_in_columns(found, lambda block, column: block(column), width)]
+        return [EMPTY, (Span(" Signs", "heading"),), *_in_columns(found, _lines_of, width)]
     return []
 
 

@@ -144,7 +144,8 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         for one in self.ACTIONS:
             if one.label and is_offered(one):
                 offered.append((one, why_unavailable(one, now) is None))
-        return offered
+        # Keys that do nothing now give their room to others; the way back and the help stay at the end.
+        return sorted(offered, key=lambda each: (each[0].id.endswith((".back", ".help")), not each[1]))
 
     def on_screen_suspend(self) -> None:
         self._keys.offer(())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
@@ -41,6 +43,9 @@ from workbench.tui.shell.situation import situation_of
 from workbench.tui.trajectory.actions import OF_STORED_RUN, ShownRunActions
 from workbench.tui.trajectory.headline import verdict
 
+if TYPE_CHECKING:
+    from workbench.tui.run_book.record import RunRecord
+
 NOTICE_S = 6.0
 """The time that a notice stays, unless a command ends it first."""
 
@@ -76,12 +81,12 @@ class MainBars:
 
     def show_titles(self) -> None:
         """Update the titles of the panes."""
-        screen, run, shown = self._screen, self._screen.selection.run, self._screen.panes_in_sight
+        screen, runs, shown = self._screen, self._runs(), self._screen.panes_in_sight
         about = {"suites": "", "case": screen.selection.title, "run": ""}
         if screen.selection.tree.filter:
             about["suites"] = f"/{screen.selection.tree.filter}"
-        if run is not None and len(screen.selection.runs) == 1:
-            about["run"] = model_label(run.model)
+        if len(runs) == 1:
+            about["run"] = model_label(runs[0].model)
         right = {"suites": EMPTY, "case": self._views(), "run": self._news()}
         for pane in shown:
             # The title of a pane has those of the hidden panes that share its place. With two or three panes, the tree
@@ -134,6 +139,16 @@ class MainBars:
     def _keys(self) -> KeyBar:
         return self._screen.query_one("#keys", KeyBar)
 
+    def _of_line(self) -> Sequence[RunRecord] | None:
+        """Return the runs that the line for new cases shows in the run pane, `None` if it shows none."""
+        if self._screen.adder is None or (shown := self._screen.adder.runs_shown) is None:
+            return None
+        return shown[0]
+
+    def _runs(self) -> Sequence[RunRecord]:
+        of_line = self._of_line()
+        return self._screen.selection.runs if of_line is None else of_line
+
     def _views(self) -> Line:
         """Return the names of the two views of a case, the current one marked."""
         if self._screen.selection.suite is None:
@@ -148,6 +163,9 @@ class MainBars:
         if unseen:
             return (Span(f"{unseen} new {GLYPHS.down} End", "running"),)
         run, row = screen.selection.run, screen.selection.row
+        if (of_line := self._of_line()) is not None:
+            # A request has no case yet.
+            run, row = next(iter(of_line), None), None
         if run is not None and row is not None and row.open is not None and not run.is_of(row.open, row.case):
             return (Span("changed since", "warned"),)
         if run is None:

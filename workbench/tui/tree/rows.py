@@ -8,12 +8,14 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from workbench.authoring.case_list import row_note
+from workbench.authoring.case_list import row_file, row_note
 from workbench.authoring.document import HEAD, CaseOutline
 from workbench.authoring.open_suite import OpenSuite
+from workbench.show.visible import one_line
 from workbench.suite.problems import Problem, at_line
 from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.recording import SUFFIX
+from workbench.tui.kit.actions import key_for
 
 RowKind = Literal["folder", "suite", "case", "step", "problem", "hint"]
 
@@ -76,9 +78,12 @@ class Row(NamedTuple):
         """Why what the row shows cannot be edited; `None` if it can."""
         if self.open is None:
             return None
-        if self.case is not None and self.case.is_row:
-            return self.open.why_not_editable or row_note(self.open, self.case)
-        return self.open.why_not_editable
+        if self.case is None or not self.case.is_row or self.open.why_not_editable is not None:
+            return self.open.why_not_editable
+        note = row_note(self.open, self.case)
+        if file := row_file(self.open, self.case):
+            return f"{note}; {key_for('toml.outside')} opens {one_line(file)}"
+        return note
 
     @property
     def is_broken(self) -> bool:

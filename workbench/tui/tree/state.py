@@ -227,8 +227,8 @@ class TreeState:
         row = self.selected
         wanted = self._with_status(self.filter, book) or frozenset()
         # The selected case stays, so that the row under the cursor does not vanish when its run ends.
-        if row is not None and row.case is not None:
-            wanted |= {(row.key.path, row.case.key)}
+        if row is not None and row.case is not None and row.open is not None:
+            wanted |= {(row.key.path, row.open.cases[row.case.index].key)}
         if wanted == self._of_status:
             return False
         self._of_status = wanted

@@ -368,10 +368,10 @@ class FormFields(FormRows):
             height = self._text_height(text)
         self.page.opened = Opened(self.page.cell, height, refused)
         self.page.lay_out()
+        field.placeholder = ""
+        if self._over is not None:
+            field.placeholder = self._placeholder(*self._over)
         if isinstance(field, LineField):
-            field.placeholder = ""
-            if self._over is not None:
-                field.placeholder = self._placeholder(*self._over)
             field.value = text
             field.cursor_position = len(text)
         else:

@@ -599,8 +599,10 @@ class FormPage:
             self.cell = main_cell(self.rows[self.row])
 
     def go_to(self, place: Place) -> None:
-        """Select the row of a place, or the nearest row that contains it, if any."""
+        """Select the row of a place, or the nearest row that contains it; for a folded key, the row that adds."""
         at = row_at(self.rows, place)
+        if at is None and place:
+            at = len(self.rows) - 1
         if at is not None:
             self.row = at
             self._clamp()

@@ -12,9 +12,11 @@ from workbench.authoring.form.additions import Search
 from workbench.authoring.form.edits import Edit, edited, name_of, toggled
 from workbench.authoring.form.row import FormRow, FormSource, cell_id
 from workbench.authoring.form.row_changes import adding, duplicated, grouped, moved, removed, ungrouped
+from workbench.authoring.form.rows import every_row
 from workbench.authoring.form.typed import tool_of_call
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line
+from workbench.suite.problems import Place
 from workbench.tui.case.form.fields_view import FormFields
 from workbench.tui.case.form.page import main_cell
 from workbench.tui.kit.actions import Action, MainActions, MainSituation, action, actions_at, bindings_for, key_for
@@ -234,6 +236,16 @@ class FormView(FormFields):
             return False
         self._open()
         return self.typing
+
+    def fill_in(self, place: Place) -> bool:
+        """Open the field of a key that is folded, and return whether the key at the place is."""
+        source = self.page.source
+        if source is None or self.typing or self._fixed or self.page.row_at_place(place) is not None:
+            return False
+        is_folded = any(row.place == place and row.cells for row in every_row(source))
+        if is_folded:
+            self._reveal(place)
+        return is_folded
 
     def add(self) -> str | None:
         """Add an element at the cursor, and ask for its name if it needs one."""

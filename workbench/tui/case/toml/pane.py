@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.message import Message as TextualMessage
 from textual.widget import Widget
 
+from workbench.authoring.case_list import line_of_row, row_file
 from workbench.authoring.document import HEAD, CaseOutline, Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.dataclasses import dataclass
@@ -183,16 +184,21 @@ class TomlActions(MainActions):
 
     @action(
         "f4",
-        "Open the selected TOML in your editor",
+        "Open the selected TOML, or the file of a row, in your editor",
         name="toml.outside",
         needs=_outside,
         changes=True,
         words="external vim nano",
     )
     def edit_outside(self) -> None:
-        """Edit the selected part in the user's editor."""
-        part = part_of(self.app.selection.row)
-        if part is None:
+        """Edit the selected part in the user's editor; for a row in a file, the file, at its line."""
+        row = self.app.selection.row
+        part = part_of(row)
+        if row is None or part is None:
+            return
+        if row.case is not None and row.case.is_row and (file := row_file(part.suite, row.case)):
+            opened = self.app.editor.open_file(part.suite.path.parent / file, line_of_row(part.suite, row.case))
+            self.app.services.reader.read_soon(opened)
             return
         before = part.text
         text = self.app.editor.changed(before, part.file_name, self.app.main.case_pane.line_of(part))
