@@ -66,6 +66,18 @@ def test_a_choice_is_a_change_a_question_or_a_field() -> None:
         search.choose("nonsense")
 
 
+def test_an_expected_call_gets_an_alternative() -> None:
+    source = source_of(EVERYTHING)
+    call = source.table["ordered"][0]
+    question = Search(source, ("ordered", 0)).choose("ordered[0].any_of")
+    assert isinstance(question, Adding) and question.asks == "which tool instead?"
+    done = question.make("set_tv")
+    written = value_at(done.table, ("ordered", 0))
+    assert isinstance(written, dict)
+    assert (written["any_of"][0]["tool"], written["any_of"][1]["tool"]) == (call["tool"], "set_tv")
+    assert ("tool" in written, done.place) == (False, ("ordered", 0, "any_of", 1))
+
+
 @pytest.mark.parametrize(
     ("cell", "shown"),
     [

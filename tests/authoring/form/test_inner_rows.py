@@ -11,6 +11,7 @@ from workbench.authoring.form.completions import suggestions
 from workbench.authoring.form.edits import edited
 from workbench.authoring.form.rows import form_rows
 from workbench.authoring.form.typed import value_at
+from workbench.suite.problems import Place
 
 TEXT = """
 format = 1
@@ -84,3 +85,50 @@ def test_a_field_is_completed_by_its_own_schema() -> None:
     kinds = [each.text for each in suggestions(SOURCE, fast.cells[0], "")]
     assert "none_of" in kinds
     assert "contains" not in kinds
+
+
+PARTS = source_of(
+    TEXT[: TEXT.index("[[cases]]")]
+    + """
+[[cases]]
+name = "Refund"
+user = "Refund it."
+[[cases.ordered]]
+tool = "refund"
+[cases.ordered.args]
+tags = { same_elements = [{ prefix = "a" }, "b"] }
+n = { none_of = [{ range = [1, 2] }] }
+plain = { any_of = [1, 2] }
+[cases.ordered.result.has_fields]
+status = { one_of = ["open"] }
+lines = { each_element = { has_fields = { id = { type = "integer" } } } }
+"""
+)
+CALL = ("ordered", 0)
+
+
+def test_elements_that_are_checks_and_parts_of_a_result_have_rows() -> None:
+    rows = {row.label: row for row in form_rows(PARTS) if "›" in row.label}
+    assert list(rows) == [
+        "tags › 1",
+        "tags › 2",
+        "n › 1",
+        "result › status",
+        "result › lines",
+        "result › lines › each › id",
+    ]
+    assert row_named(PARTS, *CALL, "result").cells[1].summary == "3 fields"
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "after"),
+    [
+        (("args", "tags", "same_elements", 0), "x", {"prefix": "x"}),
+        (("args", "tags", "same_elements", 1), "c", "c"),
+        (("args", "n", "none_of", 0), "3..4", {"range": [3, 4]}),
+        (("result", "has_fields", "status"), "shut", {"one_of": ["shut"]}),
+    ],
+)
+def test_a_part_is_edited_in_its_row(place: Place, text: str, after: object) -> None:
+    row = row_named(PARTS, *CALL, *place)
+    assert value_at(edited(PARTS, row, row.cells[1], text).table, (*CALL, *place)) == after

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from workbench.authoring.form.about import about_place
 from workbench.authoring.form.cells import class_of
 from workbench.authoring.form.completions import Completion, ranked, without_links
 from workbench.authoring.form.edits import Edit, edited, toggled
 from workbench.authoring.form.row import FormRow, FormSource
-from workbench.authoring.form.row_changes import Adding, adding, has_elements, item_of
+from workbench.authoring.form.row_changes import Adding, adding, alternative, has_elements, item_of
 from workbench.authoring.form.rows import every_row
 from workbench.authoring.form.typed import CellError, items_at, only_keys, shown_name, value_at
 from workbench.dataclasses import dataclass
@@ -21,11 +21,13 @@ from workbench.suite.problems import Place, written
 class Addition:
     """Something that can be added: the row that stands for it, and its line in the search.
 
-    `answer` is the answer to the question that adding there asks, `None` to ask it."""
+    `answer` is the answer to the question that adding there asks, `None` to ask it. `question` is asked instead of
+    that one."""
 
     row: FormRow
     line: Completion
     answer: str | None = None
+    question: Adding | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,12 @@ def additions(source: FormSource, place: Place) -> list[Addition]:
     owners: set[Place] = set()
     for row in every_row(source):
         owner = row.place
+        if _may_have_alternatives(source, row):
+            is_here = here is not None and owner[: len(here)] == here
+            about = f"{_element(source, owner)}: a call that may be made in its place"
+            line = Completion(written((*owner, "any_of")), "any_of", about)
+            asked = alternative(source, owner)
+            found.append(((not is_here, not is_here, True, len(_USUAL)), Addition(row, line, question=asked)))
         # A table of arguments may have no row of its own, so its first argument stands for it.
         if row.kind == "pair" and row.place[-2] in ("args", "when"):
             owner = row.place[:-1]
@@ -83,6 +91,17 @@ _EXPECTATIONS = ("ordered", "unordered", "disallowed", "steps", "expect_no_calls
 _FIRST = ("ordered", "response_contains", "disallowed", "expect_no_calls", "tools", "servers", "mocks", "tags")
 _USUAL: dict[str | int, int] = {key: at for at, key in enumerate(_FIRST)}
 """The order of the keys that are added most."""
+
+
+def _may_have_alternatives(source: FormSource, row: FormRow) -> bool:
+    """Return whether a row is an expected call that has no alternatives yet."""
+    is_expected = row.kind == "item" and row.place[0] in ("ordered", "unordered", "steps")
+    return is_expected and "any_of" not in row.place and "tool" in _keys(source, row.place)
+
+
+def _keys(source: FormSource, place: Place) -> Iterable[str]:
+    table = value_at(source.table, place)
+    return table if isinstance(table, dict) else ()
 
 
 def _is_open(source: FormSource, row: FormRow) -> bool:
@@ -131,6 +150,8 @@ def _calls(source: FormSource) -> Iterator[Addition]:
 
 def _first_step(source: FormSource, addition: Addition) -> Edit | Adding | Place:
     row = addition.row
+    if addition.question is not None:
+        return addition.question
     if row.kind in ("section", "pair"):
         question = adding(source, row)
         if isinstance(question, str):

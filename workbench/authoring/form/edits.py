@@ -16,7 +16,7 @@ from workbench.authoring.form.cells import (
 )
 from workbench.authoring.form.cells import with_text as with_expected
 from workbench.authoring.form.inner_rows import inner_fields
-from workbench.authoring.form.row import Cell, FormRow, FormSource, is_result
+from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.typed import (
     ABSENT,
     CellError,
@@ -95,10 +95,10 @@ def schema_of(source: FormSource, place: Place) -> Schema | None:
     """Return the schema of the argument at a place; that of text for the final answer."""
     if place[0] == "response":
         return TEXT
-    if is_result(place):  # which has no schema here
-        return None
     # The name of an argument stands below `args` or `when`, and the call around that names the tool.
-    above = next(number for number, key in enumerate(place) if key in ("args", "when"))
+    above = next((number for number, key in enumerate(place) if key in ("args", "when")), None)
+    if above is None:  # a result, which has no schema here
+        return None
     argument = place[: above + 2]
     info = argument_of(source.tool(value_at(source.table, place[:above])), str(argument[-1]))
     if info is None:

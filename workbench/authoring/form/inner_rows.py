@@ -1,4 +1,4 @@
-"""The fields of objects in a form: a row for each check below `has_fields`, with the path to its field."""
+"""The parts of a value in a form: a row for each check below `has_fields`, and for each element that is a check."""
 
 from __future__ import annotations
 
@@ -6,29 +6,62 @@ from collections.abc import Iterator
 
 from workbench.checks.check import check_name
 from workbench.dataclasses import dataclass
+from workbench.numerals import counted
 from workbench.suite.problems import Place
 from workbench.suite.render import key_text
-from workbench.trajectory.json_schema import Schema, field_of
+from workbench.trajectory.json_schema import Schema, field_of, items_of
 
 PATH = " › "
-"""The sign between an argument and its fields in the label of a row."""
+"""The sign between an argument and its parts in the label of a row."""
+
+_OF_ELEMENTS = ("same_elements", "has_elements")
+_OF_CHECKS = ("any_of", "none_of")
 
 
 @dataclass(frozen=True)
 class InnerField:
-    """A check of a field inside an argument: its place, its label, the value as written, and the field's schema."""
+    """A check of a part of a value: its place, its label, the value as written, and the schema of the part.
+
+    `summary` counts the parts that have rows of their own; it is empty without any."""
 
     place: Place
     label: str
     value: object
     schema: Schema | None
+    summary: str = ""
 
 
 def inner_fields(place: Place, label: str, value: object, schema: Schema | None) -> Iterator[InnerField]:
-    """Yield the checks of the fields below `has_fields` in a check as written; plain tables there mean fields."""
-    if not isinstance(value, dict) or check_name(value) != "has_fields":
+    """Yield the checks of the parts of a value, as a check that is written for it lists them.
+
+    Below `has_fields`, plain tables mean fields. Elements that are all plain values have no rows: the row of their
+    list has their texts."""
+    name = check_name(value)
+    if not isinstance(value, dict) or name is None:
         return
-    yield from _fields((*place, "has_fields"), label, value["has_fields"], schema)
+    inner = value[name]
+    if name == "has_fields":
+        yield from _fields((*place, name), label, inner, schema)
+    elif name == "each_element" and check_name(inner) is not None:
+        yield from _part((*place, name), f"{label}{PATH}each", inner, items_of(schema))
+    elif name in (*_OF_ELEMENTS, *_OF_CHECKS) and isinstance(inner, list) and any(map(check_name, inner)):
+        own = items_of(schema) if name in _OF_ELEMENTS else schema
+        for index, each in enumerate(inner):
+            yield from _part((*place, name, index), f"{label}{PATH}{index + 1}", each, own)
+
+
+def parts_text(value: object, parts: list[InnerField]) -> str:
+    """Return the number of parts of a value in words, empty without any."""
+    if not parts:
+        return ""
+    return counted(len(parts), "field" if check_name(value) == "has_fields" else "part")
+
+
+def _part(place: Place, label: str, value: object, schema: Schema | None) -> Iterator[InnerField]:
+    parts = list(inner_fields(place, label, value, schema))
+    if not parts or check_name(value) != "has_fields":
+        yield InnerField(place, label, value, schema, parts_text(value, parts))
+    yield from parts
 
 
 def _fields(place: Place, label: str, fields: object, schema: Schema | None) -> Iterator[InnerField]:
@@ -36,10 +69,7 @@ def _fields(place: Place, label: str, fields: object, schema: Schema | None) -> 
         return
     for name, value in fields.items():
         at, path, inner = (*place, name), f"{label}{PATH}{key_text(name)}", field_of(schema, name)
-        named = check_name(value)
-        if isinstance(value, dict) and named is None and value:
+        if isinstance(value, dict) and check_name(value) is None and value:
             yield from _fields(at, path, value, inner)
-        elif named == "has_fields":
-            yield from inner_fields(at, path, value, inner)
         else:
-            yield InnerField(at, path, value, inner)
+            yield from _part(at, path, value, inner)

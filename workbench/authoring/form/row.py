@@ -21,7 +21,7 @@ from workbench.authoring.form.cells import (
     value_text,
     weight_text,
 )
-from workbench.authoring.form.inner_rows import InnerField, inner_fields
+from workbench.authoring.form.inner_rows import InnerField, inner_fields, parts_text
 from workbench.authoring.form.typed import (
     ABSENT,
     CellId,
@@ -35,7 +35,6 @@ from workbench.authoring.form.typed import (
     value_at,
 )
 from workbench.dataclasses import dataclass
-from workbench.numerals import counted
 from workbench.suite.expected_calls import DisallowedCall
 from workbench.suite.model import Step
 from workbench.suite.problems import Place, Problem
@@ -400,11 +399,16 @@ def result_rows(place: Place, call: Table, indent: int, *, rare: bool = False) -
         yield FormRow("field", at, indent, "result", cells, absent=True, rare=rare)
         return
     value = call["result"]
-    yield FormRow("field", at, indent, "result", check_cells(at, value, None)[:2])
+    parts = list(inner_fields(at, "result", value, None))
+    kind, expected, _ = check_cells(at, value, None)
+    yield FormRow("field", at, indent, "result", (kind, replace(expected, summary=parts_text(value, parts))))
     for row in option_rows(at, value, indent + 2, of_answer=True):
         # A check of a result always decides, so `required` would change nothing.
         if row.place[-1] != "required":
             yield row
+    # Their labels have the whole path, so they need no indentation.
+    for part in parts:
+        yield from _inner_rows(part, indent)
 
 
 def is_result(place: Place) -> bool:
@@ -479,9 +483,9 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
         # A name that the tool does not have says more than a value that has no schema.
         text = mark_name(tool, name) or mark(value, schema)
         kind, expected, weight = check_cells(at, value, schema)
-        # Fields have rows of their own below.
-        if fields := list(inner_fields(at, shown_name(name), value, schema)):
-            expected = replace(expected, summary=counted(len(fields), "field"))
+        # Parts have rows of their own below.
+        fields = list(inner_fields(at, shown_name(name), value, schema))
+        expected = replace(expected, summary=parts_text(value, fields))
         cells = (Cell("key", at, shown_name(name)), kind, expected, weight)
         rows.append(FormRow("pair", at, deeper, "", cells, marks=_marks(text)))
         rows += option_rows(at, value, deeper + 2)
@@ -491,8 +495,9 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
 
 
 def _inner_rows(field: InnerField, indent: int) -> Iterator[FormRow]:
-    """Yield the rows of the check of a field: its row, and its options; a field has no weight of its own."""
-    cells = check_cells(field.place, field.value, field.schema)[:2]
+    """Yield the rows of the check of a part: its row, and its options; a part has no weight of its own."""
+    kind, expected, _ = check_cells(field.place, field.value, field.schema)
+    cells = (kind, replace(expected, summary=field.summary))
     marks = _marks(mark(field.value, field.schema))
     yield FormRow("field", field.place, indent, field.label, cells, marks=marks)
     for row in option_rows(field.place, field.value, indent + 2):

@@ -24,6 +24,7 @@ from workbench.authoring.form.typed import (
     with_items_swapped,
     with_value,
     without,
+    without_keys,
 )
 from workbench.checks.answer_checks import are_named_checks
 from workbench.dataclasses import dataclass
@@ -133,6 +134,8 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
             if isinstance(index, int):
                 return _LISTS[str(key)](source, (*at, index + inside))
         for inner in ("any_order", "any_of"):
+            if not _is_list((*at, inner)):
+                continue
             if isinstance(value_at(source.table, (*at, inner)), list) and length == len(place):
                 return _call(source, (*at, inner, len(items_at(source.table, (*at, inner)))))
     if source.is_chain:
@@ -349,6 +352,24 @@ def _call(source: FormSource, place: Place) -> Adding:
         return Edit(with_item(source.table, place, call), place, f"the call {call['tool']} added")
 
     return Adding("which tool?", make, lambda typed: complete("expected tool", typed, tools=source.tools))
+
+
+_OF_ALTERNATIVE = ("tool", "args", "forbidden_args", "only_args")
+"""The keys of a call that each alternative has by itself; the others stand beside `any_of`."""
+
+
+def alternative(source: FormSource, place: Place) -> Adding:
+    """Return the addition of a call that may be made in place of the one at `place`: both become its `any_of`."""
+
+    def make(answer: str) -> Edit:
+        call = value_at(source.table, place)
+        assert isinstance(call, dict)
+        first = {key: call[key] for key in _OF_ALTERNATIVE if key in call}
+        added = expected_call(_tool(source, answer))
+        both = {"any_of": [first, added], **without_keys(call, *_OF_ALTERNATIVE)}
+        return Edit(with_value(source.table, place, both), (*place, "any_of", 1), f"the call {added['tool']} added")
+
+    return Adding("which tool instead?", make, lambda typed: complete("expected tool", typed, tools=source.tools))
 
 
 def _step(source: FormSource, place: Place) -> Adding | str:
