@@ -68,13 +68,13 @@ def test_a_choice_is_a_change_a_question_or_a_field() -> None:
 
 def test_an_expected_call_gets_an_alternative() -> None:
     source = source_of(EVERYTHING)
-    call = source.table["ordered"][0]
+    tool = value_at(source.table, ("ordered", 0, "tool"))
     question = Search(source, ("ordered", 0)).choose("ordered[0].any_of")
     assert isinstance(question, Adding) and question.asks == "which tool instead?"
     done = question.make("set_tv")
     written = value_at(done.table, ("ordered", 0))
     assert isinstance(written, dict)
-    assert (written["any_of"][0]["tool"], written["any_of"][1]["tool"]) == (call["tool"], "set_tv")
+    assert (written["any_of"][0]["tool"], written["any_of"][1]["tool"]) == (tool, "set_tv")
     assert ("tool" in written, done.place) == (False, ("ordered", 0, "any_of", 1))
 
 

@@ -174,6 +174,8 @@ class _Page:
                 self._break()
             self._flow(cell, line)
         else:
+            if self.used >= self.width:
+                self._break()
             self._column(index, line)
 
     def _weight(self, index: int, line: Line, width: int) -> None:
