@@ -20,7 +20,7 @@ from workbench.exchange.importers.source_files import source_of
 from workbench.providers.wire.tool_calls import read_arguments
 from workbench.trajectory.events import Message, ToolCall, ToolDefinition
 
-# Marks of thoughts, such as [THINK], are drawn from the program's constants; an importer takes thoughts out of an answer.
+# Hypothesis draws constants of the program, such as [THINK], and importers take thoughts out of an answer.
 _TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="[<◁"), max_size=12)
 _NAMES = st.sampled_from(["get_weather", "set_lights", "a-b.c"])
 _TOOLS = [ToolDefinition(name, "d", {"type": "object"}) for name in ("get_weather", "set_lights", "a-b.c")]
