@@ -176,7 +176,7 @@ def test_the_baseline_needs_a_model_and_a_model_beside_it_has_the_advice() -> No
     run, case = called(WEATHER, ("weather", {"city": "Rome"}))
     baseline = replace(run, model="offline")
     (alone,) = failures_of([(baseline, case)]).groups
-    assert alone.advice == "this baseline matches words: choose another model"
+    assert alone.advice == "this baseline matches words: write the request in words of the tool, or choose a model"
     (both,) = failures_of([(baseline, case), (baseline, case), (run, case)]).groups
     assert both.advice.startswith("describe the values of weather.city")
 

@@ -130,7 +130,7 @@ def test_failures_stand_by_cause_below_the_totals_and_in_the_json_report(program
     program.write("weather.toml", WEATHER + WRONG)
     said = program.run("run", "weather.toml").stdout.partition("Failures by cause: 1 of 2 graded runs\n")[2]
     assert said.splitlines()[0] == "wrong argument  1 run  get_weather.city 1×"
-    assert "→ this baseline matches words: choose another model" in said
+    assert "→ this baseline matches words: write the request in words of the tool, or choose a model" in said
     assert "→" not in program.run("run", "weather.toml", "--quiet").stdout.partition("Failures by cause")[2]
     (cause,) = json.loads(program.run("run", "weather.toml", "--format", "json").stdout)["failures"]["causes"]
     assert (cause["cause"], cause["runs"], cause["main"]) == ("wrong argument", [1], [1])

@@ -171,7 +171,7 @@ ADVICE: Mapping[Cause, Advice] = {
 BASELINE = "offline"
 """The offline model, which matches words and is not a language model."""
 
-FOR_BASELINE = "this baseline matches words: choose another model"
+FOR_BASELINE = "this baseline matches words: write the request in words of the tool, or choose a model"
 """The advice on failures of the offline model, which no better description prevents."""
 
 # Advice that depends on more than the cause of a failure.

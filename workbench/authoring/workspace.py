@@ -409,7 +409,9 @@ class OpenSuites:
         roots = self.workspace.roots
         if any(path.is_relative_to(root) for root in roots):
             return roots
-        return (*roots, path)
+        # Suites of the user stand above the samples.
+        samples = bundled("sample_suites")
+        return (*filter(samples.__ne__, roots), path, *filter(samples.__eq__, roots))
 
     def _open(self, suites: list[OpenSuite], placed: int) -> None:
         self.suites = tuple(_in_order(suites, placed))

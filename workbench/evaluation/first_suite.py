@@ -14,7 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from workbench.analysis.prefilled import is_open, refused_parts, required_args, values_of
+from workbench.analysis.prefilled import (
+    TEMPLATE_REQUEST,
+    TEMPLATE_SKIP,
+    is_open,
+    refused_parts,
+    required_args,
+    values_of,
+)
 from workbench.config.program import Environment, Program
 from workbench.dataclasses import dataclass
 from workbench.evaluation.client_servers import ClientConfigError, FoundServers
@@ -41,11 +48,6 @@ if TYPE_CHECKING:
 
 SCHEMA_NAME = "suite.schema.json"
 """The file beside a suite that the suite's first line names."""
-
-SKIP = "write the request"
-
-REQUEST = "…"
-"""Stands for a request that is not written yet."""
 
 CiSystem = Literal["github", "gitlab"]
 
@@ -90,7 +92,7 @@ def starter_suite(
 ) -> str:
     """Return the text of a suite for some tools of its servers; the same text for the same tools.
 
-    `by` is the grader that decides. A tool with `drafts` gets these as cases instead of an empty one. With `schema`,
+    `by` is the grader that decides. Without tools, it has the servers alone. A tool with `drafts` gets these as cases instead of an empty one. With `schema`,
     the first line names the JSON Schema by which editors complete the suite.
     """
     by_name: dict[str, ToolDefinition] = {}
@@ -104,7 +106,9 @@ def starter_suite(
     if by is not None:
         grading = {"by": by, **grading}
     drafted = frozenset(draft.about for draft in drafts)
-    introduction = _introduction(servers, drafted=bool(drafted), whole=drafted.issuperset(by_name))
+    introduction = _comment(f"The tools of {_names_of(servers)}.")
+    if by_name:
+        introduction = _introduction(servers, drafted=bool(drafted), whole=drafted.issuperset(by_name))
     parts: list[str] = []
     if schema:
         parts += [f"#:schema ./{SCHEMA_NAME}", ""]
@@ -207,8 +211,9 @@ jobs:
 
 
 def _introduction(servers: Sequence[Table], *, drafted: bool, whole: bool) -> list[str]:
-    names = ", ".join(one_line(str(server["name"])) for server in servers)
-    lines = _comment(f"The tools of {names}: for each a request that must call it, and one that needs none of them.")
+    lines = _comment(
+        f"The tools of {_names_of(servers)}: for each a request that must call it, and one that needs none of them."
+    )
     lines.append("#")
     if drafted:
         lines.append("# A case with the tag draft is a model's: read it, correct it, and remove the tag.")
@@ -220,6 +225,10 @@ def _introduction(servers: Sequence[Table], *, drafted: bool, whole: bool) -> li
         "# An argument with { present = true } may be anything so far: write the value that the request demands."
     )
     return lines
+
+
+def _names_of(servers: Sequence[Table]) -> str:
+    return ", ".join(one_line(str(server["name"])) for server in servers)
 
 
 def _about(tool: ToolDefinition) -> list[str]:
@@ -252,7 +261,7 @@ def _case_of(tool: ToolDefinition, names: _Names, tags: list[str]) -> Iterator[s
     call: Table = {"tool": tool.name}
     if args:
         call["args"] = args
-    case: Table = {"name": names.new(tool.name), "skip": SKIP, "user": REQUEST, "ordered": [call]}
+    case: Table = {"name": names.new(tool.name), "skip": TEMPLATE_SKIP, "user": TEMPLATE_REQUEST, "ordered": [call]}
     if tags:
         case["tags"] = tags
     yield block_text(("cases",), case, of_array=True)
@@ -264,7 +273,7 @@ def _case_without(group: str, tools: Sequence[ToolDefinition], names: _Names, ta
     else:
         yield from _comment(f"A request that sounds like these {len(tools)} tools and that none of them serves.")
     name = names.new(f"Nothing for {group}", written=True)
-    case: Table = {"name": name, "skip": SKIP, "user": REQUEST, "expect_no_calls": True}
+    case: Table = {"name": name, "skip": TEMPLATE_SKIP, "user": TEMPLATE_REQUEST, "expect_no_calls": True}
     if tags:
         case["tags"] = tags
     yield block_text(("cases",), case, of_array=True)
@@ -390,7 +399,7 @@ class ServersToAsk:
         *,
         schema: bool = True,
     ) -> SuiteFile:
-        """Return the first suite for the tools that each server listed, or for those in `only`.
+        """Return the first suite for the tools that each server listed, or with cases only for those in `only`.
 
         The suite may have errors, because a server may list anything.
         """

@@ -113,12 +113,14 @@ async def test_what_is_folded_is_folded_for_its_suite_only(tmp_path: Path) -> No
         assert "▸ wrong tool" in app.screen
 
 
-async def test_where_nothing_failed_the_key_says_where_something_did(tmp_path: Path) -> None:
+async def test_where_nothing_failed_the_key_opens_the_failures_elsewhere(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, garden=GARDEN, home=SMART_HOME)) as app:
         await app.press("home", "down", "down")
         await failing(app, "R")
         await app.press("escape", "end", "f")
-        assert "Nothing has failed in home.toml, but in garden.toml" in app.screen
+        assert isinstance(app.app.screen, FailuresScreen)
+        assert "garden.toml · nothing has failed in home.toml" in app.screen
+        assert "Watering" in app.screen
 
 
 @pytest.mark.slow

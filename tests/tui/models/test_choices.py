@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import SMART_HOME, opened, suites_in
+from workbench.providers.built_in import PLANTED
 
 SETTINGS = """
 [models.local-llama]
@@ -32,7 +33,8 @@ async def test_each_model_says_whose_it_is_where_it_is_reached_and_whether_its_k
         await app.press("m")
         rows = [line.split("[ ] ")[1] for line in app.screen.splitlines() if "[ ] " in line]
         lines = {row.split()[0]: row for row in rows}
-        assert list(lines) == ["offline", "local-llama", "big", "openai:gpt-4o-mini", "no-such-model"]
+        assert list(lines) == ["offline", "local-llama", "big", "openai:gpt-4o-mini", "no-such-model", *PLANTED]
+        assert "chooses by the first word" in lines["offline:hasty"]
         assert "not a language model" in lines["offline"]
         for said in ("named next to the suites", "http://localhost:11434/v1", "no key needed"):
             assert said in lines["local-llama"]
@@ -74,6 +76,6 @@ async def test_on_80_columns_the_host_of_each_endpoint_is_readable(tmp_path: Pat
 async def test_what_offline_is_is_said_whole_in_a_narrow_dialog(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
         await app.press("m")
-        (row,) = (line for line in app.screen.splitlines() if "[ ] offline" in line)
+        (row,) = (line for line in app.screen.splitlines() if "[ ] offline (" in line)
         assert "in use · not a language model" in row
         assert "…" not in row

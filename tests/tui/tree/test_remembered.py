@@ -200,6 +200,7 @@ async def test_the_filter_and_rerunning_know_results_of_before_and_messages_and_
         box = app.app.main.filter_box
         found = {
             "status:failed": {"Movie night"},
+            "failed": {"Movie night"},
             "status:passed": {"Lights off", "Nothing to do"},
             "status:never": set(),
             "tag:even": {"Movie night"},
@@ -218,9 +219,9 @@ async def test_the_filter_and_rerunning_know_results_of_before_and_messages_and_
         box.value = "status:lost"
         await app.settle()
         assert any("status:lost is not known" in text for text, _ in app.app.main.suite_tree.message)
-        box.value = "failed"
+        box.value = "error"
         await app.settle()
-        said = "The filter searches the texts of cases for failed; status:failed filters by status."
+        said = 'error filters by status; "error", in quotation marks, searches the texts of cases.'
         assert (said, "warned") in app.app.main.suite_tree.message
         await app.press("escape", "F")
         await app.until(lambda: app.app.main.book.progress().done == 1)

@@ -237,12 +237,14 @@ def test_the_filter_follows_what_is_edited() -> None:
 def test_the_filter_asks_for_how_cases_are() -> None:
     home = opened(
         'format = 1\nname = "S"\n[[cases]]\nname = "One"\nuser = "x"\nskip = "no"\n'
-        '[[cases]]\nname = "Two"\nuser = "x"\n',
+        '[[cases]]\nname = "Two"\nuser = "say what was skipped"\n',
         "a.toml",
     )
     state, book = tree(home), RunBook(lambda: 0.0)
     for typed, found in (
         ("status:skip", ["One"]),
+        ("skipped", ["One"]),
+        ('"skipped"', ["Two"]),
         ("status:never", ["Two"]),
         ("status:failed", []),
         ("status:", "all"),

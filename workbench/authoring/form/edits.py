@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 
+from workbench.analysis.prefilled import TEMPLATE_SKIP
 from workbench.authoring.form.argument_schemas import argument_of
 from workbench.authoring.form.cells import (
     as_argument,
@@ -71,6 +72,9 @@ def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
     else:
         value = _read(source, cell, text)
         table = without(source.table, cell.place) if value is ABSENT else with_value(source.table, cell.place, value)
+        if cell.place == ("user",) and table.get("skip") == TEMPLATE_SKIP:
+            # The reason for which `workbench init` skips the case is gone.
+            table = without(table, ("skip",))
     return Edit(table, place, f"{name_of(source, row)} changed")
 
 

@@ -40,6 +40,14 @@ class FailureFinder:
 
     async def _find_and_show(self) -> None:
         suites, place = self._selection.suites_below()
+        failed = [suite for suite in self._selection.open_suites.suites if self._has_failed(suite)]
+        title = place
+        if failed and not any(suite in suites for suite in failed):
+            suites, without = failed, place
+            place = one_line(failed[0].path.name)
+            if len(failed) > 1:
+                place += f" and {counted(len(failed) - 1, 'other suite')}"
+            title = f"{place} {GLYPHS.dot} nothing has failed in {without}"
         files = [suite.file for suite in suites]
         names = {}
         for file in files:
@@ -50,7 +58,7 @@ class FailureFinder:
             # The user has opened another screen meanwhile.
             return
         if not state.failures.runs:
-            text = f"Nothing has failed in {place}, but {self._elsewhere(suites)}"
+            text = f"Nothing has failed in {place}, but in runs that newer ones have replaced"
             self._stage.announce(text, "warned", GLYPHS.warned)
             return
         state.resume(self._folded.get(place, frozenset()), self._row)
@@ -62,7 +70,7 @@ class FailureFinder:
                 go_to_run(self._selection, self._stage.main, self._stage, run)
                 self._stage.main.run_pane.run_list.go_to_failure()
 
-        self._stage.show(FailuresScreen(self._stage, state, place), go)
+        self._stage.show(FailuresScreen(self._stage, state, title), go)
 
     def _runs(self, suites: Sequence[OpenSuite]) -> list[RunRecord]:
         """Return the runs that count, in the order of the cases."""
@@ -73,15 +81,5 @@ class FailureFinder:
                 runs += self._selection.book.runs_that_count((suite.path, case_id))
         return runs
 
-    def _elsewhere(self, suites: Sequence[OpenSuite]) -> str:
-        """Return the end of a sentence that names the other suites with failures."""
-        others = []
-        for suite in self._selection.open_suites.suites:
-            if suite not in suites and any(run.status == Status.FAILED for run in self._runs([suite])):
-                others.append(suite)
-        if not others:
-            return "in runs that newer ones have replaced"
-        first = f"in {one_line(others[0].path.name)}"
-        if len(others) > 1:
-            return f"{first} and {counted(len(others) - 1, 'other suite')}"
-        return first
+    def _has_failed(self, suite: OpenSuite) -> bool:
+        return any(run.status == Status.FAILED for run in self._runs([suite]))

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
-from workbench.providers.built_in import OFFLINE, built_in_models, is_built_in
+from workbench.providers.built_in import OFFLINE, PLANTED, built_in_models, is_built_in
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
 from workbench.suite.settings import models_named_by
@@ -44,7 +44,8 @@ def model_choices(
 
     Models that are `checked`, or that runs were `recorded` on, are always included. Reads files, but asks no
     endpoint."""
-    # A model is described by its first source: offline, settings, suites, recordings, earlier choices.
+    # A model is described by its first source: offline, settings, suites, recordings, earlier choices. The
+    # weaknesses of offline stand last.
     folders = list(dict.fromkeys(file.path.parent for file in files)) or [Path()]
     offline = next(model.description for model in built_in_models() if model.name == OFFLINE)
     found: dict[str, _Known] = {OFFLINE: _Known(offline, brief="not a language model")}
@@ -72,6 +73,8 @@ def model_choices(
     for model, why in others.items():
         if model not in found:
             found[model] = replace(_described(program, model, folders[0], by_suite=False), whose=why)
+    for model in PLANTED:
+        found.setdefault(model, _described(program, model, folders[0], by_suite=False))
     # The URL of an endpoint may hold a secret.
     hide = program.secrets.redact
     choices = [ModelChoice(name, hide(known.detail), hide(known.short)) for name, known in found.items()]

@@ -1,7 +1,8 @@
 """The filter of the tree: every word must be in a case's name, id, tags or messages, or in its suite's name or tags.
 
 A word that occurs somewhere in the tree is matched exactly; only an unknown one matches similar words, so that a typing
-error still finds its case. `status:…` and `tag:…` filter by status and tag.
+error still finds its case. `status:…` and `tag:…` filter by status and tag; the whole name of a status alone means the
+status, and in quotation marks the text.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class Search:
         for word in text.casefold().split():
             if word.startswith(TAG):
                 tags.append(word.removeprefix(TAG))
-            elif not word.startswith(STATUS):
-                words.append(word)
+            elif not word.startswith(STATUS) and word not in _TESTS:
+                words.append(_unquoted(word))
         # Tags come first: fewer texts are left for the search of words, which costs more.
         for tag in tags:
             left = _with_tag(suites, left, tag)
@@ -134,6 +135,14 @@ class Search:
         return [known for known, score, _ in scored if score >= scored[0][1] - SPREAD]
 
 
+def _unquoted(word: str) -> str:
+    """Return a status that quotation marks turn into a text without them, and any other word as typed."""
+    inner = word.strip('"')
+    if inner in _TESTS:
+        return inner
+    return word
+
+
 def _kept(left: list[_Texts], fits: Callable[[str], bool]) -> list[_Texts]:
     kept: list[_Texts] = []
     for texts in left:
@@ -152,14 +161,14 @@ def _with_tag(suites: Sequence[SuiteRows], left: list[_Texts], tag: str) -> list
 def with_status(
     suites: Sequence[SuiteRows], text: str, summary_of: Callable[[CaseKey], CaseSummary]
 ) -> frozenset[CaseKey] | None:
-    """Return the cases that match the `status:` words of a filter, `None` if it has none.
+    """Return the cases that match the words of a filter for a status, `None` if it has none.
 
-    A word may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or `disagree` (the
+    A word behind `status:` may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or `disagree` (the
     graders do). A case must match every word.
     """
     asked = []
     for word in text.casefold().split():
-        if word.startswith(STATUS):
+        if word.startswith(STATUS) or word in _TESTS:
             asked.append(word.removeprefix(STATUS))
     if not asked:
         return None
@@ -230,7 +239,7 @@ def advice(text: str) -> str | None:
         if colon and name.isalpha() and f"{name}:" not in (STATUS, TAG):
             return f"{name}: is not a filter; the filters are status: and tag:."
         if word in _TESTS:
-            return f"The filter searches the texts of cases for {word}; {STATUS}{word} filters by status."
+            return f'{word} filters by status; "{word}", in quotation marks, searches the texts of cases.'
     return None
 
 

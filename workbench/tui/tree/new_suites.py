@@ -19,6 +19,7 @@ from textual.widgets import Input
 from workbench.authoring.case_list import named_path, suite_name
 from workbench.authoring.form.row_changes import new_suite
 from workbench.authoring.open_suite import OpenSuite
+from workbench.config.folders import bundled
 from workbench.config.models import ConfigError
 from workbench.engine.server_calls import ServerOf
 from workbench.evaluation.client_servers import (
@@ -43,6 +44,7 @@ from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, PreviewScreen
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.questions import _ROWS_AROUND, AskScreen, Refusal, _Naming
 from workbench.tui.kit.stage import in_background
+from workbench.tui.tree.rows import RowKey
 
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
@@ -385,16 +387,12 @@ class ListingScreen(Dialog[Listed]):
         return [*lines, EMPTY]
 
 
-def first_suite_lines(asked: ServersToAsk, made: SuiteFile, tools: int, width: int) -> list[Line]:
+def first_suite_lines(asked: ServersToAsk, made: SuiteFile, tools: Sequence[str], width: int) -> list[Line]:
     """Describe the suite for a server before it is made."""
     assert made.suite is not None
-    cases = len(made.suite.cases)
-    lines = [
-        EMPTY,
-        *with_margin(
-            f"{counted(cases, 'case')} for {counted(tools, 'tool')}, each skipped until its request is written.", width
-        ),
-    ]
+    listed = f"{counted(len(tools), 'tool')}: {one_line(', '.join(tools))}."
+    case = f"No case yet: {key_for('tree.new')} in the suite takes a request, and its calls become a case."
+    lines = [EMPTY, *with_margin(listed, width), *with_margin(case, width)]
     for note in asked.found.notes:
         lines += with_margin(f"{GLYPHS.warned} {note}", width, "warned")
     if asked.missing:
@@ -499,13 +497,14 @@ class NewSuites:
         path = asked.file.path
         # The first line of a suite names the schema beside it, so that editors complete the suite.
         has_schema = (path.parent / SCHEMA_NAME).is_file()
-        made = await asyncio.to_thread(asked.suite, suite_name(path), listed, schema=has_schema)
+        # Cases for all tools would hide the first one of the user, which quick add makes of a request.
+        made = await asyncio.to_thread(asked.suite, suite_name(path), listed, (), schema=has_schema)
         if made.suite is None:
             why = "; ".join(map(str, made.errors))
             self._stage.announce(f"Nothing was made: what the server listed cannot be a suite: {why}", "error")
             return
         title = f"A first suite: {one_line(path.name)}"
-        tools = sum(map(len, listed))
+        tools = [tool.name for tools_of_server in listed for tool in tools_of_server]
         if not await self._stage.ask(
             PreviewScreen(title, lambda width: first_suite_lines(asked, made, tools, width), "open it, unsaved")
         ):
@@ -515,17 +514,15 @@ class NewSuites:
             self._stage.announce(f"Nothing was made: {why_not}", "warned", GLYPHS.warned)
             return
         self._stage.services.tools_changed()
-        suite = OpenSuite.new(path, made.text)
-        self.add(suite)
-        self._selection.select(path, suite.cases[0].key)
-        self._stage.announce(
-            f"New suite {one_line(path.name)}: write what the user asks, and remove skip; "
-            f"{key_for('save')} saves it as {one_line(str(resolved(path)))}"
-        )
+        self._open(path, made.text)
 
     def make(self, path: Path) -> None:
-        """Open an empty suite at a path, and announce where it will be saved."""
-        self.add(OpenSuite.new(path, new_suite(suite_name(path))))
+        """Open an empty suite at a path."""
+        self._open(path, new_suite(suite_name(path)))
+
+    def _open(self, path: Path, text: str) -> None:
+        """Open a suite without cases, and announce where it will be saved."""
+        self.add(OpenSuite.new(path, text))
         where = one_line(str(resolved(path)))
         name = one_line(path.name)
         self._stage.announce(
@@ -533,8 +530,10 @@ class NewSuites:
         )
 
     def add(self, suite: OpenSuite) -> None:
-        """Open a suite that is not on disk, and select it."""
+        """Open a suite that is not on disk, and select it; the samples below it are folded."""
         self._open_suites.add(suite)
+        tree = self._selection.tree
+        tree.fold_only({*tree.folded, RowKey("folder", bundled("sample_suites"))})
         self._selection.select(suite.path)
         self._stage.main.go_to("suites")
 

@@ -590,6 +590,12 @@ class FormFields(FormRows):
         if opened.refused:
             self._tell(opened.refused)
             return False
+        if asked is None and self._is_nameless:
+            why = "must not be empty: write a name, or leave it as it was with Esc"
+            self.page.opened = replace(opened, refused=why)
+            self.page.lay_out()
+            self._follow()
+            return False
         if asked is not None:
             try:
                 made = asked.choose(self._text) if isinstance(asked, Search) else asked.make(self._text)
@@ -601,8 +607,16 @@ class FormFields(FormRows):
             self._close()
             self._go_on_adding(made)
             return False
+        was_skipped = self._over is not None and "skip" in self._over[0].table
         self._close()
+        if was_skipped and self.page.source is not None and "skip" not in self.page.source.table:
+            self.page.say_above(self.page.row, "Written, so the case is no longer skipped.")
         return True
+
+    @property
+    def _is_nameless(self) -> bool:
+        """Whether the open field is that of a name without text."""
+        return self._over is not None and self._over[2].place == ("name",) and not self._text.strip()
 
     def _go_on_adding(self, made: Edit | Adding | Place) -> None:
         """Apply an addition, ask its question, or open the field of a key that is filled in."""
