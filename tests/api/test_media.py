@@ -371,7 +371,7 @@ def test_only_images_in_the_suites_folder_are_read(
         huge.write(IMAGE)
         huge.truncate(MAX_MEDIA_BYTES + 1)
     assert main(["validate", "s.toml"]) != 0
-    assert f"s.toml:9: error: cases[0].images[0].file: {problem}" in capsys.readouterr().err
+    assert f's.toml:9: error: cases[0].images[0].file of "Look": {problem}' in capsys.readouterr().err
     # A link inside the folder is followed.
     Path("pictures/link.png").symlink_to("door.png")
     with_picture(suite=CASE.replace("pictures/door.png", "pictures/link.png"))

@@ -47,7 +47,7 @@ def test_all_problems_of_all_files_are_said_with_file_line_path_and_way_out(prog
     assert done.returncode == 2
     problems = done.stderr.splitlines()
     assert any(said.startswith("a.toml:8: error: tools[0].descripton:") and "description" in said for said in problems)
-    assert any(said.startswith(f"a.toml:{line}: error: cases[0].usr:") for said in problems)
+    assert any(said.startswith(f"a.toml:{line}: error: cases[0].usr of ") for said in problems)
     assert any(said.startswith("b.toml:2: error:") for said in problems)
     assert "2 with errors" in done.stdout
 
@@ -94,7 +94,7 @@ def test_an_audit_says_what_cases_cannot_find_out_and_what_none_covers(program: 
     program.write("audited.toml", AUDITED)
     done = program.run("validate", "--audit", "audited.toml")
     assert done.returncode == 0
-    assert done.stderr.startswith("audited.toml:19: warning: cases[1].ordered[0].args.where: the schema of ")
+    assert done.stderr.startswith("audited.toml:19: warning: cases[1].ordered[0].args.where of "Refused": the schema of ")
     first, *rest, _, total = done.stdout.splitlines()
     assert first.startswith("audited.toml:11: weak case: too-little: an agent that neither calls nor says anything")
     assert rest == [
@@ -108,7 +108,8 @@ def test_a_table_that_names_no_check_keeps_a_suite_from_running(program: Program
     """Compared as a value, it could never hold, and every model would fail."""
     program.write("pay.toml", AUDITED.replace('{ where = "up" }', '{ where = { contain = "he" } }'))
     said = (
-        'pay.toml:19: error: cases[1].ordered[0].args.where: names no check, and the schema of "look" takes no object'
+        'pay.toml:19: error: cases[1].ordered[0].args.where of "Refused": names no check, '
+        'and the schema of "look" takes no object'
     )
     for command in ("validate", "run"):
         done = program.run(command, "pay.toml")

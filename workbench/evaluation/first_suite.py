@@ -92,8 +92,8 @@ def starter_suite(
 ) -> str:
     """Return the text of a suite for some tools of its servers; the same text for the same tools.
 
-    `by` is the grader that decides. Without tools, it has the servers alone. A tool with `drafts` gets these as cases instead of an empty one. With `schema`,
-    the first line names the JSON Schema by which editors complete the suite.
+    `by` is the grader that decides. Without tools, it has the servers alone. A tool with `drafts` gets these as cases
+    instead of an empty one. With `schema`, the first line names the JSON Schema by which editors complete the suite.
     """
     by_name: dict[str, ToolDefinition] = {}
     for tool in tools:

@@ -19,7 +19,7 @@ Severity = Literal["error", "warning"]
 class Problem:
     """One problem of a suite file, with its place and a hint on how to solve it.
 
-    `line` counts from 1; `where` is a path such as `cases[3].ordered[0].args.city`. A suite with an error cannot run;
+    `line` counts from 1; `where` is a path such as `cases[3].ordered[0].args.city`, `case` the name of its case. A suite with an error cannot run;
     a warning does not prevent a run."""
 
     file: Path
@@ -28,6 +28,14 @@ class Problem:
     message: str
     hint: str = ""
     severity: Severity = "error"
+    case: str = ""
+
+    @property
+    def place(self) -> str:
+        """`where`, with the name of the case: `cases[3].user of "Two rooms"`."""
+        if not self.case:
+            return self.where
+        return f"{self.where} of {quoted(self.case)}"
 
     def __str__(self) -> str:
         text = str(self.file)
@@ -35,7 +43,7 @@ class Problem:
             text += f":{self.line}"
         text += f": {self.severity}:"
         if self.where:
-            text += f" {self.where}:"
+            text += f" {self.place}:"
         text += f" {self.message}"
         if self.hint:
             text += f" ({self.hint})"

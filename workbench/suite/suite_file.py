@@ -216,7 +216,7 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
     problems: tuple[Problem, ...] = ()
     # Finding the lines takes longer than parsing, and most suites have no problem.
     if findings:
-        problems = _placed(findings, scan(text), path)
+        problems = _placed(findings, scan(text), path, raw)
     row_files = []
     for _, case in tables(raw.get("cases")):
         if isinstance(name := case.get("each"), str):
@@ -240,7 +240,8 @@ def with_findings(file: SuiteFile, findings: Iterable[Finding]) -> SuiteFile:
             found.append(finding)
     if not found:
         return file
-    new = _placed(found, (file.written or file).positions, file.path)
+    as_written = file.written or file
+    new = _placed(found, as_written.positions, file.path, _parsed(as_written.text) or {})
     return replace(file, problems=tuple(sorted([*file.problems, *new], key=_by_line)))
 
 
@@ -248,13 +249,21 @@ def _by_line(problem: Problem) -> int:
     return problem.line or 0
 
 
-def _placed(findings: list[Finding], lines: Positions, path: Path) -> tuple[Problem, ...]:
+def _placed(findings: list[Finding], lines: Positions, path: Path, raw: Mapping[str, object]) -> tuple[Problem, ...]:
+    names: dict[int, str] = {}
+    for index, case in tables(raw.get("cases")):
+        if isinstance(name := case.get("name"), str):
+            names[index] = name
     problems = []
     for found in dict.fromkeys(findings):
         line = None
         if lines.are_known:
             line = lines.line(found.place)
-        problems.append(Problem(path, line, written(found.place), found.message, found.hint, found.severity))
+        case = ""
+        if len(found.place) > 1 and found.place[0] == "cases" and isinstance(found.place[1], int):
+            case = names.get(found.place[1], "")
+        where = written(found.place)
+        problems.append(Problem(path, line, where, found.message, found.hint, found.severity, case))
     if problems and not lines.are_known:
         problems.append(Problem(path, None, "", _UNKNOWN_LINES, "please report it with this file", "warning"))
     return tuple(sorted(problems, key=_by_line))

@@ -77,7 +77,7 @@ def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
             return "cases"
         return case.template or case.id
 
-    message = after("", problem.where, ": ") + problem.message + after(" (", problem.hint, ")")
+    message = after("", problem.place, ": ") + problem.message + after(" (", problem.hint, ")")
     subject = f"{_CASE.sub(named, problem.where)} {problem.message}"
     return StaticFinding(f"suite-{problem.severity}", problem.severity, message, path, problem.line or 1, subject)
 

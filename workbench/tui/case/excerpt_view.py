@@ -144,7 +144,7 @@ def _problem_rows(problems: Sequence[Problem], gutter: int, room: int) -> list[L
         if problem.severity == "error":
             sign, role = GLYPHS.error, "error"
         if problem.where:
-            text = f"{problem.where}: {text}"
+            text = f"{problem.place}: {text}"
         rows.extend(behind((Span(" " * (gutter - 2)), Span(f"{sign} ", role)), text, role, room))
         if problem.hint:
             rows.extend(behind((Span(" " * gutter),), problem.hint, "muted", room))

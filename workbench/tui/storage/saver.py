@@ -19,6 +19,7 @@ from workbench.authoring.workspace import OpenSuites
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.suite.files import ChangedOnDiskError, FileState, SavingError, absolute, save, why_not_written
+from workbench.suite.problems import at_line, quoted
 from workbench.suite.splice import SpliceError, SuiteText
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tui.kit.actions import key_for
@@ -161,8 +162,13 @@ class Saver:
             written = await asyncio.to_thread(lambda: _taken_apart(parse_suite(text.text, suite.path)))
             suite.reloaded(written, state)
         self._follow(suite)
-        if errors := len(suite.file.errors):
-            message = f"Saved in {suite.path}; {counted(errors, 'error')} to correct before all of it can run"
+        if errors := suite.file.errors:
+            first = errors[0]
+            of = f" ({quoted(first.case)})" if first.case else ""
+            message = (
+                f"Saved in {suite.path}; {counted(len(errors), 'error')} to correct before all of it can run{of}: "
+                f"{at_line(first, 'line')}"
+            )
             self._stage.announce(message, "warned", GLYPHS.warned)
         else:
             self._stage.announce(f"Saved in {suite.path}", "passed", GLYPHS.passed)

@@ -163,8 +163,8 @@ def with_status(
 ) -> frozenset[CaseKey] | None:
     """Return the cases that match the words of a filter for a status, `None` if it has none.
 
-    A word behind `status:` may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or `disagree` (the
-    graders do). A case must match every word.
+    A word behind `status:` may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or
+    `disagree` (the graders do). A case must match every word.
     """
     asked = []
     for word in text.casefold().split():
