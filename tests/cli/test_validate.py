@@ -94,7 +94,9 @@ def test_an_audit_says_what_cases_cannot_find_out_and_what_none_covers(program: 
     program.write("audited.toml", AUDITED)
     done = program.run("validate", "--audit", "audited.toml")
     assert done.returncode == 0
-    assert done.stderr.startswith("audited.toml:19: warning: cases[1].ordered[0].args.where of "Refused": the schema of ")
+    assert done.stderr.startswith(
+        'audited.toml:19: warning: cases[1].ordered[0].args.where of "Refused": the schema of '
+    )
     first, *rest, _, total = done.stdout.splitlines()
     assert first.startswith("audited.toml:11: weak case: too-little: an agent that neither calls nor says anything")
     assert rest == [

@@ -162,7 +162,7 @@ def test_a_file_that_is_not_utf8_says_where(tmp_path: Path) -> None:
 
 def test_a_problem_reads_as_one_line_with_file_line_path_and_way_out() -> None:
     [problem] = parsed(HEAD + CASE + "repeat = 2").errors
-    expected = "a.toml:6: error: cases[0].repeat of "A case": unknown key `repeat` in a case (did you mean `repeats`?)"
+    expected = 'a.toml:6: error: cases[0].repeat of "A case": unknown key `repeat` in a case (did you mean `repeats`?)'
     assert str(problem) == expected
 
 

@@ -19,8 +19,8 @@ Severity = Literal["error", "warning"]
 class Problem:
     """One problem of a suite file, with its place and a hint on how to solve it.
 
-    `line` counts from 1; `where` is a path such as `cases[3].ordered[0].args.city`, `case` the name of its case. A suite with an error cannot run;
-    a warning does not prevent a run."""
+    `line` counts from 1; `where` is a path such as `cases[3].ordered[0].args.city`, `case` the name of its case. A
+    suite with an error cannot run; a warning does not prevent a run."""
 
     file: Path
     line: int | None
