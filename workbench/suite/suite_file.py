@@ -251,8 +251,8 @@ def _by_line(problem: Problem) -> int:
 
 def _placed(findings: list[Finding], lines: Positions, path: Path, raw: Mapping[str, object]) -> tuple[Problem, ...]:
     names: dict[int, str] = {}
-    for index, case in tables(raw.get("cases")):
-        if isinstance(name := case.get("name"), str):
+    for index, table in tables(raw.get("cases")):
+        if isinstance(name := table.get("name"), str):
             names[index] = name
     problems = []
     for found in dict.fromkeys(findings):
