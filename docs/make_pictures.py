@@ -101,7 +101,7 @@ async def _grades(app: Workbench, pilot: Pilot[int]) -> None:
 async def _failures(app: Workbench, pilot: Pilot[int]) -> None:
     """Why runs failed, by cause."""
     await _everything_run(app, pilot)
-    await pilot.press("home", "f", "down", "down", "down")
+    await pilot.press("home", "f", "down", "down")
 
 
 async def _held(app: Workbench, pilot: Pilot[int]) -> None:
