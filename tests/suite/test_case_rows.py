@@ -138,6 +138,11 @@ def test_what_is_wrong_with_rows_is_said_at_its_place(text: str, where: str, say
         (rows(f"[{ORDER}, {ORDER}]").replace("}\"", "}\" #!"), "cases[0].name", "two rows have the name"),
         (rows(f"[{ORDER}]") + "response = { judged = 'Is it {order}?' } #!", "cases[0].response.judged",
          "left as written"),
+        (rows(f"[{ORDER}]")
+         + "mocks = [{ tool = 't', unlisted = true, when = { x = { judged = 'is {row.order}' } }, error = 'e' }] #!",
+         "cases[0].mocks[0].when.x.judged", "left as written"),
+        (rows(f"[{ORDER}]") + "[[mocks]]\ntool = 't'\nunlisted = true\nerror = 'e'\nwhen = { x = '{row.order}' } #!",
+         "mocks[0].when", "stay as written in `when` of a mock of the suite: `order`"),
     ],
 )  # fmt: skip
 def test_rows_that_may_be_meant_otherwise_are_warned_of(text: str, where: str, says: str) -> None:
@@ -161,6 +166,7 @@ def test_rows_that_may_be_meant_otherwise_are_warned_of(text: str, where: str, s
         ("r.jsonl", b'{"order": "a"}\n{"order": 1e999}\n', "r.jsonl:2: holds a number that is too large"),
         ("r.jsonl", b'{"order": "a"}\n{"order": NaN}\n', "r.jsonl:2: is not JSON: it has no NaN"),
         ("r.jsonl", b'{"order": ' + b"[" * 99 + b"]" * 99 + b"}", "r.jsonl:1: is nested too deeply"),
+        ("r.jsonl", b'{"order": "a", "order": "b"}', 'r.jsonl:1: has "order" twice in one object'),
         ("r.jsonl", b'{"order": "\\ud800"}', "r.jsonl:1: holds half of a character"),
     ],
 )
@@ -197,6 +203,24 @@ def test_mocks_see_the_columns_and_a_written_case_is_answered_and_graded_alike()
     alone = written.suite.cases[0]
     assert alone.model_copy(update={"each": case.each, "mocks": case.mocks}) == case
     assert alone.mocks[0].result == "5 for {order}"
+
+
+def test_names_of_arguments_fields_and_values_are_no_checks() -> None:
+    suite = REFUND.replace(
+        'args = { order = "{order}", amount = "{amount}" }',
+        'args = { python = "p {order}", amount = "{order}", a = { has_fields = { judged = "{order}" } },'
+        ' b = { equals = { python = "{order}" } }, c = { equals = "{amount}" } }',
+    )
+    file = parse_suite(suite.replace("EACH", '[{ id = "x", order = "o", amount = { python = "3" } }]'), Path("s.toml"))
+    assert file.suite is not None, file.problems
+    (call,) = file.suite.cases[0].expected_calls()
+    assert {name: check.as_written() for name, check in (call.args or {}).items()} == {
+        "python": "p o",
+        "amount": "o",
+        "a": {"has_fields": {"judged": "o"}},
+        "b": {"equals": {"python": "o"}},
+        "c": {"equals": {"python": "3"}},
+    }
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=8)

@@ -73,7 +73,10 @@ class StepPrinter:
         self._show = show
         several_models = len({run.model for run in plan.runs}) > 1
         names = plan.suite_names
-        self._titles = {run.run_id: _title(run, names, with_model=several_models) for run in plan.runs}
+        # A title that is cut may end amid a secret, which could then not be found in it.
+        self._titles = {
+            run.run_id: show.secrets.redact(_title(run, names, with_model=several_models)) for run in plan.runs
+        }
         widest = max((cell_len(title) for title in self._titles.values()), default=0)
         self._title_width = min(widest, MAX_TITLE_CELLS, max(show.width // 3, 8))
         self._room = max(show.width - self._title_width - 2, 20)

@@ -30,6 +30,9 @@ Table = dict[str, object]
 Fill = Callable[["Row"], object]
 """Returns a value with the columns of a row."""
 
+_ReadText = Callable[[str, Place, bool], Fill | None]
+"""Reads a text at its place; the last argument says whether a value there may be a check."""
+
 ID_COLUMN: Final = "id"
 
 _BRACES = late_pattern(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
@@ -116,6 +119,10 @@ def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
     labels: list[str] = []
     findings: list[Finding] = []
     of_suite = _columns_of_mocks(raw.get("mocks"))
+    for index, mock in tables(raw.get("mocks")):
+        if names := _columns_of_mocks(mock.get("when")):
+            message = f"columns stay as written in `when` of a mock of the suite: {code(sorted(names))}"
+            findings.append(warning(("mocks", index, "when"), message, "write the mock into the case"))
     written = cast("list[object]", raw["cases"])
     for index, case in enumerate(written):
         if not isinstance(case, dict) or "each" not in case:
@@ -269,8 +276,10 @@ class _Template:
     def _of_key(self, key: str, value: object, place: Place) -> Fill | None:
         if key in _HOLDERS:
             return self._of_calls(value, place, checks=key in _CHECKS)
+        if key == "response" and isinstance(value, dict) and value.keys().isdisjoint(_OUTSIDE):
+            return self._of_names(value, place, self._of_text, checks=True)
         if key in _TEXTS or key in _VALUES:
-            return self._of_value(value, place, as_text=key in _TEXTS, checks=key in _CHECKS)
+            return self._of_value(value, place, self._reader(key), checks=key in _CHECKS)
         if key == "mocks":
             return self._of_mocks(value, place)
         return None
@@ -287,29 +296,54 @@ class _Template:
         for key, inner in value.items():
             at = (*place, key)
             if key == "mock_result":
-                self._of_mock_value(inner, at)
+                self._of_value(inner, at, self._of_mock_text)
+            elif key == "args":
+                fills[key] = self._of_names(inner, at, self._of_text, checks=checks)
             elif key in _TEXTS or key in _VALUES:
-                fills[key] = self._of_value(inner, at, as_text=key in _TEXTS, checks=checks)
+                fills[key] = self._of_value(inner, at, self._reader(key), checks=checks)
             else:
                 fills[key] = self._of_calls(inner, at, checks=checks)
         return _joined_table(value, fills)
 
-    def _of_value(self, value: object, place: Place, *, as_text: bool = False, checks: bool = False) -> Fill | None:
+    def _reader(self, key: str) -> _ReadText:
+        return self._of_words if key in _TEXTS else self._of_text
+
+    def _of_value(self, value: object, place: Place, read: _ReadText, *, checks: bool = False) -> Fill | None:
         """Read a value in which every text may name columns, except in checks that import or ask."""
         if isinstance(value, str):
-            return self._of_text(value, place, as_text=as_text, checks=checks)
+            return read(value, place, checks)
         if isinstance(value, list):
-            parts = [self._of_value(item, (*place, at), checks=checks) for at, item in enumerate(value)]
+            parts = [self._of_value(item, (*place, at), read, checks=checks) for at, item in enumerate(value)]
             return _joined_list(value, parts)
         if not isinstance(value, dict):
             return None
-        if checks and any(key in value for key in _OUTSIDE):
+        if checks and not value.keys().isdisjoint(_OUTSIDE):
             self._leave(value, place)
             return None
-        parts_of = {key: self._of_value(inner, (*place, key), checks=checks) for key, inner in value.items()}
+        parts_of: dict[str, Fill | None] = {}
+        for key, inner in value.items():
+            at = (*place, key)
+            if key == "has_fields":
+                parts_of[key] = self._of_names(inner, at, read, checks=checks)
+            else:
+                # `equals` compares a table as it is, and so no table in it is a check.
+                parts_of[key] = self._of_value(inner, at, read, checks=checks and key != "equals")
         return _joined_table(value, parts_of)
 
-    def _of_text(self, text: str, place: Place, *, as_text: bool, checks: bool) -> Fill | None:
+    def _of_names(self, value: object, place: Place, read: _ReadText, *, checks: bool) -> Fill | None:
+        """Read values by the names of arguments, fields or checks: there, `python` is a name like any other."""
+        if not isinstance(value, dict):
+            return self._of_value(value, place, read, checks=checks)
+        parts = {key: self._of_value(inner, (*place, key), read, checks=checks) for key, inner in value.items()}
+        return _joined_table(value, parts)
+
+    def _of_words(self, text: str, place: Place, checks: bool) -> Fill | None:
+        fill = self._of_text(text, place, checks)
+        if fill is None:
+            return None
+        return lambda row: text_of(cast("JsonValue", fill(row)))
+
+    def _of_text(self, text: str, place: Place, checks: bool) -> Fill | None:
         if "{" not in text and "}" not in text:
             return None
         parts: list[str | _Column] = []
@@ -326,7 +360,7 @@ class _Template:
                 parts.append(_Column(match[1]))
         if end < len(text):
             parts.append(text[end:])
-        if len(parts) == 1 and isinstance(parts[0], _Column) and not as_text:
+        if len(parts) == 1 and isinstance(parts[0], _Column):
             return self._typed(parts[0].name, place, checks=checks)
 
         def fill_text(row: Row) -> str:
@@ -364,32 +398,27 @@ class _Template:
             fills: dict[str, Fill | None] = {}
             for key, value in table(mock).items():
                 if key == "when":
-                    fills[key] = self._of_mock_value(value, (*place, at, key))
+                    fills[key] = self._of_names(value, (*place, at, key), self._of_mock_text, checks=True)
                 elif key in ("result", "results"):
-                    self._of_mock_value(value, (*place, at, key))
+                    self._of_value(value, (*place, at, key), self._of_mock_text)
             parts.append(_joined_table(table(mock), fills))
         return _joined_list(mocks, parts)
 
-    def _of_mock_value(self, value: object, place: Place) -> Fill | None:
-        if isinstance(value, list):
-            return _joined_list(value, [self._of_mock_value(item, (*place, at)) for at, item in enumerate(value)])
-        if isinstance(value, dict):
-            return _joined_table(value, {key: self._of_mock_value(at, (*place, key)) for key, at in value.items()})
-        if not isinstance(value, str):
-            return None
-        names = [match[1] for match in COLUMN.finditer(value)]
+    def _of_mock_text(self, text: str, place: Place, checks: bool) -> Fill | None:
+        names = [match[1] for match in COLUMN.finditer(text)]
         known = [self._knows(name, place, "row.") for name in names]
         if not names or not all(known):
             return None
-        self.of_checks.setdefault(names[0], place)
-        return lambda row: with_columns(value, row)
+        if checks:
+            self.of_checks.setdefault(names[0], place)
+        return lambda row: with_columns(text, row)
 
     def _leave(self, check: Table, place: Place) -> None:
         """Warn of columns in a check that is left as it is written."""
         for kind in _OUTSIDE:
             written = check.get(kind)
             for match in _BRACES.finditer(written) if isinstance(written, str) else ():
-                if match[1] in self._columns:
+                if match[1] is not None and match[1].removeprefix("row.") in self._columns:
                     message = f"`{kind}` is left as written: {{{match[1]}}} is no column here"
                     why = "a row changes nothing that a suite imports or asks"
                     self.findings.append(warning((*place, kind), message, why))

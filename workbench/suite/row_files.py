@@ -220,7 +220,7 @@ def _row_of(cells: Any) -> Row:
 def _parsed(text: str) -> JsonValue:
     """Return a JSON text's value; raise ValueError if it is no JSON, or holds what a suite cannot."""
     try:
-        value: JsonValue = json.loads(text, parse_constant=_no_such_number)
+        value: JsonValue = json.loads(text, parse_constant=_no_such_number, object_pairs_hook=_object)
     except RecursionError as error:
         raise ValueError("is nested too deeply") from error
     except json.JSONDecodeError as error:
@@ -242,6 +242,16 @@ def _parsed(text: str) -> JsonValue:
             return value
         level = inner
     raise ValueError("is nested too deeply")
+
+
+def _object(pairs: list[tuple[str, JsonValue]]) -> JsonValue:
+    """Return an object; raise ValueError for a key that it has twice, of which Python keeps the last value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"has {quoted(twice)} twice in one object")
+    return found
 
 
 def _no_such_number(name: str) -> None:
