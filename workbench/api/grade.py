@@ -277,7 +277,10 @@ def _events_of(
 
 def _with_ids(rounds: Sequence[Sequence[ToolCall]]) -> list[list[ToolCall]]:
     ids = (call_id for call_id, _ in with_ids(list(chain.from_iterable(rounds))))
-    return [[replace(each, id=next(ids)) for each in made] for made in rounds]
+    named = []
+    for made in rounds:
+        named.append([replace(each, id=next(ids)) for each in made])
+    return named
 
 
 def _result(value: object) -> ExternalResult:

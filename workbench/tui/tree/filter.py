@@ -179,8 +179,9 @@ def with_status(
             assert row.case is not None
             # A case with rows is found if one of its rows is.
             summaries = [summary_of((rows.suite.path, key)) for key in rows.keys(row)]
-            if any(all(test(rows.suite, row.case, summary) for test in tests) for summary in summaries):
-                found.add((rows.suite.path, row.case.key))
+            for summary in summaries:
+                if all(test(rows.suite, row.case, summary) for test in tests):
+                    found.add((rows.suite.path, row.case.key))
     return frozenset(found)
 
 
