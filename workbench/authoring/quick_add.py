@@ -527,10 +527,11 @@ class QuickAdd:
         return True
 
     def add(self, request: Request) -> None:
-        """Queue a request, which empties the line."""
+        """Queue a request, which empties the line; the next one is of the ordinary kind again."""
         self.requests.append(request)
         self.remember(request.text)
         self.text, self.confirmed, self._recalled = "", "", -1
+        self.kind = KINDS[0]
 
     def remember(self, text: str) -> None:
         """Remember a request as the latest one."""

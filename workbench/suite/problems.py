@@ -146,9 +146,15 @@ def code(names: Iterable[str], joined: str = ", ") -> str:
     return joined.join(f"`{name}`" for name in names)
 
 
+MIN_BEGINNING_CHARS = 3
+"""A shorter beginning of a name names too many others."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint with the most similar known name, "" if none is similar."""
-    nearest = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    """Return a hint with the most similar known name, one that begins with `name` first, "" if none is similar."""
+    names = list(known)
+    begun = [each for each in names if len(name) >= MIN_BEGINNING_CHARS and each.startswith(name)]
+    nearest = begun or get_close_matches(name, names, n=1, cutoff=0.6)
     if nearest:
         return f"did you mean `{nearest[0]}`?"
     return ""

@@ -33,6 +33,9 @@ _NAMES_KEY = late_pattern(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![A-
 _CUT_OFF_DOWNLOAD = late_pattern(r"Cannot find (?:package|module) .*?(?P<folder>/[^'\"\n]*/_npx/[0-9a-f]{16})/")
 
 
+_MISSING_FILE = late_pattern(r"can't open file|No such file or directory|Cannot find module|ENOENT|not found in PATH")
+
+
 def start_advice(environment: Mapping[str, str], given: Collection[str], output: Sequence[str], name: str) -> str:
     """Return advice on a server that did not start, "" if there is none.
 
@@ -47,6 +50,8 @@ def start_advice(environment: Mapping[str, str], given: Collection[str], output:
     likely = list(dict.fromkeys(_likely(held_back, environment, output, name)))
     unset = [variable for variable in _keys_named_in(output) if variable not in environment and variable not in given]
     if not likely and not unset:
+        if _MISSING_FILE.search("\n".join(output)) is not None:
+            return "its output names a file that it did not find: check its command and its folder (cwd)"
         return _of_unlikely(_unusual(held_back))
     parts = []
     if likely:

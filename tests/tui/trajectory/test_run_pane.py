@@ -89,8 +89,11 @@ def test_tabs_that_do_not_fit_are_counted_on_either_side() -> None:
             assert f" model {chosen} " in plain(line)
             assert [index for _, index in ends] == sorted({index for _, index in ends})
     line, ends = tabs_line((Span(" all "),), tabs, 5, 41)
-    assert plain(line) == " < 5   model 5  model 6  model 7   2 >"
-    assert ends[0] == (6, 4)
+    assert plain(line) == " < 5 more   model 5  model 6   3 more >"
+    assert ends[0] == (11, 4)
+    named: list[Line] = [(Span(f" {name} "), Span(" ✓ 1.00  ")) for name in ("offline (baseline)", "offline:careless")]
+    line, ends = tabs_line((Span(" "),), named, 0, 51)
+    assert plain(line).count("✓ 1.00") == len(ends) == 2
 
 
 async def test_accepting_a_run_makes_it_pass_and_can_be_undone(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ async def test_the_last_run_of_before_and_its_grades_are_opened_from_the_run_pan
     suites, history = before(tmp_path)
     async with opened(suites, size=(160, 24), live=True, history=history) as app:
         await app.press("3")
-        assert "Enter  opens the worst of its runs" in app.screen
+        assert "3 Enter  opens the worst of its runs" in app.screen
         assert re.search(r"= grades   Enter open", app.screen.splitlines()[-1])
         await app.press("Y")
         assert "This case has not been run in this session; r runs it" in app.screen
@@ -100,7 +100,7 @@ async def test_the_last_run_of_before_and_its_grades_are_opened_from_the_run_pan
             assert "Put the cursor on a case that was run" in app.screen
         app.app.main.selection.select(suites / "home.toml", "lights-off")
         await app.settle()
-        assert "Enter  opens the worst of its runs" in app.screen
+        assert "3 Enter  opens the worst of its runs" in app.screen
         history.unlink()
         await app.press("enter")
         await app.until(lambda: "history" in app.screen.splitlines()[-1])

@@ -48,9 +48,17 @@ async def test_a_server_that_dies_is_asked_again_and_its_suite_is_opened_unsaved
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     (suites / "garden.py").write_text(SERVER, encoding="utf-8")
     async with opened(suites, live=True, size=(120, 40)) as app:
-        await app.press("N", "down")
-        await taken(app, "garden")
-        await app.until(lambda: isinstance(app.app.screen, ServerScreen))
+        await app.press("N")
+        await taken(app, "a/b*?")
+        await app.until(lambda: "cannot hold" in app.screen)
+        await app.press("down")
+        await taken(app, "uvx typed")
+        await app.until(lambda: isinstance(app.app.screen, ServerScreen) and "uvx typed" in app.screen)
+        app.app.screen.query_one("#file", Input).value = "garden"
+        await app.press("escape")
+        await app.until(lambda: "from a server" in app.screen and "uvx typed" in app.screen)
+        await app.press("enter")
+        await app.until(lambda: isinstance(app.app.screen, ServerScreen) and "garden" in app.screen)
         await taken(app, "ftp://x")
         await app.until(lambda: "begins with http://" in app.screen)
         env, cwd = app.app.screen.query_one("#env", Input), app.app.screen.query_one("#cwd", Input)
@@ -88,8 +96,7 @@ async def test_servers_of_clients_are_offered_and_every_question_can_be_left(tmp
     slow = {"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]}
     (suites / ".mcp.json").write_text(json.dumps({"mcpServers": {"sloth": slow}}), encoding="utf-8")
     async with opened(suites, live=True, size=(120, 40)) as app:
-        await app.press("N", "down")
-        await taken(app, "sloths")
+        await app.press("N", "down", "enter")
         await app.until(lambda: "sloth  Claude Code: " in app.screen)
         await app.press("down", "enter")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen) and "Esc start nothing" in app.screen)
@@ -97,6 +104,8 @@ async def test_servers_of_clients_are_offered_and_every_question_can_be_left(tmp
         await app.until(lambda: isinstance(app.app.screen, ListingScreen) and "It starts" in app.screen)
         await app.pilot.press("escape")
         await app.until(lambda: isinstance(app.app.screen, ServerScreen))
+        await app.press("escape")
+        await app.until(lambda: "New suite" in app.screen)
         await app.press("escape")
         await app.until(lambda: app.app.screen is app.app.main)
         assert len(app.app.main.open_suites.suites) == 1

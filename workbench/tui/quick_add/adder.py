@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from textual.suggester import SuggestFromList
+
 from workbench.authoring.accept import why_left_out
 from workbench.authoring.case_list import CaseKey, index_behind, with_new_case
 from workbench.authoring.document import HEAD, Document
@@ -35,7 +37,7 @@ from workbench.trajectory.events import ToolDefinition
 from workbench.tui.kit.actions import Action, key_for, key_name
 from workbench.tui.kit.memory import KeptLine, Place, project_of
 from workbench.tui.kit.questions import REST_S
-from workbench.tui.quick_add.proposal_lines import call_lines, row_in_call
+from workbench.tui.quick_add.proposal_lines import call_lines, row_in_call, unseen_calls
 from workbench.tui.run_book.record import RunRecord
 
 if TYPE_CHECKING:
@@ -256,6 +258,8 @@ class QuickAdder:
         state = self.state
         if state.question is None:
             return
+        if state.question.name_to_change == "tool":
+            self._line.field.suggester = SuggestFromList([tool.name for tool in self._tools()])
         state.changing = state.question.to_change
         state.has_keyboard = False
         self._put(state.changing)
@@ -272,11 +276,11 @@ class QuickAdder:
         except CellError as error:
             self._say(f"{question.name_to_change}: {error}", "warned")
             return
-        state.changing = None
         state.replace_question(changed)
         self._end_change()
 
     def _end_change(self) -> None:
+        self._line.field.suggester = None
         self.state.changing = None
         self.state.has_keyboard = True
         self._put(self.state.text)
@@ -691,10 +695,10 @@ class QuickAdder:
         question, head = state.question, state.head
         if state.changing is not None and question is not None:
             what = one_line(question.name_to_change)
-            hint = " (name=value for arguments)" if what == "tool" else ""
+            hint = f" (name=value for arguments, {GLYPHS.call} completes)" if what == "tool" else ""
             return f"Expected {what}{hint}", "strong"
         if question is not None:
-            title = "Expect no call?" if question.expects_no_call else "Expect this?"
+            title = "Expect no call?" if question.expects_no_call else f"Expect {unseen_calls(question) or 'this'}?"
             if question.why_not is not None:
                 why = question.why_not.partition(": ")[2] or question.why_not
                 title += f" {GLYPHS.failed} on this model: {one_line(why)}"
@@ -704,8 +708,11 @@ class QuickAdder:
         if state.state == "failed" and head is not None:
             return f"{GLYPHS.error} {one_line(head.why)}", "error"
         parts = [f"New case in {one_line(self._suite.stem) if self._suite is not None else ''}"]
-        if state.added:
-            parts.append(f"{state.added} added")
+        if state.kind != KINDS[0]:
+            parts.append(state.kind)
+        added = sum(path == self._suite for path, _, _ in self._added)
+        if added:
+            parts.append(f"{added} added")
         counts = []
         if state.running is not None:
             counts.append("running 1")
@@ -728,13 +735,24 @@ class QuickAdder:
             case "change":
                 labels = {"enter": "keep", "end": "leave it as it was"}
             case "check":
-                labels = {"enter": "yes, save, next", "check": "other check"}
+                # A suite without a file of its own is saved by the user.
+                suite = self._open_suites.at(state.head.suite) if state.head is not None else None
+                save = "save"
+                if suite is None or suite.is_new or self._app.services.is_bundled(suite.path):
+                    save = "add, unsaved"
+                labels = {"enter": f"yes, {save}, next", "check": "other check"}
                 if state.has_keyboard:
-                    labels |= {"enter": "save", "change": "change", "leave_out": "not this call", "order": "order"}
+                    labels |= {"enter": save, "change": "change", "leave_out": "not this call", "order": "order"}
                     if state.question is None or not state.question.has_order:
                         labels.pop("order")
                 else:
                     labels["kind"] = "change, leave out"
+                if state.question is not None and state.question.focus is None:
+                    # Without a call, there is only a call to expect.
+                    for name in ("check", "leave_out"):
+                        labels.pop(name, None)
+                    if "kind" in labels:
+                        labels["kind"] = "change"
                 labels["end"] = "skip"
             case "failed":
                 labels = {"enter": "again", "up": "change it", "kind": "log, models", "end": "skip"}

@@ -23,6 +23,20 @@ def row_in_call(question: Question, focus: tuple[int, int | None]) -> tuple[int,
     return index, 0 if argument is None else argument + 1
 
 
+def unseen_calls(question: Question) -> str:
+    """Return the expected calls as text if the run, which made none, has no place to show them, otherwise ""."""
+    if question.runs[0].trajectory.calls:
+        return ""
+    calls: list[str] = []
+    for call in question.proposal.calls:
+        arguments = []
+        for argument in call.arguments:
+            if argument.choice.written is not None:
+                arguments.append(f"{argument.name}={argument.choice.text}")
+        calls.append(one_line(f"{call.tool}({', '.join(arguments)})"))
+    return ", ".join(calls)
+
+
 def call_lines(question: Question) -> Callable[[CallItem, int], list[Line] | None]:
     """Return a function of a call's item and a width: the lines of what is expected of it, `None` for other calls."""
     places = calls_shown(question, question.runs[0].trajectory)

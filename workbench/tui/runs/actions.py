@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def why_not_run(now: MainSituation) -> str | None:
     """Return why the selected case cannot be run; `None` if it can."""
     if now.broken:
-        correct = f"correct them ({key_for('edit')} opens the editor)"
-        return f"this suite has errors: {correct}, then reload with {key_for('reload')}"
+        elsewhere = f"in another editor, then {key_for('reload')} reloads it"
+        return f"this suite has errors: correct them here ({key_for('edit')}), or {elsewhere}"
     if now.row != "case":
         return f"put the cursor on a case; {key_for('run.suite')} runs a whole suite or folder"
     if now.case_running:

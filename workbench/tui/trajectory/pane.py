@@ -200,7 +200,10 @@ class RunPane(SearchedRun):
         self._stage.copy(event.text, event.what, self._stage.announce)
 
 
-_MORE_CELLS = 5
+_MIN_TAB_CELLS = 19
+"""Narrower tabs would not tell models apart by their names."""
+
+_MORE_CELLS = 10
 """The width of the number of hidden tabs at one side."""
 
 
@@ -246,12 +249,17 @@ class RunChoice(Bar):
 def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tuple[Line, list[tuple[int, int]]]:
     """Return the line of tabs after `lead`, and the end of each visible tab with its index.
 
-    Without room for all, the tabs around the selected one are visible. At each side, the number of hidden tabs takes
-    the place of a tab, with the index of the nearest hidden one."""
+    Without room for all, names are cut or, if that is not enough, the tabs around the selected one are visible. At each
+    side, the number of hidden tabs takes the place of a tab, with the index of the nearest hidden one."""
     widths = list(map(cells, tabs))
     if cells(lead) + sum(widths) > width:
         lead = (Span(" "),)
     first, last = 0, len(tabs) - 1
+    share = (width - cells(lead)) // len(tabs)
+    if sum(widths) > width - cells(lead) and share >= _MIN_TAB_CELLS:
+        # Names that are cut say more than tabs that are hidden.
+        tabs = [_cut_tab(tab, share) for tab in tabs]
+        widths = list(map(cells, tabs))
     if sum(widths) > width - cells(lead):
         room = width - cells(lead) - 2 * _MORE_CELLS
         tabs = [_cut_tab(tab, room) for tab in tabs]
@@ -268,9 +276,9 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
                 break
     parts = [(tabs[index], index) for index in range(first, last + 1)]
     if first:
-        parts.insert(0, ((Span(f"< {first}".ljust(_MORE_CELLS), "muted"),), first - 1))
+        parts.insert(0, ((Span(f"< {first} more".ljust(_MORE_CELLS), "muted"),), first - 1))
     if last + 1 < len(tabs):
-        parts.append(((Span(f"{len(tabs) - last - 1} >".rjust(_MORE_CELLS), "muted"),), last + 1))
+        parts.append(((Span(f"{len(tabs) - last - 1} more >".rjust(_MORE_CELLS), "muted"),), last + 1))
     line, ends = lead, list[tuple[int, int]]()
     for part, index in parts:
         line = (*line, *part)

@@ -94,8 +94,25 @@ def _case_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
         return _remembered_line(tree, row, last, book.now(), width)
     summary = book.summary(case)
     sign, result = _case(row, summary)
+    if summary.stage == "done" and _asks_otherwise(row, book):
+        result = (Span(f"{GLYPHS.by_hand} ", "warned"), *result)
     left = (_indent(row), sign, Span(_case_fold(tree, row), "muted"), Span(f" {one_line(row.label)}"))
     return _marked(left, _marks(tree, row, summary), result, width)
+
+
+def _asks_otherwise(row: Row, book: RunBook) -> bool:
+    """Return whether the case of a row asks the model something else than its last run did.
+
+    A changed expectation grades that run again; a changed request needs another run."""
+    if row.case is None or row.file is None or row.file.suite is None:
+        return False
+    now = row.file.case_of(row.case.index, row.case.id)
+    for run in book.runs_of((row.key.path, row.key.part)):
+        planned, _ = run.original or (run.planned, None)
+        then = planned.case
+        if not run.is_fork and then is not now and (then.user, then.messages) != (now.user, now.messages):
+            return True
+    return False
 
 
 def _line_of_rows(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:

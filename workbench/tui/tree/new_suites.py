@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shlex
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
-from workbench.authoring.case_list import named_path, suite_name
+from workbench.authoring.case_list import free_path, named_path, suite_name
 from workbench.authoring.form.row_changes import new_suite
 from workbench.authoring.open_suite import OpenSuite
 from workbench.config.folders import bundled
@@ -33,7 +34,7 @@ from workbench.evaluation.first_suite import SCHEMA_NAME, ServersToAsk, servers_
 from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import toml_lines
-from workbench.show.spans import EMPTY, Line, cut_line, with_margin
+from workbench.show.spans import EMPTY, Line, Span, cut_line, with_margin
 from workbench.show.visible import one_line
 from workbench.suite.files import resolved
 from workbench.suite.suite_file import SuiteFile
@@ -56,25 +57,37 @@ SUITE_KINDS: tuple[Option, ...] = (
 )
 
 
-class NewSuite(NamedTuple):
-    """The file name of a new suite, and whether its tools come from a server."""
+_UNWRITABLE = '<>:"|?*\\'
+"""Characters that some file systems refuse in names."""
 
-    name: str
+
+class NewSuite(NamedTuple):
+    """What was typed for a new suite: its file name or, `from_server`, the command or URL of its server."""
+
+    text: str
     from_server: bool
 
 
+_OF_COMMAND = "The server's command (uvx mcp-server-git) or URL; empty: Enter lists the servers of your MCP clients."
+
+
 class NewSuiteScreen(_Naming[NewSuite]):
-    """Asks for the file and kind of a new suite."""
+    """Asks for the kind of a new suite, and for its file or the command of its server."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "kind(-1)", show=False),
         Binding("down", "kind(1)", show=False),
     ]
 
-    def __init__(self, explanation: str, refusal: Refusal, *, from_server: bool) -> None:
+    def __init__(self, explanation: str, refusal: Refusal, *, from_server: bool, proposed: str = "") -> None:
         keys = keys_line(("Enter", "create"), ("↑↓", "kind"), ("Esc", "leave"))
-        super().__init__("New suite", "", explanation, refusal, keys)
+        super().__init__("New suite", proposed, explanation, refusal, keys)
         self._from_server = from_server
+        self._of_file = explanation
+        self._explain()
+
+    def _explain(self) -> None:
+        self._explanation = _OF_COMMAND if self._from_server else self._of_file
 
     def body(self) -> ComposeResult:
         yield from super().body()
@@ -84,12 +97,24 @@ class NewSuiteScreen(_Naming[NewSuite]):
         """Select a kind while the name is typed."""
         kinds = self.query_one("#kinds", ChooseLines)
         kinds.move_cursor((kinds.cursor + step) % len(SUITE_KINDS))
+        self._from_server = kinds.cursor == 1
+        self._explain()
+        self.query_one("#reading", ReadLines).show_anew(from_top=True)
+        self.query_one("#reading").refresh(layout=True)
+        self.say_keys(self._keys)
+
+    def submit(self) -> None:
+        if self._from_server:
+            self.answer(self.query_one("#name", Input).value.strip())
+        else:
+            super().submit()
 
     def answer(self, text: str) -> None:
-        self.dismiss(NewSuite(text, self.query_one("#kinds", ChooseLines).cursor == 1))
+        self.dismiss(NewSuite(text, self._from_server))
 
     @on(ChooseLines.Chosen)
-    def _chosen(self) -> None:
+    def _chosen(self, event: ChooseLines.Chosen) -> None:
+        self._from_server = event.index == 1
         self.submit()
 
 
@@ -172,11 +197,12 @@ _TYPED = Option("as typed above")
 
 
 class TypedServer(NamedTuple):
-    """A server as typed: its command or URL, its variables with blanks between them, and its folder."""
+    """A server as typed: its command or URL, its variables with blanks between them, its folder, and a suite's file."""
 
     server: str = ""
     env: str = ""
     cwd: str = ""
+    file: str = ""
 
     def found(self, folder: Path) -> FoundServers:
         """Return the server for a suite in `folder`; raise ClientConfigError if there is none, or no such folder."""
@@ -192,11 +218,12 @@ class TypedServer(NamedTuple):
 class ServerScreen(_Naming[FoundServers]):
     """Asks for a server: its command or URL, or one that an MCP client on this machine uses (`find`).
 
-    A command may have variables, and a folder relative to `folder`, which is that of the suite."""
+    A command may have variables, and a folder relative to `folder`, which is that of the suite. Without a typed `file`,
+    the suite has the name of the server."""
 
     DEFAULT_CSS = """
     ServerScreen Input { margin: 0 1; }
-    ServerScreen #cwd { margin: 0 1 1 1; }
+    ServerScreen #file { margin: 0 1 1 1; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -205,8 +232,13 @@ class ServerScreen(_Naming[FoundServers]):
     ]
 
     def __init__(
-        self, suite: str, folder: Path, proposed: TypedServer, find: Callable[[], Sequence[ConfiguredServer]]
+        self,
+        folder: Path,
+        proposed: TypedServer,
+        find: Callable[[], Sequence[ConfiguredServer]],
+        file_refusal: Refusal,
     ) -> None:
+        self._file_refusal = file_refusal
         self._found: Sequence[ConfiguredServer] = ()
         self._find = find
         self._folder = folder
@@ -215,7 +247,7 @@ class ServerScreen(_Naming[FoundServers]):
         self.is_typed = False
         """Whether the answer was typed; the other servers come from files."""
         super().__init__(
-            f"The MCP server of {one_line(suite)}",
+            "A suite for an MCP server",
             proposed.server,
             "Its command, as in a shell (uvx mcp-server-git), or its URL. Nothing starts without your consent.",
             self._why_not,
@@ -226,7 +258,8 @@ class ServerScreen(_Naming[FoundServers]):
         yield from super().body()
         variables = "variables: GITHUB_TOKEN for the one of your shell, LEVEL=debug"
         yield SafeInput(self.typed.env, variables, widget_id="env")
-        yield SafeInput(self.typed.cwd, "folder: the suite's", widget_id="cwd")
+        yield SafeInput(self.typed.cwd, "folder of the command: the suite's", widget_id="cwd")
+        yield SafeInput(self.typed.file, "file of the suite: named after the server", widget_id="file")
         yield ChooseLines((), widget_id="clients")
 
     def on_mount(self) -> None:
@@ -257,7 +290,7 @@ class ServerScreen(_Naming[FoundServers]):
 
     def _make_room(self, height: int) -> None:
         super()._make_room(height)
-        self.query_one("#clients").styles.max_height = max(height - _ROWS_AROUND - 4, 2)
+        self.query_one("#clients").styles.max_height = max(height - _ROWS_AROUND - 5, 2)
 
     @property
     def _chosen(self) -> ConfiguredServer | None:
@@ -273,10 +306,19 @@ class ServerScreen(_Naming[FoundServers]):
             choices.move_cursor((choices.cursor + step) % len(choices.options))
 
     def submit(self) -> None:
-        if self._chosen is not None:
+        if self._chosen is None:
+            super().submit()
+            return
+        self.typed = self._texts(self.query_one("#name", Input).value.strip())
+        why = self._file_refusal(self.typed.file) if self.typed.file else None
+        if why is None:
             self.dismiss(self._chosen.found)
         else:
-            super().submit()
+            self.say_keys((Span(f" {GLYPHS.warned} {one_line(why)}", "warned"),))
+
+    def action_leave(self) -> None:
+        self.typed = self._texts(self.query_one("#name", Input).value.strip())
+        super().action_leave()
 
     def answer(self, text: str) -> None:
         self.typed, self.is_typed = self._texts(text), True
@@ -293,15 +335,15 @@ class ServerScreen(_Naming[FoundServers]):
         self.submit()
 
     def _why_not(self, text: str) -> str | None:
+        typed = self._texts(text)
         try:
-            self._texts(text).found(self._folder)
+            typed.found(self._folder)
         except ClientConfigError as error:
             return str(error)
-        return None
+        return self._file_refusal(typed.file) if typed.file else None
 
     def _texts(self, text: str) -> TypedServer:
-        env, cwd = self.query_one("#env", Input).value, self.query_one("#cwd", Input).value
-        return TypedServer(text, env.strip(), cwd.strip())
+        return TypedServer(text, *(self.query_one(f"#{name}", Input).value.strip() for name in ("env", "cwd", "file")))
 
 
 def _about(server: ConfiguredServer) -> str:
@@ -410,6 +452,8 @@ class NewSuites:
         self._selection = app.selection
         self._open_suites = app.open_suites
         self._program = app.program
+        self._typed = TypedServer()
+        """The texts for a server that was left before it made a suite."""
 
     def offer(self) -> None:
         """Ask how to begin in a folder without suites."""
@@ -422,21 +466,21 @@ class NewSuites:
 
         self._stage.show(BeginScreen(one_line(str(resolved(self._folder())))), take)
 
-    def ask(self, *, from_server: bool = False) -> None:
-        """Ask for the file and kind of a new suite, and make it."""
+    def ask(self, *, from_server: bool = False, proposed: str = "") -> None:
+        """Ask for the kind of a new suite and for its file or its server, and make it."""
 
         def take(wanted: NewSuite | None) -> None:
             if wanted is None:
                 return
-            path = self.named(wanted.name)
-            if not isinstance(path, Path):
-                return
             if wanted.from_server:
-                self._stage.work(self._from_server(path), group="ask")
-            else:
+                self._stage.work(self._from_server(self._typed._replace(server=wanted.text)), group="ask")
+                return
+            path = self.named(wanted.text)
+            if isinstance(path, Path):
                 self.make(path)
 
-        self._stage.show(NewSuiteScreen(self.where, self.refusal, from_server=from_server), take)
+        question = NewSuiteScreen(self.where, self.refusal, from_server=from_server, proposed=proposed)
+        self._stage.show(question, take)
 
     @property
     def where(self) -> str:
@@ -455,16 +499,19 @@ class NewSuites:
             return path
         return None
 
-    async def _from_server(self, path: Path) -> None:
+    async def _from_server(self, typed: TypedServer) -> None:
         """Ask for a server, for consent and for its tools, and open a suite for them."""
-        # A refused consent or a failed listing returns to the dialog for the server; closing that makes no suite.
-        home, typed = self._program.environment.home, TypedServer()
-        folder = resolved(path.parent)
+        # A refused consent or a failed listing returns to the dialog for the server, and that to the one for the suite.
+        home, parent = self._program.environment.home, self._folder()
+        folder = resolved(parent)
         while True:
-            question = ServerScreen(path.name, folder, typed, lambda: tuple(servers_on_machine(path.parent, home)))
+            question = ServerScreen(folder, typed, lambda: tuple(servers_on_machine(parent, home)), self.refusal)
             found = await self._stage.ask(question)
+            self._typed = question.typed
             if found is None:
+                self.ask(from_server=True, proposed=question.typed.server)
                 return
+            path = self._path_for(found, question.typed.file)
             names = [str(table["name"]) for table in found.tables]
             try:
                 asked = await asyncio.to_thread(servers_to_ask, found, suite_name(path), path, folder, self._program)
@@ -488,9 +535,18 @@ class NewSuites:
                 ListingScreen(names, partial(serving.list_once, servers, grant, asked.program))
             )
             if listed is not None:
+                self._typed = TypedServer()
                 await self._offer_first(asked, listed)
                 return
             typed = question.typed
+
+    def _path_for(self, found: FoundServers, typed: str) -> Path:
+        """Return the file of a suite for a server: the typed one, or a free one with the name of the server."""
+        path = self.named(typed) if typed else None
+        if isinstance(path, Path):
+            return path
+        name = re.sub(r"[^\w.-]+", "-", str(found.tables[0]["name"])).strip(".-") or "server"
+        return free_path(self._folder() / f"{name}.toml", (suite.path for suite in self._open_suites.suites))
 
     async def _offer_first(self, asked: ServersToAsk, listed: Listed) -> None:
         """Show the first suite for the tools of servers, and open it if it is wanted."""
@@ -542,6 +598,8 @@ class NewSuites:
             return "a suite is a TOML file: end its name with .toml, or leave the ending out"
         if self._open_suites.at(path) is not None or path.exists():
             return f"{path.name} already exists"
+        if signs := [sign for sign in _UNWRITABLE if sign in path.name or sign in path.parent.name]:
+            return f"a file name cannot hold {' '.join(signs)} everywhere: use letters, digits, - and _"
         # `is_relative_to` compares the texts of paths: `suites/../../x.toml` counts as a path below `suites`.
         if not path.is_relative_to(folder) or ".." in path.relative_to(folder).parts:
             return f"a new suite must be in {resolved(folder)}, or in a folder below it"
