@@ -386,7 +386,7 @@ class QuickAdder:
         else:
             state.add(request)
         self._put(state.text)
-        self._notice = self._notice if state.kind == "empty" else ()
+        self._notice = self._notice if request.kind == "empty" else ()
         self._keep()
         self._next()
         self.show()

@@ -18,7 +18,6 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Message, Role
 from workbench.show.visible import model_label, one_line
 from workbench.suite.suite_file import SuiteFile
-from workbench.tui.kit.actions import key_for
 from workbench.tui.kit.stage import in_background
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RUN_AGAIN, RunRecord
@@ -257,12 +256,8 @@ def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
         if cell.reason:
             lines.append((one_line(cell.reason), "muted"))
     opens = "it" if len(last.runs) == 1 else "the worst of its runs"
-    return (
-        *lines,
-        ("", "text"),
-        (f"{key_for('pane.run')} Enter  opens {opens}", "text"),
-        ("=  shows its grades", "text"),
-    )
+    # In the tree, Enter alone goes to the case.
+    return (*lines, ("", "text"), (f"3 Enter  opens {opens}", "text"), ("=  shows its grades", "text"))
 
 
 def _when(last: LastResult, now: datetime) -> str:
