@@ -82,7 +82,7 @@ async def test_the_last_run_of_before_and_its_grades_are_opened_from_the_run_pan
     async with opened(suites, size=(160, 24), live=True, history=history) as app:
         await app.press("3")
         assert "3 Enter  opens the worst of its runs" in app.screen
-        assert re.search(r"= grades   Enter open", app.screen.splitlines()[-1])
+        assert re.search(r"Enter open   = grades", app.screen.splitlines()[-1])
         await app.press("Y")
         assert "This case has not been run in this session; r runs it" in app.screen
         await app.press("enter")
