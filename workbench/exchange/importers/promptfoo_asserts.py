@@ -13,6 +13,7 @@ from workbench.authoring.from_calls import case_expecting
 from workbench.dataclasses import parsed_json
 from workbench.exchange.importers.conversations import Mapped, Note
 from workbench.exchange.importers.source_files import Node, RefusedError
+from workbench.numerals import number_text
 from workbench.suite.expected_calls import ANY_TOOL
 from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue
@@ -110,7 +111,7 @@ class Expectations:
             self._disallowed.append(self._call(tool))
         elif most <= known:
             self.notes.append(
-                Note("", f"trajectory:tool-used: that {tool} is called {most:g} times at most: not mapped")
+                Note("", f"trajectory:tool-used: that {tool} is called {number_text(most)} times at most: not mapped")
             )
         elif (least, most) == (1, math.inf) and tool not in self._repeatable:
             self._calls.append(self._call(tool))
