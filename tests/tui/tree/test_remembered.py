@@ -94,7 +94,7 @@ async def test_the_last_run_of_before_and_its_grades_are_opened_from_the_run_pan
         await app.press("escape")
         app.app.main.selection.select(suites / "home.toml")
         await app.settle()
-        assert "Enter expand" in app.screen.splitlines()[-1]
+        assert "R run suite" in app.screen.splitlines()[-1]
         for key in ("enter", "equals_sign", "Y"):
             await app.press(key)
             assert "Put the cursor on a case that was run" in app.screen
