@@ -293,11 +293,11 @@ def _is_toml(text: str) -> bool:
 
 def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
     """Return a result for a report without secrets."""
-    # Suite, case and model stay as they are: reports find and group the runs by them.
+    # Suite, id of the case and model stay as they are: reports find and group the runs by them.
     shown = secrets.redacted(result)
     if shown is result:
         return result
-    return replace(shown, suite=result.suite, case_id=result.case_id, case_name=result.case_name, model=result.model)
+    return replace(shown, suite=result.suite, case_id=result.case_id, model=result.model)
 
 
 class EventRedaction:

@@ -151,7 +151,7 @@ def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
     if len(result.runs) > 1:
         summary += f" {result.good} of {len(result.graded)}"
     summary += after(" ", score_text(result.score, ""))
-    title = escape(cut(one_line(first.case_name), _LINE_MAX)) or "–"
+    title = escape(cut(one_line(report.secrets.redact(first.case_name)), _LINE_MAX)) or "–"
     yield f"\n<details><summary>{summary} <code>{title}</code>"
     yield f"<code>{escape(one_line(first.model))}</code></summary>\n"
     place = report.secrets.redact(from_repository(first.suite))
@@ -229,7 +229,7 @@ def _doubts(report: RunsReport) -> Iterator[str]:
 
 def _row(case: CaseResult, report: RunsReport) -> str:
     first, redact = case.runs[0], report.secrets.redact
-    name, model = redact(cut(first.case_name, _LINE_MAX)), redact(cut(first.model, _LINE_MAX))
+    name, model = cut(redact(first.case_name), _LINE_MAX), cut(redact(first.model), _LINE_MAX)
     cells = (case.status.sign, text(name), code(model), score_text(case.score))
     # `table` escapes the cells; the head of the table is written already.
     return list(table(("", "", "", ""), [cells]))[-1]
