@@ -30,7 +30,7 @@ _OTHER_COPIES = ("call.copy", "live.copy")
 _HEAD = """# Keys
 
 Each key with its action, and the action's id for [keys of your own](#keys-of-your-own). In the app, `?` shows the keys
-of the current pane, and why one does nothing. `Ctrl+P` finds actions by words of their names, by initials (`rws` is
+of the current pane, and why a key does nothing. `Ctrl+P` finds actions by words of their names, by initials (`rws` is
 *Run the whole suite*), or by words of other programs (`exit`, `diff`).
 
 In dialogs, the keys below [Moving](#moving) move, `Enter` chooses, `Space` marks, a digit answers, and `Esc` cancels.

@@ -77,7 +77,7 @@ def test_a_shard_makes_its_runs_and_decides_nothing(program: Program) -> None:
         ("--resume --shard 2/4", "--shard is settled by the batch"),
         ("--shard 5/4", "there is no shard 5 of 4: write one of 1/4 to 4/4"),
         ("--shard 5/0", "must be such as 3/20"),
-        ("--name x", "run gives a batch no name: 'workbench history name BATCH NAME' does"),
+        ("--name x", "run has no --name: name the batch when it has ended, with 'workbench history name BATCH NAME'"),
         ("--shard 1/4 --shard-by cost:none.sqlite3", "there is no history none.sqlite3"),
     ],
 )

@@ -111,7 +111,7 @@ def test_a_clear_difference_stops_a_comparison_and_what_is_spared_is_neither_mis
     assert len(re.findall(r"^Light \d+  ", text, re.MULTILINE)) == len(report["cases"]) < CASES
     page = Page((program.folder / "light.html").read_text(encoding="utf-8"))
     assert f"decided after {found['cases']} of {CASES} cases: offline:careless better on 0, worse on" in page.said
-    assert "until decided, in a random order by seed" in program.run("history", "show", "1").stdout
+    assert "until decided, in a random order with seed" in program.run("history", "show", "1").stdout
 
 
 def test_equal_models_are_not_decided_and_all_runs_are_made(program: Program) -> None:

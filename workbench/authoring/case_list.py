@@ -272,7 +272,7 @@ def free_id(wanted: str, taken: Collection[str]) -> str:
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """Return the name with the first number appended, starting at 2, that makes both it and its id unique."""
+    """Append the first number from 2 on for which neither the name nor its derived id is taken."""
     match = _NUMBERED.fullmatch(name)
     # "Copy 3" is numbered on as "Copy 4", not as "Copy 3 2".
     base = match[1] if match else name

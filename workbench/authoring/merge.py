@@ -280,7 +280,7 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
     left = _besides(old, set(names.values()))
     if left and rest and len(left) != len(rest):
         return None
-    # Units without a partner are known by their text, so that both sides' additions of the same text are one.
+    # Added units are named by their text, so that the same addition on both sides counts as one.
     added = Counter[str]()
     for number, key in enumerate(rest):
         if left:

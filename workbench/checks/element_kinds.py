@@ -321,11 +321,11 @@ def _path_from(row: int, free: dict[int, None], owners: dict[int, int], fits: Fi
 
 
 class EachElement(_OfElements):
-    """A list of which each element meets the check; an empty list holds."""
+    """A list whose elements all meet the check; an empty list meets it."""
 
     kind = "each_element"
     written = "each_element = check"
-    meaning = "a list of which each element meets the check"
+    meaning = "a list whose elements all meet the check"
     typed = 'a check: `{ prefix = "b" }`, or a value'
     nests = "check"
     aliases = ("each", "every", "all", "foreach")

@@ -424,7 +424,7 @@ def _shown(pattern: str) -> str:
     return repr(pattern)
 
 
-# A text in which a regular expression is found, constructed from the syntax tree of the pattern.
+# Builds a text in which a regular expression is found, from the syntax tree of its pattern.
 
 _ALPHABET = string.ascii_letters + string.digits + "-_ .,:/@#+\n\té中"
 """The characters that stand for a set, the plainest first."""

@@ -105,9 +105,9 @@ def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge
 
 
 def or_no_file(word: Callable[[_Options, HistoryCommand], int], options: _Options, command: HistoryCommand) -> int:
-    """Run a command on batches whose names may have been meant as paths; returns an exit code.
+    """Run a command and return its exit code; for an unknown batch, say that no file has its name either.
 
-    Raises HistoryError.
+    The user may have meant the name as a path. Raises HistoryError.
     """
     try:
         return word(options, command)

@@ -96,7 +96,7 @@ def complete_names(arguments: argparse.Namespace) -> None:
     try:
         full = full_model_names(lists, paths)
     except ConfigError:
-        # The names are resolved later, which reports what is wrong with the file.
+        # The names are resolved again later; that step reports the fault of the file.
         return
     if list(full) != arguments.model:
         warn(f"models: {', '.join(full)}")

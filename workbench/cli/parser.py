@@ -60,7 +60,7 @@ def _ending_of(option: str, command: str) -> str | None:
 _ELSEWHERE = {
     ("compare", "--shard"): "compare has no shards: give --shard to 'workbench run' with all models, put the shards "
     "together with 'workbench history merge', and then 'workbench compare --resume BATCH' compares the models",
-    ("run", "--name"): "run gives a batch no name: 'workbench history name BATCH NAME' does when it is over",
+    ("run", "--name"): "run has no --name: name the batch when it has ended, with 'workbench history name BATCH NAME'",
     ("validate", "--trust"): "validate starts, imports and asks nothing, so it needs no --trust: leave it out",
 }
 """The options that users expect of a command and that it lacks, each with the way out."""

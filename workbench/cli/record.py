@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="merge results and schemas from this file of --server --to; repeatable",
+        help="merge results and schemas from this file, which --server --to wrote; repeatable",
     )
     parser.add_argument("--force", action="store_true", help="replace the suite, and add to recordings in the folder")
     parser.add_argument(

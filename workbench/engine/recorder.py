@@ -1,4 +1,4 @@
-"""The recorder of a run, which stamps, folds and passes on its events, and the time limit of the run."""
+"""The time limit of a run, and its recorder, which stamps, folds and passes on events."""
 
 from __future__ import annotations
 

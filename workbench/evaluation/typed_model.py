@@ -315,7 +315,9 @@ def check_name_is_free(name: str, folder: Path, program: Program) -> None:
 
 
 def named_model(name: str, folder: Path, program: Program) -> ModelSpec | None:
-    """Return the model of that name in a `workbench.toml` of a folder; raise ConfigError if one cannot be used."""
+    """Return the model `name` from the `workbench.toml` files that apply to a folder, or `None`.
+
+    Raises ConfigError if one of these files cannot be used."""
     for known in program.models.named(folder):
         if known.name == name:
             return known

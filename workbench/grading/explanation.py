@@ -359,8 +359,8 @@ def _accuracy(grade: Grade, grading: Grading) -> Reading:
         faults, fault = "extra", options.extra_penalty
         rules = (
             "A call counts as exact when an expected call has its tool and equal arguments, in any position.",
-            f"A call that is left earns {name_only} when an expected call of its tool is open, and takes "
-            f"{figure(fault)} as an extra one otherwise. A missing call earns nothing and takes nothing.",
+            f"Any other call earns {name_only} if an expected call of its tool is still unmatched; otherwise it is "
+            f"extra and takes {figure(fault)}. A missing call earns nothing and takes nothing.",
             "An expected call without args is exact only for a call without arguments.",
         )
     names = Product(Amount(options.name_only), _number(grade, "name_only", "right name only"))

@@ -53,10 +53,10 @@ def _follows(calls: Sequence[CallRecord], call: int, first: int, other: Expected
 
 
 def duplicate_issues(calls: Sequence[CallRecord], pairings: Sequence[CallPairing]) -> Iterator[Issue]:
-    """Yield a deciding issue for each call that equals an earlier one which succeeded, beyond the expected ones.
+    """Yield a deciding issue for each call that repeats a successful one more often than expected.
 
-    `pairings` are those of the grader. As many equal calls may succeed as it paired with expected calls, and one in any
-    case: which of them it paired does not matter. A repeated call after an error is another attempt."""
+    Of equal calls, as many may succeed as the grader paired with expected calls (`pairings`), and at least one. A call
+    repeated after an error is another attempt, not a duplicate."""
     expected = {line.call for line in pairings if line.expected_call is not None and line.same_tool}
     allowed = Counter(_key(calls[index]) for index in expected if index is not None)
     succeeded: defaultdict[tuple[str, str], list[int]] = defaultdict(list)

@@ -125,8 +125,8 @@ CREATE INDEX regrades_of_runs ON regrades (run);
 # NULL in runs of earlier versions. A comment inside the statement would spoil SQLite's own text of the table.
 _LOOP_TIME = "ALTER TABLE runs ADD COLUMN loop_ms REAL"
 
-# In details, `tools` (those that a run's first event offers) and `sample` (the zdict of its events and its outcome)
-# are ids of rows in `shared`. NULL in runs of earlier versions, which have everything in themselves.
+# Two columns of `details` hold ids of rows in `shared`: `tools` are the tools that a run's first event offers, and
+# `sample` is the zlib dictionary of its events and outcome. Runs of earlier versions share nothing and have NULL.
 _SHARED = """
 CREATE TABLE shared (           -- what runs of a batch have in common
     id INTEGER PRIMARY KEY,
@@ -412,9 +412,9 @@ def _refuse_what_is_no_history(file: Path) -> None:
 
 
 def _refuse_what_is_not_ours(file: Path) -> None:
-    """Refuse a foreign text or an encrypted database, which the user named by mistake.
+    """Refuse a file that is no history, such as a text or an encrypted database.
 
-    Unlike a damaged history, it is not renamed."""
+    The user named it by mistake, so it is not renamed as a damaged history is."""
     # Another program may rename a damaged file meanwhile.
     with suppress(FileNotFoundError), file.open("rb") as content:
         if not is_named_as_ours(file) and content.read(len(_MAGIC)) != _MAGIC:

@@ -264,7 +264,7 @@ class StoredBatches(StoredRows):
                 raise ValueError("planned does not match its suites and models")
         except DAMAGE as error:
             return self._damaged_batch(row, error)
-        # SQLite returns parts by suite and name of the model; the settings keep the models in the order of the plan.
+        # SQLite returns parts sorted by suite and model name; the settings keep the models in the order of the plan.
         in_order = _in_order(parts, settings.get("models"))
         return BatchRow(number, name, kind, started, ended, program, settings, planned, in_order)
 

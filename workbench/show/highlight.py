@@ -111,7 +111,7 @@ class JsonColours(PlainColours):
 class TomlColours:
     """A highlighter of TOML.
 
-    After a change, only the lines from there to the visible part are parsed again.
+    After a change, only the lines from the changed one to the last visible one are parsed again.
     """
 
     def __init__(self) -> None:

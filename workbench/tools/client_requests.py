@@ -80,7 +80,7 @@ class CallTime:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Let the limit stand still."""
+        """Suspend the time limit of the call while it waits."""
         if not self._waits:
             self._waits_since = self._clock()
         self._waits += 1

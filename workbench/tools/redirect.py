@@ -36,10 +36,10 @@ class RedirectAnswer:
 
 
 class Redirect:
-    """A local address that waits for one answer, open while it is entered.
+    """A context manager that listens at a local address for the one answer to a login.
 
-    Entering raises PortTakenError. An answer with another state than the expected one belongs to another login: it is
-    refused, and the wait goes on."""
+    Entering it raises PortTakenError if the port is in use. An answer with an unexpected `state` belongs to another
+    login: it is refused, and the wait goes on."""
 
     def __init__(self, port: int) -> None:
         self.port = port

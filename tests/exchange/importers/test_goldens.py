@@ -81,7 +81,7 @@ def test_criteria_beside_an_adk_set_say_what_is_compared(
     text = "\n".join(report.lines)
     assert (f"threshold = {expected[-1]}" in made.file.text) is (0.5 in expected)
     if "none" in expected:
-        assert not first.expected_calls() and "calls are free" in text
+        assert not first.expected_calls() and "no calls are compared" in text
     elif "exact" in expected:
         assert first.extra_calls == "forbid" and second.expect_no_calls and first.response is None
     elif "in_order" in expected:

@@ -347,7 +347,7 @@ def _further_checks(case: Case) -> str:
     if case.expects_calls_or_none and not case.forbids_all_calls:
         return "check arguments more closely"
     if case.checks_answer:
-        return "check the answer for something that the request does not say"
+        return "check that the answer has something that the request does not say"
     return "check the answer too"
 
 

@@ -503,7 +503,7 @@ class ClusterBatch(Batch):
             self._news.set()
 
     def _lost(self, worker: _Worker, why: str) -> None:
-        """Give the unreported runs of a lost worker to others."""
+        """Give the unreported runs of a lost worker to other workers."""
         # Several tasks may notice the loss, and a new worker may have the address already.
         if self._workers.get(worker.address) is not worker:
             return
@@ -513,9 +513,9 @@ class ClusterBatch(Batch):
         missing = sum(len(out.runs) for out in worker.out.values())
         if missing and not self._stopping:
             _logger.warning("worker %s is lost: %s", worker.address, why)
-            again = f"{missing} runs of it are given to others"
+            again = f"its {missing} unfinished runs go to other workers"
             if missing == 1:
-                again = "1 run of it is given to others"
+                again = "its 1 unfinished run goes to another worker"
             self._context.listener(ClusterSaid(f"worker {worker.address} is lost ({why}): {again}"))
         for out in worker.out.values():
             if out.following is not None and out.following is not asyncio.current_task():

@@ -236,7 +236,7 @@ def _call(call: ToolCall) -> Json:
 
 
 def _tool(tool: ToolDefinition) -> Json:
-    # Of a schema, Inspect takes only these keys.
+    # Inspect accepts only these keys of a schema.
     parameters: Json = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
     for name in ("type", "properties", "required"):
         if name in tool.parameters:

@@ -196,7 +196,9 @@ def _cases(name: str, turns: list[Node], criteria: _Criteria) -> Iterator[Import
             case = without_expectations(case)
             if not case.table.get("response"):
                 case.table["expect_nothing_yet"] = True
-            notes.append(Note(turn.place, "test_config.json asks for no tool_trajectory_avg_score: calls are free"))
+            notes.append(
+                Note(turn.place, "without tool_trajectory_avg_score in test_config.json, no calls are compared")
+            )
         else:
             why = f"the calls are compared as under ADK's match type {criteria.match.mode.upper()}"
             notes.append(Note(turn.place, why))

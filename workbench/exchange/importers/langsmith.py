@@ -87,7 +87,7 @@ def _agentevals_case(record: Node, match: Match) -> ImportedCase:
             answers.append(each.calls)
             results |= each.results
     case = without_expectations(case)
-    # The results are put into mocks once more, by `of_reference`.
+    # `of_reference` writes the mocks, so those that the run gave the case are removed first.
     mapped = tuple(each for each in case.mapped if each.into != "mocks")
     notes = notes_without(case.notes, "no mock")
     case = replace(case, table=case.table_without("mocks"), mapped=mapped, notes=tuple(notes))

@@ -18,7 +18,7 @@ class _Mode(NamedTuple):
     key: Literal["ordered", "unordered"]
     extra_calls: Literal["allow", "forbid"]
     by_answer: bool = False
-    """Whether calls of one answer must also stand in one answer, in any order."""
+    """Whether calls that share an answer in the reference must share one in the run too, in any order."""
     optional: bool = False
 
 

@@ -279,12 +279,11 @@ ANTHROPIC = Format(
 )
 
 
-# Items of OpenAI's Responses API: `input` and `output` in a record or one list, as requests, answers and the sessions
-# of its agents hold them.
+# Items of OpenAI's Responses API. A record holds them as `input` and `output`; a session of its agents is one list.
 
 _OF_ANSWERS = {"message", "function_call", "custom_tool_call", "reasoning"}
 _RESULTS = {"function_call_output", "custom_tool_call_output"}
-# Messages alone do not tell items from a list of messages.
+# Items of the type "message" also occur in plain lists of messages, so they identify nothing.
 _TYPED = (_OF_ANSWERS | _RESULTS) - {"message"}
 
 

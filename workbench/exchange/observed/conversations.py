@@ -634,7 +634,7 @@ class Merger:
 
     def _answers(self, observed: ObservedConversation, messages: tuple[Message, ...]) -> dict[str, ToolAnswer]:
         """Return the servers' answers by the ids of calls."""
-        # An answer is the message behind those of its request.
+        # The answer to a request is the message after those that the request contains.
         ended: dict[int, float] = {}
         began: list[tuple[int, float]] = []
         for step in observed.steps:

@@ -14,7 +14,7 @@ from workbench.api.evaluate import models_in, unknown_models
 from workbench.dataclasses import dataclass
 
 Errors = Literal["error", "fail", "skip"]
-"""The result of a test whose run a model or a server failed."""
+"""The result of a test whose run ended as an error because a model or a server failed."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Settings:
 
     @classmethod
     def of(cls, config: pytest.Config) -> Settings:
-        """Read the settings of a session; models of the command line replace those of the project.
+        """Read the settings of a session; models from the command line replace those of the project.
 
-        Raises UsageError for a report whose ending names no form, or whose folder does not exist.
+        Raises UsageError for a report whose file extension is unknown, or whose folder does not exist.
         """
         option = config.option
         reports = tuple(config.invocation_params.dir / file for file in option.workbench_report)

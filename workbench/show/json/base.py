@@ -132,7 +132,7 @@ class ValidArgumentsReport(ReportModel):
     valid: int
     checked: int = Field(description="number of calls that a schema could check")
     unknown: int = Field(
-        description="number of calls that none could: there is no tool of that name, or its schema is invalid"
+        description="number of calls that no schema could check: the tool is unknown, or its schema is invalid"
     )
     rate: float | None = Field(description="valid calls divided by checked ones, 0..1; null where none was checked")
     tools: tuple[ToolArgumentsReport, ...]

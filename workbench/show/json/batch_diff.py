@@ -29,7 +29,7 @@ class WatchedReport(ReportModel):
     better: int = Field(description="number of these cases that are good only with the second")
     worse: int = Field(description="number of these cases that are good only with the first")
     e_value: Finite | None = Field(description="the greatest one so far; null for looks")
-    p: float = Field(description="adjusted for all comparisons of this report; by the e-value it holds at any time")
+    p: float = Field(description="adjusted for all comparisons of this report; by e-value, valid after every case")
     level: float = Field(description="what `p` has to reach at this look")
     look: int = Field(description="number of looks that were taken; 0 for an e-value")
     looks: int | None

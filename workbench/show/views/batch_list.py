@@ -271,7 +271,7 @@ def made_with(batch: BatchRow) -> Iterator[str]:
         looks = ""
         if until.looks:
             looks = f", at {counted(until.looks, 'look')}"
-        yield f"until decided{looks}, in a random order by seed {until.seed}"
+        yield f"until decided{looks}, in a random order with seed {until.seed}"
     yield from shard_lines(batch)
     models = settings.get("models")
     if isinstance(models, Mapping):

@@ -141,7 +141,9 @@ Typing = Literal["a line", "a text", "toml", "a filter", "a breakpoint", "a requ
 
 NO_EDITOR = "no editor was found: set VISUAL or EDITOR to the editor of your choice"
 
-NO_EDITOR_IN_BROWSER = "an editor needs a terminal, and this is a browser: type here, or open the file where it is"
+NO_EDITOR_IN_BROWSER = (
+    "an editor needs a terminal, and this is a browser: type here, or open the file on the server's machine"
+)
 
 
 @dataclass(frozen=True)
@@ -415,7 +417,7 @@ def action(
 def actions_of(owner: type) -> tuple[Action, ...]:
     """Return the actions that a class declares, then those of its bases.
 
-    A method that overrides one without declaring an action anew keeps the declaration."""
+    An overriding method inherits the declaration of the overridden one unless it has its own."""
     found: dict[str, Action] = {}
     for base in owner.__mro__:
         for name, method in vars(base).items():

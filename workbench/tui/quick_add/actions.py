@@ -43,7 +43,7 @@ class QuickAddActions(MainActions):
         listed=False,
     )
     def enter(self) -> None:
-        """Run the request; on an empty line, accept the result that is shown, or show the one that waits."""
+        """Run the request; on an empty line, accept the shown result, or show the next waiting one if none is shown."""
         self._adder.enter()
 
     @action(

@@ -174,7 +174,7 @@ class QuickAdder:
 
     @property
     def kept(self) -> KeptLine:
-        """What is stored of the line for the next session."""
+        """The part of the line's state that is stored for the next session."""
         state, redact = self.state, self._app.program.secrets.redact
         if not state.text and not state.recent:
             return KeptLine()

@@ -158,7 +158,7 @@ class Saver:
                 suite.change(Document.of(text.text), "Rewritten for saving")
             suite.saved(state)
         else:
-            # The user typed on during writing, so the written text is the new base of unsaved changes.
+            # The user typed more while the file was written, so the written text is the new base of unsaved changes.
             written = await asyncio.to_thread(lambda: _taken_apart(parse_suite(text.text, suite.path)))
             suite.reloaded(written, state)
         self._follow(suite)

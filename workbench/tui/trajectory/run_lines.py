@@ -215,7 +215,7 @@ class RunLines(LaidOut):
         return self.start_of(item) + found[min(wanted, len(found) - 1)].line
 
     def _count_matches(self, *, longer: bool = False) -> None:
-        """Count the matches of all items; `longer` is true if letters were added to the searched text."""
+        """Count the matches of all items; `longer` is true if the search pattern only grew by letters at its end."""
         pattern, before = self._pattern, self._times
         if pattern is None:
             self._times = [0] * len(self._items)
