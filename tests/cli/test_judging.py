@@ -125,7 +125,7 @@ def test_without_a_judge_it_is_said_before_anything_runs_and_by_validate(program
         assert warning in program.run(*words).stderr
     program.write("weather.toml", HEAD + CASE.replace('polite"', 'polite", model = "offline"'))
     done = program.run("validate", "weather.toml")
-    assert 'cases[0].response.model: "offline" cannot judge: it is not a language model' in done.stderr
+    assert 'cases[0].response.model of "Polite": "offline" cannot judge: it is not a language model' in done.stderr
     assert "1 warning\n" in done.stdout
 
 

@@ -19,12 +19,6 @@ from workbench.trajectory.json_schema import (
     with_definitions,
 )
 
-TEMPLATE_SKIP = "write the request"
-"""Why a case that was made for a tool, with everything but its request, is skipped."""
-
-TEMPLATE_REQUEST = "…"
-"""Stands for a request that is not written yet."""
-
 
 def first_value(name: str, schema: Schema | None) -> object:
     """Return the first check of a new argument, from the schema of its parameter.

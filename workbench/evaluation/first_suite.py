@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.analysis.prefilled import (
-    TEMPLATE_REQUEST,
-    TEMPLATE_SKIP,
     is_open,
     refused_parts,
     required_args,
@@ -27,7 +25,7 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.client_servers import ClientConfigError, FoundServers
 from workbench.show.visible import one_line, shortened
 from workbench.suite.expected_calls import ANY_TOOL
-from workbench.suite.model import NEW_SUITES_FREE, GraderName, derived_id
+from workbench.suite.model import NEW_SUITES_FREE, TEMPLATE_REQUEST, TEMPLATE_SKIP, GraderName, derived_id
 from workbench.suite.render import Table, block_text, suite_text
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tools.login_file import has_login

@@ -391,6 +391,13 @@ class Step(Frozen):
         return with_forbidden(call)
 
 
+TEMPLATE_SKIP: Final = "write the request"
+"""The `skip` of a case that was made for a tool, with everything but its request."""
+
+TEMPLATE_REQUEST: Final = "…"
+"""The request of such a case until one is written."""
+
+
 def derived_id(name: str) -> str:
     """Return the id of a case without one, derived from its name.
 

@@ -277,7 +277,8 @@ def test_an_answer_becomes_a_mock_before_those_that_would_answer_in_its_place() 
     case = case_with_mock(case, "add", arguments, ToolAnswer('{"sum":3}'))
     case = case_with_mock(case, "add", arguments, ToolAnswer('{"sum":4}'))
     case = case_with_mock(case, "divide", {}, ToolAnswer("by zero", is_error=True))
-    when = {"a": 1, "b": {"equals_null": True}, "c": {"equals": {"range": 3}}, "d": {"present": True}}
+    null_alone = {"same_elements": [{"equals_null": True}], "in_order": True}
+    when = {"a": 1, "b": {"equals_null": True}, "c": {"equals": {"range": 3}}, "d": null_alone}
     assert case_after(case)["mocks"] == [
         {"tool": "add", "when": when, "result": {"sum": 4}},
         {"tool": "add", "result": "any"},

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 
-from workbench.analysis.prefilled import TEMPLATE_SKIP
 from workbench.authoring.form.argument_schemas import argument_of
 from workbench.authoring.form.cells import (
     as_argument,
@@ -36,7 +35,7 @@ from workbench.authoring.form.typed import (
 from workbench.checks.check import check_name
 from workbench.checks.values import is_function_reference
 from workbench.dataclasses import dataclass
-from workbench.suite.model import derived_id
+from workbench.suite.model import TEMPLATE_SKIP, derived_id
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.rules import NAMED_MEASURE

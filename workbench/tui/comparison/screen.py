@@ -321,7 +321,7 @@ class CompareScreen(CellsScreen):
         self.state.sort()
         self._show_state()
 
-    @action(".", "Only differing cases, or all", label="differences")
+    @action(".", "Show only differing cases, or all", label="differences")
     def do_differences(self) -> None:
         """Switch between all cases and those with different results."""
         self.state.show_differences(not self.state.only_differences)
