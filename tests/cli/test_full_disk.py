@@ -12,6 +12,7 @@ import pytest
 from tests.cli.program import COMMAND, Program
 from tests.cli.suites import WEATHER
 from tests.cli.test_resume_of_odd_batches import lose
+from tests.quick import first_of
 
 
 def on_full_disk(program: Program, *words: str, most: int = 4096) -> subprocess.CompletedProcess[str]:
@@ -77,7 +78,7 @@ def test_recordings_that_are_not_written_are_a_failure_and_leave_nothing(program
     assert not left_in(program.folder / "out")
 
 
-@pytest.mark.parametrize("name", ["report.json", "report.html", "report.junit.xml", "report.md"])
+@pytest.mark.parametrize("name", first_of(["report.json", "report.html", "report.junit.xml", "report.md"], 2))
 def test_a_report_that_is_not_written_is_a_failure_and_leaves_the_old_one(program: Program, name: str) -> None:
     folder = program.folder / "out"
     program.write(f"out/{name}", "the old one")

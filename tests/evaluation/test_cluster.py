@@ -40,7 +40,6 @@ from tests.providers.server import (
     error_document,
     said,
 )
-from tests.quick import first_of
 from workbench.engine.events import ClusterSaid
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.approval import needs
@@ -409,7 +408,8 @@ async def test_what_answers_and_is_no_scheduler_is_said_in_time(monkeypatch: pyt
             await cluster.open()
 
 
-@pytest.mark.parametrize("number", first_of((signal.SIGINT, signal.SIGTERM), 1))
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_cluster_that_does_not_answer_is_given_up_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "weather.toml").write_text(WEATHER, encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as silent:

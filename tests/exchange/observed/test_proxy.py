@@ -32,6 +32,7 @@ from tests.providers.server import (
     serve,
     whole_document,
 )
+from tests.quick import first_of
 from workbench.config.secrets import Secrets
 from workbench.engine.recordings import result_of_recording
 from workbench.exchange.observed.conversations import (
@@ -179,7 +180,7 @@ def weather(api: Api, *, stream: bool, compressed: bool = False) -> Server:
 
 
 @pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("stream", first_of([True, False], 1))
 async def test_parallel_conversations_become_cases_that_pass(api: Api, stream: bool, tmp_path: Path) -> None:
     with weather(api, stream=stream, compressed=api == "openai") as server:
         async with recording(server, api, tmp_path) as made:
