@@ -207,8 +207,8 @@ def test_keys_that_arrive_all_at_once_do_what_they_do_one_by_one(tmp_path: Path)
     folder = suites_in(tmp_path, smart_home=SMART_HOME)
     with Terminal(["."], tmp_path, folder=folder, columns=80, rows=24) as terminal:
         terminal.wait_for("· Movie night")
-        new = f"n{EMPTY}Dim the lights.{ENTER}TV off.{ENTER}{BACK_TAB}"
-        elsewhere = f"1Nother{ENTER}nOnly this.{ENTER}{CTRL_S}{BACK_TAB}"
+        new = f"n{EMPTY}Dim the lights.{ENTER}{EMPTY}TV off.{ENTER}{BACK_TAB}"
+        elsewhere = f"1Nother{ENTER}n{EMPTY}Only this.{ENTER}{CTRL_S}{BACK_TAB}"
         again = f"1/movie{ENTER}{DOWN}e{END}!{ENTER}{CTRL_S}q"
         terminal.send(new + elsewhere + again)
         assert terminal.end() == 0
