@@ -345,7 +345,7 @@ def _typed_call(text: str, call: AcceptedCall | None, tools: Sequence[ToolDefini
     except ValueError as error:
         raise CellError(f"a quote is not closed ({error})") from None
     if not words:
-        raise CellError("write the tool that is to be called")
+        raise CellError("write the name of the tool to call")
     tool, *pairs = words
     names = [each.name for each in tools]
     if names and tool not in names:

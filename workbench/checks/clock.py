@@ -1,4 +1,4 @@
-"""The clock of a case: the time that its model is told, and the dates relative to it that checks expect."""
+"""The clock of a case: the time given to the model, and dates of checks relative to that time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Clock:
     zone: str
 
     def __str__(self) -> str:
-        """Return the clock as a suite may write it, and as the model is told it, to the minute.
+        """Return the clock to the minute, in the form that suites accept and the model receives.
 
         >>> str(fixed_clock("2026-06-09T10:00 Europe/Berlin"))
         '2026-06-09T10:00+02:00 Europe/Berlin'

@@ -45,7 +45,7 @@ _ABOUT = {
     "offer": "the only tools that the model is offered",
     "models": "the models to run on",
     "execute": "tools are really run on their servers",
-    "clock": "the time that the model is told, for relative dates",
+    "clock": "the time given to the model, for relative dates",
     "each": "one case for each row of a table or a file",
     "id": "the name by which the case keeps its history",
     # A call, a message, a mock

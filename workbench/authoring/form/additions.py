@@ -50,7 +50,7 @@ class Search:
         for addition in additions(self.source, self.place):
             if text == addition.line.text:
                 return _first_step(self.source, addition)
-        raise CellError("choose from the list, or type a word of what is to be added")
+        raise CellError("choose from the list, or type a word of the entry to add")
 
 
 def additions(source: FormSource, place: Place) -> list[Addition]:

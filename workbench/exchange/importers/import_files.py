@@ -364,7 +364,7 @@ class ImportOptions:
     match: str | None = None
 
     def read(self, path: Path) -> Source:
-        """Read a file with what the user said of it. Raises RefusedError."""
+        """Read a file by the options that the user gave for it. Raises RefusedError."""
         return replace(read_source(path, self.fields), match=self.match)
 
 

@@ -49,7 +49,7 @@ class Expectations:
         self._contained: list[str] = []
         self._checks: list[object] = []
         self._at_most: Table = {}
-        # How often a tool is to be called, by its name or the pattern of names.
+        # The number of calls of each tool, by its name or the pattern of names.
         self._used: dict[str, tuple[int, float]] = {}
         # Tools that may be called more often where no others may be called.
         self._repeatable: set[str] = set()
