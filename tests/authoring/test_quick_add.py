@@ -142,7 +142,11 @@ def test_another_check_a_typed_value_and_a_typed_call_replace_the_proposed_ones(
     assert typed.why_not is not None
     call = question.moved(-9).changed("set_lights room='living room'", TOOLS)
     assert call.case["ordered"] == [{"tool": "set_lights", "args": {"room": "living room"}}]
-    for text, why in {"": "write the name of the tool", "set_light": "did you mean", "set_lights x=1": "no argument x"}.items():
+    for text, why in {
+        "": "write the name of the tool",
+        "set_light": "did you mean",
+        "set_lights x=1": "no argument x",
+    }.items():
         with pytest.raises(CellError, match=why):
             question.moved(-9).changed(text, TOOLS)
     none = question_of("calls expected", run_of()).changed("set_lights", TOOLS)
