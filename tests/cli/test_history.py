@@ -139,6 +139,10 @@ def test_a_case_is_looked_for_in_all_batches_unless_one_is_named(program: Progra
         assert "Weather › Nowhere  weather.toml" in said(program, "show", *words, "--case", "nowhere")
     assert "Other" in said(program, "show", "--case", "paris")
     assert "Other" not in said(program, "show", "1", "--case", "paris")
+    for chosen, ids in ((["3", "--case", "Nowhere"], ["nowhere"]), (["--case", "*WHERE"], ["elsewhere", "nowhere"])):
+        shown = json.loads(said(program, "show", *chosen, "--format", "json"))
+        assert shown["case_id"] == (ids[0] if len(ids) == 1 else None)
+        assert sorted({run["case_id"] for run in shown["runs"]}) == ids
     assert complaint(program, "show", "4", "--case", "nowhere") == (
         "batch 4 ran no case 'nowhere': did you mean 'elsewhere'?\n"
     )

@@ -107,7 +107,8 @@ async def test_what_was_not_allowed_is_refused_with_the_option_that_allows_it(pr
     (project / "served.toml").write_text(SERVED)
     async with served(project) as client:
         assert "--model openai:gpt-4o" in await call(client, "run", suites=["clock.toml"], model="openai:gpt-4o")
-        assert "--judge" in await call(client, "run", suites=["judged.toml"])
+        for chosen in ([], ["*-talk"]):
+            assert "--judge" in await call(client, "run", suites=["judged.toml"], cases=chosen)
         assert "--trust" in await call(client, "run", suites=["served.toml"])
         assert "list_suites" in await call(client, "run", suites=[str(outside)])
         assert "call `run` first" in await call(client, "failures")

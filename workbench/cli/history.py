@@ -101,7 +101,7 @@ def _flaky(parser: argparse.ArgumentParser) -> None:
 def _show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", nargs="?", metavar="BATCH", help=f"{_BATCH} (default: the newest)")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--case", metavar="ID", help="this case over time; with BATCH, in its suites")
+    what.add_argument("--case", metavar="NAME", help="this case: id, name, pattern; with BATCH, in its suites")
     what.add_argument("--run", type=natural, metavar="N", help="this run, step by step")
     parser.add_argument("-v", "--verbose", action="store_true", help="show all runs; with --run, every step in full")
     _grading(parser)

@@ -1,9 +1,8 @@
-"""`workbench history show`: show a batch, one of its cases over time, or one of its runs step by step."""
+"""`workbench history show`: show a batch, cases over time, or one of its runs step by step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -28,18 +27,19 @@ from workbench.show.views.cases import titled_case_lines
 from workbench.show.views.gates import gate_demands
 from workbench.show.views.trajectory import repaired_line_of
 from workbench.show.visible import one_line
+from workbench.suite.case_words import ids_of, near_ids
 from workbench.trajectory.recording import event_to_line
 
 if TYPE_CHECKING:
     from workbench.evaluation.report import Report
 
 _MAX_RUNS_OF_CASE = 1_000
-"""The most runs of one case that are read, the latest ones."""
+"""The most runs of one case of a suite that are read, the latest ones."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The batch to show, by default the newest, or one of its cases or runs."""
+    """The batch to show, by default the newest, or cases or one of its runs."""
 
     batch: str | None
     case: str | None
@@ -56,7 +56,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     form = str(options.output.form)
     with command.history() as history:
         if options.case is not None:
-            return _show_case(history, options.batch, options.case, form, command)
+            return _show_cases(history, options.batch, options.case, form, command)
         batch = history.batch(options.batch) if options.batch is not None else newest(history)
         command.learn_secrets(batch)
         keep_stored(command.program, history, batch)
@@ -160,39 +160,46 @@ def _show_run(
     command.write(run_steps(shown, result, command.width, command.paint, verbose=options.verbose))
 
 
-def _show_case(history: History, which: str | None, case_id: str, form: str, command: HistoryCommand) -> int:
-    """Show a case of the suites of one batch, or of the whole history; returns an exit code."""
+def _show_cases(history: History, which: str | None, word: str, form: str, command: HistoryCommand) -> int:
+    """Show the cases that a word of `--case` chooses, of one batch or the whole history; returns an exit code."""
     number = history.batch(which).number if which is not None else None
-    suites = {suite.key: suite for suite in history.suites_with(case_id, number)}
-    command.learn_secrets_of(suites.values())
+    case_ids = _case_ids(history, number, word)
+    suites = [{suite.key: suite for suite in history.suites_with(case_id, number)} for case_id in case_ids]
+    command.learn_secrets_of(chain.from_iterable(each.values() for each in suites))
     damaged: list[str] = []
-    by_suite = []
-    for suite in suites:
-        if found := history.runs_of_case(suite, case_id, _MAX_RUNS_OF_CASE, damaged.append):
-            by_suite.append(found)
+    by_case = []
+    for case_id, of_case in zip(case_ids, suites, strict=True):
+        for suite in of_case:
+            if found := history.runs_of_case(suite, case_id, _MAX_RUNS_OF_CASE, damaged.append):
+                by_case.append(found)
     command.warn_of_damage(damaged)
-    if not by_suite:
-        raise HistoryError(_no_such_case(history, number, case_id))
-    runs = list(chain.from_iterable(by_suite))
+    runs = list(chain.from_iterable(by_case))
     if form == "json":
         from workbench.show.json.history import shown_case
 
-        command.write_json(shown_case(case_id, runs))
+        command.write_json(shown_case(case_ids, runs))
         return USAGE if damaged else OK
     batches = history.batches_of({run.batch for run in runs})
-    for found in by_suite:
+    for found in by_case:
         command.write(titled_case_lines(found, batches, command.width, command.paint))
     return USAGE if damaged else OK
 
 
-def _no_such_case(history: History, batch: int | None, case_id: str) -> str:
+def _case_ids(history: History, batch: int | None, word: str) -> list[str]:
+    """Return the ids of the cases that a word chooses; raises HistoryError if it chooses none."""
+    # An id is found in an index; names and patterns need all runs.
+    if history.suites_with(word, batch):
+        return [word]
+    cases = history.case_names(batch)
+    if found := ids_of(word, cases):
+        return found
     option = history_option(history.file)
     if batch is not None:
-        message = f"batch {batch} ran no case {case_id!r}"
+        message = f"batch {batch} ran no case {word!r}"
         way_out = f"'workbench history show {batch} --verbose{option}' lists all"
     else:
-        message = f"no batch in {history.file} ran a case {case_id!r}"
+        message = f"no batch in {history.file} ran a case {word!r}"
         way_out = f"'workbench history list{option}' lists all batches"
-    if near := get_close_matches(case_id, history.case_ids(batch), n=1):
+    if near := near_ids(word, cases):
         way_out = f"did you mean {near[0]!r}?"
-    return f"{message}: {way_out}"
+    raise HistoryError(f"{message}: {way_out}")

@@ -23,6 +23,7 @@ from workbench.history.packing import unpacked, unpacked_blocks, unpacked_events
 from workbench.history.records import (
     BatchPart,
     BatchRow,
+    CaseName,
     CaseOutline,
     DamagedError,
     DatedPart,
@@ -503,17 +504,19 @@ class History(StoredBatches):
                     found.append(self._suite(id_))
         return found
 
-    def case_ids(self, batch: int | None = None) -> list[str]:
-        """Return the ids of all cases, or of the cases of a batch; unreadable ids are left out."""
+    def case_names(self, batch: int | None = None) -> list[CaseName]:
+        """Return the ids of all cases, or of the cases of a batch, with each name that they had.
+
+        Unreadable ones are left out."""
         if batch is not None:
-            rows = self._stored("SELECT DISTINCT case_id FROM runs WHERE batch = ?", (batch,))
+            rows = self._stored("SELECT DISTINCT case_id, case_name FROM runs WHERE batch = ?", (batch,))
         else:
-            rows = self._stored(values_in("runs", "case_id"), ())
-        ids = []
-        for (id_,) in rows:
+            rows = self._stored("SELECT DISTINCT case_id, case_name FROM runs", ())
+        names = []
+        for id_, name in rows:
             with suppress(ValueError):
-                ids.append(columns.text(id_))
-        return ids
+                names.append(CaseName(columns.text(id_), columns.text(name)))
+        return names
 
     def runs_of_case(self, suite: str, case_id: str, limit: int, damaged: Say) -> Sequence[RunRow]:
         """Return the latest runs of a case, the newest first; `suite` is a `SuiteRef.key`.

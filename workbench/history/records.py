@@ -504,6 +504,13 @@ class DatedPart(NamedTuple):
     stops_early: bool
 
 
+class CaseName(NamedTuple):
+    """The id of a case, and a name that it had."""
+
+    id: str
+    name: str
+
+
 class CaseOutline(NamedTuple):
     """A case of a batch, with the places of its first and last run in the plan.
 

@@ -6,7 +6,7 @@ The server executes tools and asks models only as the user allowed at its start,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field
 import workbench
 from workbench.api.approval import standing_approval
 from workbench.dataclasses import dataclass
+from workbench.suite.case_words import ids_of
 from workbench.suite.project import find_suites
 from workbench.suite.settings import judged_checks
 from workbench.suite.suite_file import load_suite
@@ -215,7 +216,9 @@ class _Desk:
         self,
         context: Context,
         suites: _Suites = (),
-        cases: Annotated[Sequence[str], Field(description="ids of cases; without any, all cases")] = (),
+        cases: Annotated[
+            Sequence[str], Field(description="ids, names or patterns (refund*) of cases; without any, all")
+        ] = (),
         tags: Annotated[Sequence[str], Field(description="run only cases with one of these tags")] = (),
         model: Annotated[str, Field(description="the model to run on, one of those that may be asked")] = "offline",
         repeats: Annotated[int | None, Field(description="how often each case is run; else as suites say")] = None,
@@ -287,13 +290,18 @@ class _Desk:
             return tuple(known.values())
         return tuple(known[Path(suite).resolve()] for suite in suites)
 
-    def _refuse_judged(self, suites: Iterable[LoadedSuite], cases: Sequence[str], tags: Sequence[str]) -> None:
+    def _refuse_judged(self, suites: Sequence[LoadedSuite], cases: Sequence[str], tags: Sequence[str]) -> None:
         """Raise ToolError for a chosen case that a model would judge, if no judge is allowed."""
         if self._allowed.judge is not None:
             return
+        # A word chooses among the cases of all suites, as in `evaluate`.
+        known = [case for suite in suites for case in suite.cases]
+        ids: set[str] = set()
+        for word in cases:
+            ids.update(ids_of(word, known))
         for suite in suites:
             for case in suite.cases:
-                chosen = (not cases or case.id in cases) and (not tags or {*tags} & {*case.tags})
+                chosen = (not cases or case.id in ids) and (not tags or {*tags} & {*case.tags})
                 if chosen and any(judged_checks(suite.definition, case.definition)):
                     raise ToolError(
                         f"{case.id} in {suite.path} is judged by a model: start the server with --judge MODEL to allow"

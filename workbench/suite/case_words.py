@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
-
-from workbench.suite.model import Case
+from typing import Protocol
 
 MAX_NEAR = 3
 
 
-def ids_of(word: str, cases: Collection[Case]) -> list[str]:
+class NamedCase(Protocol):
+    """A case of a suite or of a history, as far as words choose it."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+def ids_of(word: str, cases: Collection[NamedCase]) -> list[str]:
     """Return the ids of the cases that a word chooses, each once; none if it chooses no case.
 
     The word is an id, else a name, else either in other letters (`Oslo` for `oslo`), else the id of a template
@@ -18,11 +27,11 @@ def ids_of(word: str, cases: Collection[Case]) -> list[str]:
     """
     folded = word.casefold()
 
-    def fits(case: Case, test: Callable[[str], bool]) -> bool:
+    def fits(case: NamedCase, test: Callable[[str], bool]) -> bool:
         return test(case.id.casefold()) or test(case.name.casefold())
 
     # The first way that finds a case decides, so that an exact id never chooses more than that case.
-    ways: tuple[Callable[[Case], bool], ...] = (
+    ways: tuple[Callable[[NamedCase], bool], ...] = (
         lambda case: case.id == word,
         lambda case: case.name == word,
         lambda case: fits(case, folded.__eq__),
@@ -35,7 +44,7 @@ def ids_of(word: str, cases: Collection[Case]) -> list[str]:
     return []
 
 
-def near_ids(word: str, cases: Iterable[Case]) -> Sequence[str]:
+def near_ids(word: str, cases: Iterable[NamedCase]) -> Sequence[str]:
     """Return the ids of the cases whose id or name is most similar to a word, the nearest first."""
     # Imported here: needed only after a mistake.
     from difflib import get_close_matches

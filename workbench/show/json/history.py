@@ -184,9 +184,9 @@ class RunOfCase(HistoryRun):
 
 
 class ShownCase(_Shown):
-    """The output of `workbench history show --case`: the latest runs, the newest first."""
+    """The output of `workbench history show --case`: the latest runs of each chosen case, the newest first."""
 
-    case_id: str
+    case_id: str | None = Field(description="null if several cases are chosen; each run names its own")
     runs: tuple[RunOfCase, ...]
 
 
@@ -371,13 +371,13 @@ def shown_run(run: RunRow, events: Iterable[JsonValue], result: Mapping[str, Jso
     return ShownRun.model_validate({**_run(run), **shown})
 
 
-def shown_case(case_id: str, runs: Iterable[RunRow]) -> ShownCase:
-    """Return the runs of a case in all batches."""
+def shown_case(case_ids: Sequence[str], runs: Iterable[RunRow]) -> ShownCase:
+    """Return the runs of cases in all batches."""
     of_case = []
     for run in runs:
         values = {**_run(run), "batch": run.batch, "suite_hash": run.suite.hash}
         of_case.append(RunOfCase.model_validate(values))
-    return ShownCase(case_id=case_id, runs=tuple(of_case))
+    return ShownCase(case_id=case_ids[0] if len(case_ids) == 1 else None, runs=tuple(of_case))
 
 
 def diff_report(
