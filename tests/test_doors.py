@@ -270,7 +270,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
         run(f"exported as {form}", "export", "1", "-o", "exported", "--format", form)
     run("recordings exported", "export", "recordings", "-o", "exported", "--format", "messages")
     seen = "suites/seen.toml"
-    recorded = program.run("record", "--kept", f"{seen}.kept.jsonl", "--suite", seen, "--recordings", "seen")
+    recorded = program.run("record", "--kept", f"{seen}.kept.jsonl", "-o", seen, "--recordings", "seen")
     assert recorded.returncode == 0, recorded.stderr
     found.add("kept conversations", recorded.stdout, recorded.stderr)
     if find_spec("opentelemetry.proto") is not None:
@@ -309,7 +309,7 @@ def _record_in_front_of(url: str, program: Program) -> None:
     lines = [
         json.dumps({"jsonrpc": "2.0", "id": at, **each}) for at, each in enumerate(asked) if isinstance(each, dict)
     ]
-    words = [*COMMAND, "record", "--server", "--to", "../tee.jsonl", "--", sys.executable, "shop.py"]
+    words = [*COMMAND, "record", "--server", "-o", "../tee.jsonl", "--", sys.executable, "shop.py"]
     subprocess.run(
         words,
         cwd=program.folder / "suites",
@@ -319,7 +319,7 @@ def _record_in_front_of(url: str, program: Program) -> None:
         timeout=60,
     )
     words = [*COMMAND, "record", "--listen", "127.0.0.1:0", "--upstream", f"{url}/v1"]
-    words += ["--suite", "suites/seen.toml"]
+    words += ["-o", "suites/seen.toml"]
     with subprocess.Popen(
         words, cwd=program.folder, env=program.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as proxy:

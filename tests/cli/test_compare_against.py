@@ -1,4 +1,4 @@
-"""`workbench compare --against` holds what is run now against a batch of the history, with the paired tests."""
+"""`workbench compare --baseline` holds what is run now against a batch of the history, with the paired tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 def test_a_model_that_both_have_is_tested_and_reported_in_every_form(before: Program) -> None:
     before.write("weather.toml", BROKEN)
-    words = ("compare", "weather.toml", "--against", "main", "--model", "offline,replay:made", "--by", "decision")
+    words = ("compare", "weather.toml", "--baseline", "main", "--model", "offline,replay:made", "--by", "decision")
     done = before.run(*words, *(word for end in ("json", "md", "html") for word in ("--report", f"x.{end}")))
     assert (done.returncode, done.stderr) == (0, "")
     told = " ".join(done.stdout.split())
@@ -58,7 +58,7 @@ def test_a_model_that_both_have_is_tested_and_reported_in_every_form(before: Pro
 
 def test_the_only_model_is_compared_with_the_only_one_and_other_graders_are_told(before: Program) -> None:
     before.write("weather.toml", SUITE)
-    done = before.run("compare", "weather.toml", "--against", "1", "--model", "replay:made", "--format", "json")
+    done = before.run("compare", "weather.toml", "--baseline", "1", "--model", "replay:made", "--format", "json")
     found = json.loads(done.stdout)["baseline"]
     assert (done.returncode, [test["model"] for test in found["tests"]]) == (0, ["replay:made"])
     assert found["notes"] == [
@@ -71,7 +71,7 @@ def test_the_only_model_is_compared_with_the_only_one_and_other_graders_are_told
     ("against", "words", "said"),
     [
         ("release", (), "nothing was run: there is no batch 'release' in "),
-        ("1", ("--resume",), "--against compares what is run now, and --resume completes a stored batch"),
+        ("1", ("--resume",), "--baseline compares what is run now, and --resume completes a stored batch"),
         ("1", ("--until", "decided"), "--until stops when the models of this batch are decided"),
         ("1", ("--model", "replay:made,replay:made#offline"), "nothing was run: batch 1 cannot be the baseline"),
     ],
@@ -80,19 +80,19 @@ def test_what_cannot_be_compared_is_said_before_anything_runs(
     before: Program, against: str, words: tuple[str, ...], said: str
 ) -> None:
     before.write("weather.toml", SUITE)
-    done = before.run("compare", "weather.toml", "--against", against, *words)
+    done = before.run("compare", "weather.toml", "--baseline", against, *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(said)
 
 
 def test_batches_that_no_test_holds_for_are_refused(before: Program) -> None:
     before.write("weather.toml", SUITE.replace("Right", "Other"))
-    done = before.run("compare", "weather.toml", "--against", "1")
+    done = before.run("compare", "weather.toml", "--baseline", "1")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "nothing was run: batch 1 has no case that is selected now: there is nothing to compare\n"
     both = ("compare", "weather.toml", "--model", "offline,replay:made")
     stopped = before.run(*both, "--until", "decided", "--format", "json")
     number = json.loads(stopped.stdout)["batch"]
-    done = before.run(*both, "--against", str(number))
+    done = before.run(*both, "--baseline", str(number))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"nothing was run: batch {number} could stop early (--until)")

@@ -69,7 +69,7 @@ def submitted(*drafts: Any) -> Answer:
 
 def words(url: str, endpoint: str, *more: str) -> tuple[str, ...]:
     model = f"openai:m@{endpoint}/v1"
-    return ("init", "--url", url, "--trust", "--tools", "add,echo", "-o", "new.toml", "--draft", model, *more)
+    return ("init", "--url", url, "--trust", "--tool", "add,echo", "-o", "new.toml", "--draft", model, *more)
 
 
 def test_only_drafts_that_hold_are_written_and_each_other_one_is_accounted_for(program: Program) -> None:
@@ -226,7 +226,7 @@ def test_drafts_are_added_to_a_suite_whose_every_other_byte_stays(program: Progr
     file = program.folder / "shop.toml"
     file.write_bytes(text.encode())
     with Server(drafting(lambda about: submitted(*ADD))) as server:
-        more = ("--draft", model.format(server.url), "--tools", "add", "--yes")
+        more = ("--draft", model.format(server.url), "--tool", "add", "--yes")
         done = program.run("init", "--add-to", "shop.toml", *more)
         assert done.returncode == 0, done.stderr
         again = program.run("init", "--add-to", "shop.toml", *more)

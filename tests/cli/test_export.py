@@ -61,7 +61,7 @@ def test_a_batch_and_a_folder_of_recordings_are_exported_in_every_form(program: 
 def test_an_exported_batch_is_imported_and_graded_the_same(program: Program, form: str) -> None:
     assert program.run("export", "1", "-o", "out", "--format", form).returncode == 0
     for number, file in enumerate(sorted((program.folder / "out").iterdir())):
-        done = program.run("import", str(file), "-o", f"again{number}.toml", "--runs", "again", "--force")
+        done = program.run("import", str(file), "-o", f"again{number}.toml", "--recordings", "again", "--force")
         assert done.returncode == 0, done.stderr
     assert "2 runs: 2 passed" in program.run("grade", "again").stdout
     read = [read_recording(path) for path in recordings_in(program.folder / "again")]

@@ -28,7 +28,7 @@ def said_in(text: str) -> dict[str, object]:
 
 def test_a_file_becomes_a_suite_and_recordings_that_grade(program: Program) -> None:
     program.write("chats.json", json.dumps(OPENAI))
-    done = program.run("import", "chats.json", "--runs", "runs")
+    done = program.run("import", "chats.json", "--recordings", "runs")
     assert done.returncode == 0, done.stderr
     assert "chats.json (openai) became chats.toml: 1 case" in done.stdout
     assert "✓ 1 call that was made → ordered" in done.stdout
@@ -45,7 +45,7 @@ def test_a_folder_of_one_form_becomes_one_suite_and_every_file_left_out_is_named
         program.write(f"chats/{name}", json.dumps(said_in(text)))
     program.write("chats/broken.json", "{")
     program.write("chats/code.py", "print()")
-    done = program.run("import", "chats", "--runs", "runs")
+    done = program.run("import", "chats", "--recordings", "runs")
     assert done.returncode == 0, done.stderr
     assert "(a.json)" in done.stdout and "(b.json)" in done.stdout
     assert "· broken.json: line 1: not imported: is not JSON" in done.stdout
@@ -68,17 +68,17 @@ def test_nothing_is_overwritten_unless_it_is_said(program: Program) -> None:
     dry = program.run("import", "chats.json", "--dry-run")
     assert dry.returncode == 0 and "would become" in dry.stdout
     assert suite.read_text() == "mine"
-    assert program.run("import", "chats.json", "--runs", "runs", "--force").returncode == 0
-    again = program.run("import", "chats.json", "-o", "other.toml", "--runs", "runs")
+    assert program.run("import", "chats.json", "--recordings", "runs", "--force").returncode == 0
+    again = program.run("import", "chats.json", "-o", "other.toml", "--recordings", "runs")
     assert again.returncode == 2 and "runs has recordings already" in again.stderr
     assert not (program.folder / "other.toml").exists()
-    assert program.run("import", "chats.json", "--runs", "runs", "--force").returncode == 0
+    assert program.run("import", "chats.json", "--recordings", "runs", "--force").returncode == 0
     assert len([*(program.folder / "runs").iterdir()]) == 2
 
 
 def test_no_secret_of_a_file_gets_into_what_is_made_of_it(program: Program) -> None:
     program.write("chats.json", json.dumps(said_in(f"Use {KEY} and planted-4711-pw")))
-    done = program.run("import", "chats.json", "--runs", "runs")
+    done = program.run("import", "chats.json", "--recordings", "runs")
     assert done.returncode == 0, done.stderr
     assert "1 value that looked like a key became $IMPORTED_KEY_…" in done.stdout
     made = [program.folder / "chats.toml", *(program.folder / "runs").iterdir()]
@@ -125,11 +125,11 @@ def test_a_table_needs_its_map_which_decides_the_form(program: Program) -> None:
 def test_without_a_place_for_its_files_no_suite_is_written(program: Program) -> None:
     program.write("chats.json", json.dumps(OPENAI))
     program.write("runs", "a file")
-    unrecorded = program.run("import", "chats.json", "--runs", "runs")
+    unrecorded = program.run("import", "chats.json", "--recordings", "runs")
     assert unrecorded.returncode == 2
     assert "no suite was written, since the run cannot be saved in runs" in unrecorded.stderr
     assert not (program.folder / "chats.toml").exists()
-    nowhere = program.run("import", "chats.json", "-o", "no/chats.toml", "--runs", "kept")
+    nowhere = program.run("import", "chats.json", "-o", "no/chats.toml", "--recordings", "kept")
     assert nowhere.returncode == 2 and "no/chats.toml cannot be written: there is no folder no" in nowhere.stderr
     assert not (program.folder / "kept").exists()
 

@@ -108,9 +108,9 @@ def test_a_server_of_a_file_starts_after_an_answer_and_a_typed_one_without(progr
 
 def test_a_server_at_an_address_and_chosen_tools(program: Program) -> None:
     with hosted("sdk_workshop") as server:
-        done = program.run("init", "--url", server.url, "--trust", "--tools", "add,echo", "--ci", "gitlab")
+        done = program.run("init", "--url", server.url, "--trust", "--tool", "add,echo", "--ci", "gitlab")
         assert done.returncode == 0, done.stderr
-        unknown = program.run("init", "--url", server.url, "--trust", "--tools", "ad", "-o", "x.toml")
+        unknown = program.run("init", "--url", server.url, "--trust", "--tool", "ad", "-o", "x.toml")
     assert "there is no tool 'ad'" in unknown.stderr
     suite = suite_of(program.folder / "127.0.0.1.toml")
     assert [call.tool for case in suite.cases for call in case.expected_calls()] == ["add", "echo"]
@@ -165,14 +165,14 @@ def test_what_cannot_be_done_is_said_and_nothing_written(program: Program) -> No
         (["--url", "ftp://x"], 2, "begins with http"),
         (["--module", "gone.py:mcp"], 2, "there is no file"),
         (["--example", "slak"], 2, "there is no sample 'slak'"),
-        (["--tools", "a"], 2, "are for the suite of a server"),
+        (["--tool", "a"], 2, "are for the suite of a server"),
         (["--env", "A"], 2, "--env and --cwd are for a server that a command starts"),
         (["--env", "A", "http://x.test/mcp"], 2, "--env and --cwd are for a server that a command starts"),
         (["--cwd", "nowhere", "npx", "x"], 2, "--cwd: there is no folder"),
         (["--env", "A B", "npx", "x"], 2, "a variable is written NAME"),
         (["--url", "http://x.test/mcp", "npx", "x"], 2, "npx begins the command of a server"),
         (["shop.toml"], 2, "shop.toml is not a server: give the suite to write with -o shop.toml"),
-        (["http://x.test/mcp", "--tools", "a"], 2, "http://x.test/mcp is an address, which is the last word"),
+        (["http://x.test/mcp", "--tool", "a"], 2, "http://x.test/mcp is an address, which is the last word"),
         (["gone.py:mcp"], 2, "there is no file"),
         (["-y", "npx", "x"], 2, "--yes are about drafts"),
         ([], 2, "workbench init --example "),
@@ -232,9 +232,9 @@ def test_a_server_that_does_not_start_says_why_in_its_own_words(program: Program
         (["npx", "-y", "x", "--flag"], "npx -y x --flag", "x.toml"),
         (["-f", "npx", "-y", "x", "-o", "--force"], "npx -y x -o --force", "x.toml"),
         (["-fo", "a.toml", "npx", "x"], "npx x", "a.toml"),
-        (["-oa.toml", "--tools=a", "npx", "x", "--", "y"], "npx x -- y", "a.toml"),
+        (["-oa.toml", "--tool=a", "npx", "x", "--", "y"], "npx x -- y", "a.toml"),
         (["--by", "critics", "--", "npx", "-y", "x"], "npx -y x", "x.toml"),
-        (["--tools", "a,b", "--tools", "c", "LEVEL=debug", "npx", "x"], "LEVEL=debug npx x", "x.toml"),
+        (["--tool", "a,b", "--tool", "c", "LEVEL=debug", "npx", "x"], "LEVEL=debug npx x", "x.toml"),
         (["--env", "B", "--env", "A=1", "npx", "x"], "A=1 B='$B' npx x", "x.toml"),
         (
             ["npx", "x", "--api-key", "a"],
@@ -276,9 +276,9 @@ def test_a_command_with_variables_a_folder_and_chosen_tools(program: Program) ->
         "LEVEL=debug",
         "--cwd",
         "inner",
-        "--tools",
+        "--tool",
         "add",
-        "--tools",
+        "--tool",
         "echo",
     ]
     (program.folder / "suites").mkdir()

@@ -84,7 +84,7 @@ def test_what_is_captured_keeps_the_suites_own_token_and_asks_for_others_to_be_p
 def test_what_is_recorded_holds_none_and_each_place_is_named(program: Program) -> None:
     call = Call("log_in", {"at": ADDRESS, "token": OTHER, "city": "Oslo"}, "call_1")
     with Server([said("openai", calls=[call]), said("openai", text="Done.")]) as endpoint:
-        words = ("--upstream", f"{endpoint.url}/v1", "--suite", "new.toml", "--recordings", "new")
+        words = ("--upstream", f"{endpoint.url}/v1", "-o", "new.toml", "--recordings", "new")
         proxy, url = started(program, *words)
         asked: list[object] = [{"role": "user", "content": f"Log in with {OTHER}."}]
         ask(url, asked)

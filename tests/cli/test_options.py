@@ -46,6 +46,26 @@ def parser(request: pytest.FixtureRequest) -> argparse.ArgumentParser:
     return found
 
 
+@pytest.mark.parametrize(
+    ("command", "former", "present", "said"),
+    [
+        ("compare", "--against 1", "--baseline 1", "--against is called --baseline now"),
+        ("import", "f --runs=r", "f --recordings=r", "--runs is called --recordings now"),
+        ("init", "--tools a npx x --tools c", "--tool a npx x --tools c", "--tools is called --tool now"),
+        ("record", "--suite s", "--output s", "--suite is called --output now"),
+        ("record", "--server --to s -- x --to", "--server -o s -- x --to", "--to is called --output now"),
+        ("shrink", "1 --runs 2", "1 --repeats 2", "--runs is called --repeats now"),
+        ("shrink", "1 --most-runs 9", "1 --max-runs 9", "--most-runs is called --max-runs now"),
+    ],
+)
+def test_a_former_option_is_the_present_one(
+    command: str, former: str, present: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = parser_of(command)
+    assert parser.parse_args(former.split()) == parser.parse_args(present.split())
+    assert capsys.readouterr().err == f"{said}\n"
+
+
 def refused(parser: argparse.ArgumentParser, words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit) as ended:
         parser.parse_args(words)

@@ -67,7 +67,7 @@ async def called_through_tee(program: Program) -> str:
     from mcp import Client, StdioServerParameters, stdio_client
 
     program.write("server.py", SERVER)
-    words = [*COMMAND[1:], "record", "--server", "--to", "seen.jsonl", "--", sys.executable, "server.py"]
+    words = [*COMMAND[1:], "record", "--server", "-o", "seen.jsonl", "--", sys.executable, "server.py"]
     parameters = StdioServerParameters(command=COMMAND[0], args=words, env=program.environment, cwd=str(program.folder))
     with (program.folder / "errors").open("w") as errors:
         async with Client(stdio_client(parameters, errlog=errors)) as client:
@@ -81,7 +81,7 @@ def test_conversations_and_a_servers_log_become_a_suite_that_passes(program: Pro
     with Server([said("openai", calls=[call]), said("openai", "It rains.")]) as server:
         proxy, url = started(
             program,
-            *("--upstream", f"{server.url}/v1", "--suite", "made.toml", "--recordings", "runs"),
+            *("--upstream", f"{server.url}/v1", "--output", "made.toml", "--recordings", "runs"),
             *("--server-log", "seen.jsonl"),
         )
         request: list[object] = [{"role": "user", "content": "The weather in Oslo?"}]
@@ -114,7 +114,7 @@ def test_conversations_and_a_servers_log_become_a_suite_that_passes(program: Pro
     assert "1 run: 1 passed" in program.run("grade", "runs").stdout
     replayed = program.run("run", "made.toml", "--model", "replay:runs")
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
-    refused = program.run("record", "--upstream", "openai", "--suite", "made.toml")
+    refused = program.run("record", "--upstream", "openai", "--output", "made.toml")
     assert refused.returncode == 2 and "made.toml exists" in refused.stderr
 
 
@@ -127,7 +127,7 @@ def test_what_was_recorded_outlives_the_program_and_a_suite_that_cannot_be_writt
     call = Call("w__get_weather", {"city": f"Oslo {KEY}"}, "call_1")
     with Server([said("openai", calls=[call]), said("openai", "It rains."), said("openai", "Hello.")]) as server:
         upstream = ("--upstream", f"{server.url}/v1")
-        proxy, url = started(program, *upstream, "--suite", "made.toml", "--recordings", "runs")
+        proxy, url = started(program, *upstream, "--output", "made.toml", "--recordings", "runs")
         request: list[object] = [{"role": "user", "content": "The weather in Oslo?"}]
         ask(url, request)
         assert len(kept.read_bytes().splitlines()) == 1, "kept when the program has its answer"
@@ -149,23 +149,23 @@ def test_what_was_recorded_outlives_the_program_and_a_suite_that_cannot_be_writt
         run.unlink()
     text = kept.read_text()
     assert KEY not in text and text.count("The weather in Oslo?") == 1, "what is repeated is kept once"
-    refused = program.run("record", *upstream, "--suite", "made.toml")
-    assert refused.returncode == 2 and "workbench record --kept made.toml.kept.jsonl --suite" in refused.stderr
+    refused = program.run("record", *upstream, "--output", "made.toml")
+    assert refused.returncode == 2 and "workbench record --kept made.toml.kept.jsonl --output" in refused.stderr
     with kept.open("a") as file:
         file.write(text[:50])  # a line that was broken off
-    made = program.run("record", "--kept", kept.name, "--suite", "made.toml", "--recordings", "runs")
+    made = program.run("record", "--kept", kept.name, "--output", "made.toml", "--recordings", "runs")
     assert made.returncode == 0, made.stderr
     assert "made.toml: 2 cases" in made.stdout and "made.toml.kept.jsonl can be removed now" in made.stdout
     graded = program.run("grade", "runs")
     assert "2 runs: 2 passed" in graded.stdout, graded.stdout
     kept.write_text('{"a": 1}\n')
-    broken = program.run("record", "--kept", kept.name, "--suite", "other.toml")
+    broken = program.run("record", "--kept", kept.name, "--output", "other.toml")
     assert broken.returncode == 2 and "line 1: this was not kept by" in broken.stderr
 
 
 def test_a_tee_passes_every_byte_the_exit_code_and_signals(program: Program) -> None:
     echo = "import sys,os; d=sys.stdin.buffer.read(); os.write(1, d[::-1]); sys.stderr.write('err'); sys.exit(7)"
-    tee = [*COMMAND, "record", "--server", "--to", "seen.jsonl", "--", sys.executable, "-c"]
+    tee = [*COMMAND, "record", "--server", "-o", "seen.jsonl", "--", sys.executable, "-c"]
     data = bytes(range(256)) * 1000 + b'\n{"jsonrpc": "2.0"}\n[1]\n"'
     done = subprocess.run([*tee, echo], input=data, capture_output=True, cwd=program.folder, env=program.environment)
     assert (done.returncode, done.stdout, done.stderr) == (7, data[::-1], b"err")
@@ -184,7 +184,7 @@ def test_a_tee_passes_every_byte_the_exit_code_and_signals(program: Program) -> 
 def test_keys_among_the_words_of_the_servers_command_are_not_written_down(program: Program) -> None:
     answers = "for line in sys.stdin: print(json.dumps({'id': json.loads(line)['id'], 'result': sys.argv}), flush=True)"
     given = ["--token", "correcthorse", "--api-key=battery9", "postgres://a:s3cret9@db/x", f"ghp_{'aB3' * 12}", "Oslo"]
-    tee = [*COMMAND, "record", "--server", "--to", "seen.jsonl", "--", sys.executable, "-c"]
+    tee = [*COMMAND, "record", "--server", "-o", "seen.jsonl", "--", sys.executable, "-c"]
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t", "arguments": {}}}
     done = subprocess.run(
         [*tee, f"import sys,json\n{answers}", *given],
@@ -203,11 +203,11 @@ def test_keys_among_the_words_of_the_servers_command_are_not_written_down(progra
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--suite", "s.toml"], "--upstream is missing"),
+        (["--output", "s.toml"], "--upstream is missing"),
         (["--upstream", "openai"], "nothing would be written"),
-        (["--upstream", "openai", "--suite", "s.toml", "--listen", "0.0.0.0:80"], "on this machine only"),
-        (["--server", "--to", "x"], "--server needs a command and a file"),
-        (["--to", "x"], "belong to --server"),
+        (["--upstream", "openai", "--output", "s.toml", "--listen", "0.0.0.0:80"], "on this machine only"),
+        (["--server", "-o", "x"], "--server needs a command and a file"),
+        (["-o", "x", "--", "cat"], "a command belongs to --server"),
     ],
 )
 def test_what_cannot_be_is_refused(program: Program, words: list[str], says: str) -> None:

@@ -53,7 +53,7 @@ ordered = [{ tool = "make_chart" }]
 def test_a_case_that_the_hasty_model_fails_shrinks_to_the_word_it_falls_for(program: Program) -> None:
     program.write("suite.toml", SUITE)
     program.run("run", "suite.toml", "--model", "offline:hasty", "-q")
-    done = program.run("shrink", "1", "--run", "1", "--runs", "1", "--fails", "1", "--first", "2", "-o", "out.toml")
+    done = program.run("shrink", "1", "--run", "1", "--repeats", "1", "--fails", "1", "--first", "2", "-o", "out.toml")
     assert done.returncode == 0, done.stderr
     assert "Chart fails in 2 of 2 runs: wrong tool (make_chart, but send_report was called)" in done.stderr
     assert "at most 198 further runs" in done.stderr
@@ -77,9 +77,9 @@ def test_few_runs_leave_more_and_what_does_not_fail_is_not_shrunk(program: Progr
     program.write("suite.toml", SUITE)
     program.run("run", "suite.toml", "--model", "offline:hasty", "-q", "--record", "runs")
     (recording,) = map(str, (program.folder / "runs").iterdir())
-    few = program.run("shrink", recording, "--first", "1", "--most-runs", "9")
+    few = program.run("shrink", recording, "--first", "1", "--max-runs", "9")
     assert few.returncode == 0, few.stderr
-    assert "stopped by --most-runs 9: more could perhaps be left out" in few.stdout
+    assert "stopped by --max-runs 9: more could perhaps be left out" in few.stdout
     only = program.run("shrink", recording, "--estimate")
     assert (only.returncode, only.stdout) == (0, "")
     sound = program.run("shrink", recording, "--model", "offline")

@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_history_options(parser)
     add_resume_options(parser)
     group(parser, BASELINE).add_argument(
-        "--against", metavar="BATCH", help="report what changed since this batch; one model is enough"
+        "--baseline", metavar="BATCH", help="report what changed since this batch; one model is enough"
     )
     add_max_cost_option(parser)
     add_until_option(parser, compares=True)
@@ -123,17 +123,17 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.app import app_options
     from workbench.cli.report_output import output_of
 
-    for attribute, why in _NOT_AGAINST:
-        if arguments.against is not None and getattr(arguments, attribute) is not None:
+    for attribute, why in _NOT_WITH_BASELINE:
+        if arguments.baseline is not None and getattr(arguments, attribute) is not None:
             warn(why)
             return USAGE
     output = output_of(arguments, "compare")
     if output is None or (options := run_options(arguments, compares=True)) is None:
         return USAGE
     record = Record(arguments.record) if arguments.record is not None else None
-    against = None
-    if arguments.against is not None:
-        against = BaselineOptions(arguments.against, history_to_read(arguments, arguments.paths))
+    compared_with = None
+    if arguments.baseline is not None:
+        compared_with = BaselineOptions(arguments.baseline, history_to_read(arguments, arguments.paths))
     only_differences = arguments.only_differences
     app = app_options(arguments)
     return compare(
@@ -142,24 +142,24 @@ def execute(arguments: argparse.Namespace) -> int:
         app,
         record=record,
         only_differences=only_differences,
-        compared_with=against,
+        compared_with=compared_with,
         detach=arguments.detach,
     )
 
 
-_NOT_AGAINST = (
+_NOT_WITH_BASELINE = (
     (
         "resume",
-        "--against compares what is run now, and --resume completes a stored batch: leave one of them out; "
+        "--baseline compares what is run now, and --resume completes a stored batch: leave one of them out; "
         "'workbench history diff' compares stored batches",
     ),
     (
         "until",
         "--until stops when the models of this batch are decided, so no test against another batch would hold: leave "
-        "out --against or --until",
+        "out --baseline or --until",
     ),
 )
-"""Options that contradict --against, and why."""
+"""Options that contradict --baseline, and why."""
 
 
 def compare(
@@ -192,7 +192,7 @@ def compare(
             return USAGE
         return comparing.run_and_report(plan, record, trust=app.trust, baseline=baseline)
     if len(plan.models) < 2:
-        ways = "give --model at least twice, or a stored batch with --against"
+        ways = "give --model at least twice, or a stored batch with --baseline"
         warn(f"nothing to compare: {plan.models[0]} is the only model; {ways}", program.secrets)
         return USAGE
     # The app has no early stopping and no detached batch.

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="take tools and servers from this suite, or tools from a server's tools/list in JSON",
     )
     parser.add_argument(
-        "--runs", type=Path, metavar="DIR", help="write the runs in the file to this folder, as recordings"
+        "--recordings", type=Path, metavar="DIR", help="write the runs in the file to this folder, as recordings"
     )
     parser.add_argument("--force", action="store_true", help="replace the suite, and add to recordings in the folder")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be imported")
@@ -80,7 +80,7 @@ def execute(arguments: argparse.Namespace) -> int:
         file=arguments.file,
         output=arguments.output or Path(f"{named.name.split('.')[0] or 'imported'}.toml"),
         form=arguments.form,
-        runs=arguments.runs,
+        recordings=arguments.recordings,
         fields=fields,
         match=arguments.match,
         tools_from=arguments.tools_from,
@@ -91,7 +91,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if is_code(options.file, options.form):
             # Checked before the file is run: to run it for nothing would be a surprise.
             if not (options.force or options.dry):
-                must_be_free(options.output, options.runs, "-o")
+                must_be_free(options.output, options.recordings, "-o")
             source = _executed(options.file, arguments.python, program, trusted=arguments.trust)
             if source is None:
                 return USAGE

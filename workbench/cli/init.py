@@ -92,7 +92,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="give the command a variable of your shell, or a value that is not secret; repeatable",
     )
     parser.add_argument("--cwd", metavar="FOLDER", help="run the command in this folder (default: the suite's)")
-    parser.add_argument("--tools", action="append", default=[], metavar="A,B", help="only these tools; repeatable")
+    parser.add_argument(
+        "--tool", dest="tools", action="append", default=[], metavar="A,B", help="only these tools; repeatable"
+    )
     add_by_option(parser)
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="the suite to write (default: the server's name and .toml)"
@@ -230,10 +232,10 @@ def _check(options: StartOptions) -> None:
         given = (options.example, options.by, options.output, options.ci)
         if options.draft is None or options.of_servers or options.force or given != (None,) * 4:
             raise RefusedError(
-                "--add-to adds drafts to a suite that has its tools: give it --draft, and perhaps --tools"
+                "--add-to adds drafts to a suite that has its tools: give it --draft, and perhaps --tool"
             )
     elif not options.of_servers and (options.tools or options.by is not None):
-        raise RefusedError("--tools and --by are for the suite of a server: name it last, or by --from-config")
+        raise RefusedError("--tool and --by are for the suite of a server: name it last, or by --from-config")
     elif options.draft is not None and not options.of_servers:
         raise RefusedError(
             "--draft is for the tools of a server: name it last, or by --from-config, or give --add-to SUITE"

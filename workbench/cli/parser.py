@@ -65,6 +65,17 @@ _ELSEWHERE = {
 }
 """The options that users expect of a command and that it lacks, each with the way out."""
 
+_FORMER = {
+    ("compare", "--against"): "--baseline",
+    ("import", "--runs"): "--recordings",
+    ("init", "--tools"): "--tool",
+    ("record", "--suite"): "--output",
+    ("record", "--to"): "--output",
+    ("shrink", "--most-runs"): "--max-runs",
+    ("shrink", "--runs"): "--repeats",
+}
+"""The present names of options that had another one; the former names still work."""
+
 DEMANDED_OF_ALL = (
     "To demand a pass rate of every batch, write min_pass_rate = … into [gate] of the suite; --min-score demands a "
     "mean score"
@@ -226,17 +237,17 @@ class Parser(argparse.ArgumentParser):
         return named
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        self._words = sys.argv[1:] if args is None else args
+        args = [*(sys.argv[1:] if args is None else args)]
+        begin = len([*takewhile(lambda word: word != "--", args)])
         if any(action.metavar == WORDS_OF_SERVER for action in self._get_positional_actions()):
-            begin = self._first_bare_word(self._words)
+            begin = self._first_bare_word(args)
             # Behind `--`, argparse treats options as words.
-            args = [*self._words[:begin], "--", *self._words[begin:]]
-            if self._words[begin : begin + 1] == ["--"]:
-                args = [*self._words]
-            self._words = self._words[:begin]
-        before_dashes = takewhile(lambda word: word != "--", self._words)
+            if args[begin : begin + 1] != ["--"]:
+                args.insert(begin, "--")
+        args[:begin] = map(self._renamed, args[:begin])
+        self._words = args
         # Keys must never be in arguments: every user of the machine can list the arguments of a process.
-        if any(KEY_OPTION.fullmatch(word) for word in before_dashes):
+        if any(map(KEY_OPTION.fullmatch, args[:begin])):
             self.error(NO_KEYS_HERE)
         known, unknown = super().parse_known_args(args, namespace)
         for word in unknown:
@@ -247,13 +258,24 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return known, []
 
+    def _renamed(self, word: str) -> str:
+        """Return a word with the present name of an option for its former one, and report the present one."""
+        option, sign, value = word.partition("=")
+        if (present := self._present_name(option)) == option:
+            return word
+        self._print_message(f"{option} is called {present} now\n", sys.stderr)
+        return f"{present}{sign}{value}"
+
+    def _present_name(self, option: str) -> str:
+        return _FORMER.get((self.prog.partition(" ")[2], option), option)
+
     def _first_bare_word(self, words: Sequence[str]) -> int:
         """Return the index of the first word that is neither an option nor the value of one."""
         at = 0
         while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
             word, follows = words[at], words[at + 1 : at + 2]
             at += 1
-            action = self._option_string_actions.get(word)
+            action = self._option_string_actions.get(self._present_name(word))
             if action is None and not word.startswith("--"):
                 action = self._last_of_letters(word)
             if action is None or action.nargs == 0:

@@ -31,7 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME|URL",
         help="the endpoint behind the proxy: openai, anthropic or a base URL",
     )
-    parser.add_argument("--suite", type=Path, metavar="FILE", help="write the conversations as a new suite")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write the conversations as a new suite; with --server, the traffic as JSON lines",
+    )
     parser.add_argument("--recordings", type=Path, metavar="DIR", help="write the conversations as recordings")
     parser.add_argument(
         "--server-log",
@@ -39,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="merge results and schemas from this file, which --server --to wrote; repeatable",
+        help="merge results and schemas from this file, which --server wrote; repeatable",
     )
     parser.add_argument("--force", action="store_true", help="replace the suite, and add to recordings in the folder")
     parser.add_argument(
@@ -54,7 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="record between a client and the MCP server COMMAND",
     )
-    parser.add_argument("--to", type=Path, metavar="FILE", help="the file for --server, JSON lines")
     parser.add_argument("command", nargs="*", metavar=AS_WRITTEN, help="the command of the MCP server")
 
 
@@ -69,33 +74,33 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(why)
         return USAGE
     program = begin_program()
-    for folder in {Path(), *(path.parent for path in (arguments.suite, arguments.to) if path is not None)}:
+    for folder in {Path(), (arguments.output or Path()).parent}:
         # Errors of the settings are reported by the commands that use them.
         with suppress(ConfigError):
             learn_secrets(program, folder)
     if arguments.server:
         from workbench.exchange.observed.tee import run_tee
 
-        return run_tee(arguments.command, arguments.to, program.secrets, warn)
+        return run_tee(arguments.command, arguments.output, program.secrets, warn)
     return _proxy(arguments, program)
 
 
 def _misused(arguments: argparse.Namespace) -> str | None:
     """Return the problem of options that contradict each other; `None` if there is none."""
     if arguments.server:
-        if not arguments.command or arguments.to is None:
-            return "--server needs a command and a file: workbench record --server --to FILE -- COMMAND"
-        if any((arguments.upstream, arguments.suite, arguments.recordings, arguments.server_log, arguments.kept)):
-            return "--server takes --to alone; the proxy merges its file with --server-log FILE"
+        if not arguments.command or arguments.output is None:
+            return "--server needs a command and a file: workbench record --server --output FILE -- COMMAND"
+        if any((arguments.upstream, arguments.recordings, arguments.server_log, arguments.kept)):
+            return "--server takes --output alone; the proxy merges its file with --server-log FILE"
         return None
-    if arguments.command or arguments.to:
-        return "a command and --to belong to --server: workbench record --server --to FILE -- COMMAND"
+    if arguments.command:
+        return "a command belongs to --server: workbench record --server --output FILE -- COMMAND"
     if arguments.upstream is not None and arguments.kept is not None:
         return "--kept records nothing, so it goes without --upstream"
     if arguments.upstream is None and arguments.kept is None:
         return "--upstream is missing: openai, anthropic, or a base URL such as http://localhost:11434/v1"
-    if arguments.suite is None and arguments.recordings is None:
-        return "nothing would be written: give --suite FILE, --recordings DIR, or both"
+    if arguments.output is None and arguments.recordings is None:
+        return "nothing would be written: give --output FILE, --recordings DIR, or both"
     return None
 
 
@@ -115,7 +120,7 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
     from workbench.exchange.observed.proxy import ListenError
     from workbench.show.visible import one_line
 
-    destination = Destination(arguments.suite, arguments.recordings, arguments.force)
+    destination = Destination(arguments.output, arguments.recordings, arguments.force)
     keeper = Keeper(destination.kept, program.secrets, warn)
     lines = _Lines(keeper, quiet=arguments.quiet)
     observer = lines.observer = Observer(program.secrets, lines)

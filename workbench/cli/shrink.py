@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_named_run(parser)
     add_models_option(parser, "run on this model, not that of the run")
     parser.add_argument(
-        "--runs",
+        "--repeats",
         dest="votes",
         type=natural,
         default=3,
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="runs of the whole case at the beginning (default %(default)s)",
     )
     parser.add_argument(
-        "--most-runs", type=natural, default=200, metavar="N", help="make at most N runs (default %(default)s)"
+        "--max-runs", type=natural, default=200, metavar="N", help="make at most N runs (default %(default)s)"
     )
     parser.add_argument("--estimate", action="store_true", help="make the first runs, estimate the rest, and stop")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the shrunk suite to this file")
@@ -96,7 +96,7 @@ def execute(arguments: argparse.Namespace) -> int:
         warn("a case is shrunk on one model: give --model once")
         return USAGE
     if arguments.fails > arguments.votes:
-        warn(f"--fails {arguments.fails} cannot be reached with --runs {arguments.votes}")
+        warn(f"--fails {arguments.fails} cannot be reached with --repeats {arguments.votes}")
         return USAGE
     return shrink_run(arguments)
 
@@ -135,7 +135,7 @@ def shrink_run(arguments: argparse.Namespace) -> int:
         suites=(file,),
         models=tuple(arguments.model) or (model_of(run.result.model),),
         cases=(run.written.id,),
-        repeats=min(arguments.first, arguments.most_runs),
+        repeats=min(arguments.first, arguments.max_runs),
         variants=_only_variant(run.result.model),
         by=run.by,
     )
@@ -206,7 +206,7 @@ class _Shrinking:
             return QUALITY_MISSED
         # Attempts are shorter than the case, so the estimate from its first runs is rather too high.
         cell = "", case.id, model
-        left = max(self._arguments.most_runs - self._made, 0)
+        left = max(self._arguments.max_runs - self._made, 0)
         figures = {cell: [summary_of(result) for result in first]}
         use = estimate_text(estimate([(cell, left)], figures, is_free=is_built_in))
         kind, subject = self._way
@@ -234,7 +234,7 @@ class _Shrinking:
         votes: int = self._arguments.votes
         wanted: int = self._arguments.fails
         # Checked before an attempt: half of its votes would not decide.
-        if self._made + votes > self._arguments.most_runs:
+        if self._made + votes > self._arguments.max_runs:
             raise OutOfRunsError
         results = self._run(self._attempt(file, votes))
         case: Case = file.suite.cases[0]
@@ -285,7 +285,7 @@ class _Shrinking:
             more = ", …" if len(each.pieces) > _MAX_SHOWN else ""
             yield f"left out {of_text(len(each.pieces), each.of)} {each.kind}: {shown}{more}"
         if not shrunk.complete:
-            yield f"stopped by --most-runs {self._arguments.most_runs}: more could perhaps be left out"
+            yield f"stopped by --max-runs {self._arguments.max_runs}: more could perhaps be left out"
         yield f"{counted(self._made, 'run')} made"
         if (file := self._arguments.output) is not None:
             model = self._plan.runs[0].model

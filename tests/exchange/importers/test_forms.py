@@ -38,7 +38,9 @@ def test_a_sample_becomes_a_suite_that_loads_and_runs_that_grade(sample: str, tm
     file = tmp_path / name
     file.write_bytes(content)
     fields = FIELDS if form == "table" else None
-    report = import_file(ImportOptions(file, tmp_path / "made.toml", runs=tmp_path / "runs", fields=fields), Secrets())
+    report = import_file(
+        ImportOptions(file, tmp_path / "made.toml", recordings=tmp_path / "runs", fields=fields), Secrets()
+    )
     assert report.form == form
     made = load_suite(tmp_path / "made.toml")
     assert made.suite is not None and not made.errors

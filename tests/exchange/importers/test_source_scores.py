@@ -153,7 +153,7 @@ def test_the_agreement_is_in_the_report_of_the_import_and_of_grading(tmp_path: P
         "  Task 7, trial 2: reward of tau-bench 0, failed there, passed here",
     )
     dry = program.run("import", "air.json", "--dry-run").stdout
-    done = program.run("import", "air.json", "--runs", "runs").stdout
+    done = program.run("import", "air.json", "--recordings", "runs").stdout
     graded = program.run("grade", "runs").stdout
     for line in lines:
         assert f"{line}\n" in dry and f"{line}\n" in done and f"  {line}\n" in graded

@@ -355,7 +355,7 @@ class ImportOptions:
     file: Path
     output: Path
     form: str | None = None
-    runs: Path | None = None
+    recordings: Path | None = None
     fields: dict[str, str] | None = None
     tools_from: Path | None = None
     force: bool = False
@@ -409,9 +409,11 @@ class ImportReport:
         found.append(said)
         runs = sum(len(case.runs) for case in made.cases)
         if self.recorded:
-            found.append(f"{counted(self.recorded, 'run')} in {options.runs}: workbench grade {options.runs}")
+            found.append(
+                f"{counted(self.recorded, 'run')} in {options.recordings}: workbench grade {options.recordings}"
+            )
         elif runs:
-            found.append(f"{counted(runs, 'run')} not recorded: --runs FOLDER records them")
+            found.append(f"{counted(runs, 'run')} not recorded: --recordings DIR writes them")
         return [*found, *map(plain, agreement_lines(self.agreement))]
 
 
@@ -421,7 +423,7 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
     Raises RefusedError if that cannot be done, and writes nothing then.
     """
     if not (options.force or options.dry):
-        must_be_free(options.output, options.runs, "-o")
+        must_be_free(options.output, options.recordings, "-o")
     if options.source is None and is_code(options.file, options.form):
         raise RefusedError(f"{options.file} is Python, which is run only after trust")
     if options.file.is_dir():
@@ -440,7 +442,7 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
         made = replace(made, notes=(*made.notes, *undefined_tools(made.file, options.tools_from)))
     recorded, fold = 0, AgreementFold()
     if not options.dry:
-        recorded = written(made, options.output, options.runs, secrets, force=options.force, agreement=fold)
+        recorded = written(made, options.output, options.recordings, secrets, force=options.force, agreement=fold)
     agreement = fold.agreements() if recorded else agreement_of(made)
     return ImportReport(options, form, made, recorded, keys, agreement)
 

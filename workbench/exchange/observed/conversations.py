@@ -425,7 +425,7 @@ class Keeper:
         if self.path.exists():
             raise RefusedError(
                 f"{self.path} has the conversations of an interrupted recording: make a suite of them with"
-                f" `workbench record --kept {self.path} --suite NEW.toml`, or remove the file"
+                f" `workbench record --kept {self.path} --output NEW.toml`, or remove the file"
             )
 
     def ended(self, conversation: ObservedConversation, step: Step) -> None:
@@ -477,7 +477,7 @@ class Keeper:
         """Return advice on the file that is left at the end; empty if none is left."""
         if self._file is None or not self._good:
             return ""
-        return f"; what was recorded is kept in {self.path}: workbench record --kept {self.path} --suite NEW.toml"
+        return f"; what was recorded is kept in {self.path}: workbench record --kept {self.path} --output NEW.toml"
 
     def _write(self) -> None:
         if self._file is None:
@@ -559,7 +559,7 @@ class ServerLog:
 
 
 def read_server_log(path: Path) -> ServerLog:
-    """Read the log that `workbench record --server --to` wrote. Raises RefusedError."""
+    """Read the log that `workbench record --server` wrote. Raises RefusedError."""
     from mcp_types import CallToolResult
     from pydantic import ValidationError
 
@@ -585,9 +585,7 @@ def read_server_log(path: Path) -> ServerLog:
             case "start":
                 pass
             case _:
-                raise line.refused(
-                    f"is not a line of a server's log: {path} must be a file that --server --to has written"
-                )
+                raise line.refused(f"is not a line of a server's log: {path} must be a file that --server has written")
     return ServerLog(path, tools, tuple(calls))
 
 
@@ -723,7 +721,7 @@ class Destination:
     def check(self) -> None:
         """Raise RefusedError if the suite or recordings exist, without `force`."""
         if not self.force:
-            must_be_free(self.suite, self.recordings, "--suite")
+            must_be_free(self.suite, self.recordings, "--output")
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ class ComparisonReport(ReportModel):
     totals: tuple[ModelReport, ...]
     pairs: tuple[PairReport, ...]
     baseline: BaselineReport | None = Field(
-        default=None, description="the comparison with the stored batch of --against; null without"
+        default=None, description="the comparison with the stored batch of --baseline; null without"
     )
     broken_suites: tuple[BrokenSuiteReport, ...] = Field((), description=BROKEN_SUITES)
 
