@@ -34,6 +34,7 @@ __all__ = [
     "Report",
     "RunDone",
     "RunEvent",
+    "RunOptions",
     "RunResult",
     "Status",
     "SuiteCase",
@@ -57,9 +58,12 @@ __all__ = [
 
 if TYPE_CHECKING:
     from workbench.api.approval import ALL, TRUSTED
-    from workbench.api.evaluate import Agent, CellDone, evaluate, evaluate_async
+    from workbench.api.cells import CellDone
+    from workbench.api.evaluate import evaluate, evaluate_async
     from workbench.api.grade import Graded, call, grade, grade_calls
     from workbench.api.import_file import Imported, import_file
+    from workbench.api.models import Agent
+    from workbench.api.options import RunOptions
     from workbench.api.suites import (
         ApprovalError,
         Cell,
@@ -84,9 +88,12 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "workbench.api.approval": ("ALL", "TRUSTED"),
-    "workbench.api.evaluate": ("Agent", "CellDone", "evaluate", "evaluate_async"),
+    "workbench.api.cells": ("CellDone",),
+    "workbench.api.evaluate": ("evaluate", "evaluate_async"),
     "workbench.api.grade": ("Graded", "call", "grade", "grade_calls"),
     "workbench.api.import_file": ("Imported", "import_file"),
+    "workbench.api.models": ("Agent",),
+    "workbench.api.options": ("RunOptions",),
     "workbench.api.suites": (
         "ApprovalError",
         "Cell",

@@ -120,16 +120,26 @@ async def counting_agent(request: workbench.AgentRequest) -> workbench.AgentRepl
             return " and ".join(message.content for message in request.messages if message.role == "tool")
 
 
-def test_both_functions_take_all_that_runs_can_be_asked_for() -> None:
-    signature = inspect.signature(workbench.evaluate)
-    assert signature == inspect.signature(workbench.evaluate_async)
-    assert {field.name for field in fields(RunOptions)} - set(signature.parameters) == {
+def test_both_functions_take_each_option_as_a_keyword(folder: Path) -> None:
+    keywords = {field.name for field in fields(workbench.RunOptions)}
+    for function in (workbench.evaluate, workbench.evaluate_async):
+        assert list(inspect.signature(function).parameters)[:2] == ["suites", "options"]
+        assert set(inspect.signature(function).parameters) == {"suites", "options", *keywords}
+    assert {field.name for field in fields(RunOptions)} - keywords == {
+        "suites",
         "compares",
         "added_variants",  # by `variants`
         "shard",
         "until",
         "history_named",  # of the command line's exit code
     }
+    with pytest.raises(TypeError, match="evaluate has no option 'repeat': did you mean `repeats`"):
+        workbench.evaluate("clock.toml", repeat=2)  # type: ignore[call-arg]
+    options = workbench.RunOptions(model=clock_agent, cases=["small-talk"], repeats=2)
+    assert len(workbench.evaluate("clock.toml", options).runs) == 2
+    assert len(workbench.evaluate("clock.toml", options, repeats=3).runs) == 3
+    with pytest.raises(TypeError, match=r"is a workbench\.RunOptions, not a str: a model is given as model=…"):
+        workbench.evaluate("clock.toml", "offline")  # type: ignore[arg-type]
 
 
 def test_a_model_behind_an_endpoint_is_evaluated(folder: Path) -> None:

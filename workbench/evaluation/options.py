@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
@@ -105,58 +105,70 @@ class Shard:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class CommonOptions:
+    """The options of runs that the command line and Python write alike."""
+
+    base_url: str | None = None
+    """The endpoint of models given by name."""
+    api_key_env: str | None = None
+    """The environment variable with the key for these models."""
+    params: Mapping[str, JsonValue] | None = None
+    """Parameters added to each request to these models."""
+    cases: Sequence[str] = ()
+    """Ids, names or patterns of the cases to run, such as `refund*`; without any, all cases."""
+    tags: Sequence[str] = ()
+    """Tags of which a case must have one; without any, all cases."""
+    repeats: int | None = None
+    """Number of runs of each case with each model, regardless of the suites."""
+    repeat_rule: RepeatRule | None = None
+    """The rule that joins the repeats of a case to one status, regardless of the cases.
+
+    `every` run must pass, or the `last` one, or their `mean` score, or a `majority`.
+    """
+    by: GraderName | None = None
+    """The grader that decides, regardless of the cases."""
+    min_score: float | None = None
+    """Mean score to reach, 0 to 1. It decides instead of statuses and gates."""
+    max_cost_usd: float | None = None
+    """Cost limit of the batch in US dollars, judges included, in place of `limits.batch_cost_usd` of the suites.
+
+    Runs that would exceed it are not started. It needs the prices of all models.
+    """
+    concurrency: int = DEFAULT_CONCURRENCY
+    """Number of runs at a time on each endpoint whose model sets no other number."""
+    processes: int = 1
+    """Number of processes that make the runs, each with servers of its own. Models must then be given by name.
+
+    More than one helps if the interpreter, not the endpoint, is the bottleneck.
+    """
+    cluster: str | None = None
+    """The dask cluster that makes the runs: `local:8`, or the address of a scheduler (`tcp://scheduler:8786`)."""
+    execute: bool | None = None
+    """Whether tools marked read-only are really executed; with `None`, each case decides."""
+    execute_all: bool = False
+    """Whether all tools are really executed, including those that are not read-only."""
+    judge: str | None = None
+    """The judging model of checks that name none, instead of the one in `workbench.toml`."""
+    judge_anew: bool = False
+    """Whether judges are asked about values that they have judged before."""
+    own_pace: bool = False
+    """Whether recordings of `replay:` models play at the original pace instead of at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(CommonOptions):
     """The choice of cases, suites and models, the number of runs of each, and how they are made."""
 
     suites: tuple[str | Path | SuiteFile, ...] = ()
     """Suite files, folders with suites, or loaded suites."""
     models: tuple[str | OwnModel, ...] = ()
     """The models to run, instead of those that the suites name."""
-    base_url: str | None = None
-    """The endpoint of `models`."""
-    api_key_env: str | None = None
-    """The variable with the key for `models`."""
-    params: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Parameters added to each request to `models`."""
-    cases: tuple[str, ...] = ()
-    """Ids, names or patterns of the cases to run (`suite.case_words`); without any, all cases."""
-    tags: tuple[str, ...] = ()
-    """Tags of which a case must have one; without any, all cases."""
     variants: Variants = NO_VARIANTS
     """The variants of the suites to run."""
     added_variants: tuple[AddedVariants, ...] = ()
     """Variants for this batch alone, which run regardless of `variants`."""
     cells: frozenset[CellKey] | None = None
     """The only cases and models to run, among those that the other options select."""
-    repeats: int | None = None
-    """Number of runs of each case, regardless of the suites."""
-    by: GraderName | None = None
-    """The grader that decides, regardless of the cases."""
-    repeat_rule: RepeatRule | None = None
-    """The rule that joins the repeats of a case to one status, regardless of the cases."""
-    concurrency: int = DEFAULT_CONCURRENCY
-    """Number of runs at a time on each endpoint whose model sets no other number."""
-    processes: int = 1
-    """Number of processes that make the runs.
-
-    More than one helps if the interpreter, not the endpoint, is the bottleneck.
-    """
-    cluster: str | None = None
-    """The cluster that makes the runs: `local:8`, or the address of a dask scheduler."""
-    execute: bool | None = None
-    """Whether tools marked read-only are really executed; with `None`, each case decides."""
-    execute_all: bool = False
-    """Whether all tools are really executed, including those that are not read-only."""
-    judge: str | None = None
-    """The judge of checks that name none, instead of the one in `workbench.toml`."""
-    judge_anew: bool = False
-    """Whether judges are asked about values that they have judged before."""
-    own_pace: bool = False
-    """Whether recordings play at the original pace instead of at once."""
-    min_score: float | None = None
-    """Mean score to reach, 0 to 1. It decides instead of statuses and gates."""
-    max_cost_usd: float | None = None
-    """Cost limit of the batch in US dollars, judges included, regardless of the suites."""
     compares: bool = False
     """Whether the history shows the batch as a comparison of its models."""
     until: Stop | None = None
@@ -201,7 +213,9 @@ class RunOptions:
     @property
     def model_options(self) -> ModelOptions:
         """The options for models and the judge; raises ConfigError."""
-        return ModelOptions(frozenset(self.model_names), self.base_url, self.api_key_env, dict(self.params), self.judge)
+        return ModelOptions(
+            frozenset(self.model_names), self.base_url, self.api_key_env, dict(self.params or {}), self.judge
+        )
 
     @property
     def selection(self) -> Selection:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -53,7 +52,7 @@ class Settings:
             models=_models(config),
             repeats=option.workbench_repeats,
             repeat_rule=option.workbench_repeat_rule,
-            concurrency=option.workbench_concurrency or signature(workbench.evaluate).parameters["concurrency"].default,
+            concurrency=option.workbench_concurrency or workbench.RunOptions().concurrency,
             max_cost_usd=option.workbench_max_cost,
             trust=option.workbench_trust,
             execute=option.workbench_execute,

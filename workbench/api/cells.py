@@ -1,0 +1,67 @@
+"""Cells: the runs of one case with one model, reported as soon as the last of them is over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import field
+from pathlib import Path
+
+from workbench.dataclasses import dataclass
+from workbench.engine.events import BatchEvent, RunDone
+from workbench.engine.plan import CellKey
+from workbench.evaluation.plan import FinishedRun, Plan
+from workbench.evaluation.report import Report
+from workbench.suite.files import absolute
+from workbench.suite.model import Gate
+
+
+@dataclass(frozen=True)
+class CellDone:
+    """The event that all runs of a case with a model are over.
+
+    `report` covers these runs alone. Gates and aggregates of the suite are left out of it, so that it passes if the
+    case passes.
+    """
+
+    suite: Path
+    """The absolute path of the suite file."""
+    case: str
+    """The id of the case."""
+    model: str
+    """The name of the model."""
+    report: Report = field(repr=False)
+
+
+class Cells:
+    """The cells of a plan, with the finished runs of every cell that still lacks some."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._runs = plan.runs_by_id
+        self._key_of: dict[str, CellKey] = {}
+        for run in plan.runs:
+            self._key_of[run.run_id] = (absolute(run.file.path), run.case.id, run.model)
+        self._missing = Counter(self._key_of.values())
+        self._over: dict[CellKey, list[FinishedRun]] = {}
+
+    def take(self, event: BatchEvent) -> CellDone | None:
+        """Record an event, and return the cell whose last run it ends, if any."""
+        if not isinstance(event, RunDone):
+            return None
+        run = self._runs[event.result.run_id]
+        key = self._key_of[run.run_id]
+        self._over.setdefault(key, []).append(FinishedRun(run.repeat, run.case, event.result))
+        self._missing[key] -= 1
+        if self._missing[key]:
+            return None
+        # Runs end in any order; the report has them in the order of the repeats.
+        runs = sorted(self._over.pop(key), key=lambda finished: finished.place)
+        # Gates and aggregates measure the whole suite: a single case is reported without them.
+        alone = run.suite.model_copy(update={"gate": Gate(), "aggregates": ()})
+        report = Report(
+            runs=tuple(runs),
+            suites={str(run.file.path): alone},
+            started_at="",
+            secrets=self._plan.program.secrets,
+        )
+        return CellDone(*key, report)

@@ -1,0 +1,125 @@
+"""The options of `evaluate`, each of which is also a keyword of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+
+from workbench.api.approval import Approve, approve_nothing
+from workbench.api.models import AnyModel
+from workbench.api.suites import Cell, LoadedSuite, SuitePath
+from workbench.dataclasses import dataclass
+from workbench.evaluation.options import CommonOptions
+from workbench.suite.problems import did_you_mean
+
+if TYPE_CHECKING:
+    from workbench.api.cells import CellDone
+    from workbench.engine.events import BatchEvent
+    from workbench.show.views.baseline import Confirm, FailOn
+
+Suites = SuitePath | LoadedSuite | Iterable[SuitePath | LoadedSuite]
+"""One or several suites, each a path of a suite file, of a folder with suite files, or a suite of `load`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(CommonOptions):
+    """The options of `evaluate`, to be kept and used for several evaluations.
+
+    Each is also a keyword of `evaluate` and `evaluate_async`, which takes precedence over the options given to it.
+
+    >>> import workbench
+    >>> options = workbench.RunOptions(model="offline", repeats=2)
+    >>> len(workbench.evaluate("clock.toml", options).runs)
+    4
+    >>> len(workbench.evaluate("clock.toml", options, repeats=1).runs)
+    2
+    """
+
+    model: AnyModel | None = None
+    """The model, or the first of several: a name such as `openai:gpt-6-luna` or one of your `workbench.toml`, a
+    `Model`, an `Agent`, or the function of an agent. By default, the models that the suites name."""
+    models: Sequence[AnyModel] = ()
+    """Several models."""
+    cells: Iterable[Cell] | None = None
+    """The only pairs of a case and a model to run; `suite.cells()` has all of them."""
+    variants: bool | Sequence[SuitePath] = False
+    """`True` runs all variants of the suites beside the suites as they are written; a list of names runs these variants
+    instead. A path (`*.toml`) in the list adds the variants in that file."""
+    history: bool | SuitePath = False
+    """`True` records the runs in the project's history, a path in that file. By default nothing is written."""
+    record: SuitePath | None = None
+    """A folder that gets a recording of each run."""
+    record_failed: SuitePath | None = None
+    """A folder that gets a recording of each run that does not pass."""
+    resume: bool | int | str = False
+    """The batch of the history to continue, by its number or name, or with `True` the latest one that lacks runs.
+
+    Only the missing runs are made, and the report covers all of them. An agent must be given again."""
+    anyway: bool = False
+    """Whether the batch is continued even if models are reached in another way than before."""
+    baseline: int | str | None = None
+    """The number or the name of a batch in the history to compare with."""
+    fail_on: FailOn | None = None
+    """With `"regression"`, the report passes unless cases broke since the baseline."""
+    confirm: Confirm = "reruns"
+    """Cases that broke are run again until chance is excluded; with `"none"`, each case that broke decides."""
+    confirm_writes: bool = False
+    """Whether cases with an executed tool that is not read-only are run again, too."""
+    approve: Approve = approve_nothing
+    """A function from the needs of a suite to whether it may have them.
+
+    It is called for suites that would start a process, import a file, or send something to an address that you did not
+    name here. `workbench.ALL` approves everything; the default approves nothing."""
+    on_event: Callable[[BatchEvent], object] | None = None
+    """Called with each event as it happens."""
+    on_cell: Callable[[CellDone], object] | None = None
+    """Called with the report on each case and model whose last run is over."""
+
+
+_Keywords = ParamSpec("_Keywords")
+_Result = TypeVar("_Result")
+_Returned = TypeVar("_Returned", covariant=True)
+
+
+class _Evaluate(Protocol[_Keywords, _Returned]):
+    """A function of suites and options, which may be given as keywords."""
+
+    def __call__(
+        self, suites: Suites, options: RunOptions | None = None, *args: _Keywords.args, **keywords: _Keywords.kwargs
+    ) -> _Returned: ...
+
+
+def with_keywords(
+    options: Callable[_Keywords, RunOptions],
+) -> Callable[[Callable[[Suites, RunOptions], _Result]], _Evaluate[_Keywords, _Result]]:
+    """Make a function of suites and `RunOptions` take each option as a keyword, too.
+
+    `options` is `RunOptions` itself, by whose constructor type checkers know the keywords.
+    """
+
+    def decorated(function: Callable[[Suites, RunOptions], _Result]) -> Any:
+        @wraps(function)
+        def called(suites: Suites, options: RunOptions | None = None, **keywords: Any) -> _Result:
+            for name in keywords:
+                if name not in _NAMES:
+                    near = did_you_mean(name, _NAMES) or "help(workbench.RunOptions) lists them"
+                    raise TypeError(f"{function.__name__} has no option {name!r}: {near}")
+            if not isinstance(options, RunOptions | None):
+                what = f"not a {type(options).__name__}: a model is given as model=…"
+                raise TypeError(f"the second argument of {function.__name__} is a workbench.RunOptions, {what}")
+            return function(suites, replace(options or RunOptions(), **keywords))
+
+        # For notebooks and `help`; type checkers know the keywords by the annotations.
+        suites, *_ = signature(function).parameters.values()
+        none = Parameter("options", Parameter.POSITIONAL_OR_KEYWORD, default=None)
+        keywords = signature(options).parameters.values()
+        called.__signature__ = Signature([suites, none, *keywords])  # type: ignore[attr-defined]
+        return called
+
+    return decorated
+
+
+_NAMES = tuple(each.name for each in fields(RunOptions))
