@@ -81,6 +81,7 @@ def texts_with_variables(server: Server) -> tuple[str, ...]:
     return (*secret_texts(server), server.client_id)
 
 
+AnsweredRequest = Literal["elicitation", "sampling"]
 AnswerAction = Literal["accept", "decline", "cancel"]
 
 
@@ -90,7 +91,7 @@ class Answer(Frozen):
     The first answer applies whose `tool` is that of the call and whose `message` holds for the text of the request.
     `content` fills the form of an elicitation, and `text` answers a sampling."""
 
-    to: Literal["elicitation", "sampling"]
+    to: AnsweredRequest
     tool: NonEmpty | None = None
     message: Check | None = None
     action: AnswerAction = "accept"

@@ -227,6 +227,17 @@ tool = "get_lights"
 args = { room = "bedroom" }
 result = { has_fields = { brightness = 5 }, only_fields = true }
 
+[[cases.answers]]
+to = "elicitation"
+tool = "set_lights"
+message = { contains = "size" }
+action = "accept"
+content = { size = 42, wide = true }
+
+[[cases.answers]]
+to = "sampling"
+text = "A quiet room."
+
 [[cases.steps]]
 user = "Calculate 15 * 23, then divide the result by 5"
 system = "You are a math expert."

@@ -15,7 +15,7 @@ from workbench.authoring.document import HEAD, Document
 from workbench.authoring.form.edits import edited, toggled, with_id
 from workbench.authoring.form.row import FormSource
 from workbench.authoring.form.rows import form_rows
-from workbench.authoring.form.typed import CellError, value_at
+from workbench.authoring.form.typed import ABSENT, CellError, value_at
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
 from workbench.suite.splice import SuiteText
@@ -90,6 +90,23 @@ def test_a_name_a_check_and_a_value_are_edited_in_one_row() -> None:
 )
 def test_a_key_is_written_by_typing_into_its_row(place: tuple[str, ...], text: str, key: str, value: object) -> None:
     assert type_in(FORMS[1], place, text)[key] == value
+
+
+@pytest.mark.parametrize(
+    ("place", "cell", "text", "value"),
+    [
+        (("setup", 0, "args", "room"), 1, "5", "5"),
+        (("setup", 0, "args", "brightness"), 1, "7", 7),
+        (("answers", 0, "message"), 1, "12", {"contains": "12"}),
+        (("answers", 0, "content", "size"), 1, "43", 43),
+        (("answers", 0, "tool"), 0, "", ABSENT),
+        (("answers", 0, "action"), 0, "decline", "decline"),
+    ],
+)
+def test_values_of_own_calls_and_answers_have_the_type_of_their_place(
+    place: tuple[str | int, ...], cell: int, text: str, value: object
+) -> None:
+    assert value_at(type_in(FORMS[2], place, text, cell), place) == value
 
 
 def test_naming_a_tool_writes_the_call_before_which_another_one_is_forbidden() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.authoring.form.forms import row_named, source_of
 from workbench.authoring.form.completions import suggestions
 from workbench.authoring.form.edits import edited
+from workbench.authoring.form.row_changes import Adding, adding
 from workbench.authoring.form.rows import form_rows
 from workbench.authoring.form.typed import value_at
 from workbench.suite.problems import Place
@@ -47,6 +48,7 @@ def test_each_field_has_a_row_with_its_path_and_its_problems() -> None:
         "request › how › fast",
         'request › how › size › "a.b"',
         "request › labels",
+        "request › labels › 1",
     ]
     assert {"ignore_case", "because", "in_order", "optional"} <= set(labels)
     assert "required" not in labels
@@ -107,12 +109,14 @@ lines = { each_element = { has_fields = { id = { type = "integer" } } } }
 CALL = ("ordered", 0)
 
 
-def test_elements_that_are_checks_and_parts_of_a_result_have_rows() -> None:
+def test_elements_and_parts_of_a_result_have_rows() -> None:
     rows = {row.label: row for row in form_rows(PARTS) if "›" in row.label}
     assert list(rows) == [
         "tags › 1",
         "tags › 2",
         "n › 1",
+        "plain › 1",
+        "plain › 2",
         "result › status",
         "result › lines",
         "result › lines › each › id",
@@ -126,9 +130,31 @@ def test_elements_that_are_checks_and_parts_of_a_result_have_rows() -> None:
         (("args", "tags", "same_elements", 0), "x", {"prefix": "x"}),
         (("args", "tags", "same_elements", 1), "c", "c"),
         (("args", "n", "none_of", 0), "3..4", {"range": [3, 4]}),
+        (("args", "plain", "any_of", 1), "3", 3),
         (("result", "has_fields", "status"), "shut", {"one_of": ["shut"]}),
     ],
 )
 def test_a_part_is_edited_in_its_row(place: Place, text: str, after: object) -> None:
     row = row_named(PARTS, *CALL, *place)
     assert value_at(edited(PARTS, row, row.cells[1], text).table, (*CALL, *place)) == after
+
+
+@pytest.mark.parametrize(
+    ("place", "answer", "after"),
+    [
+        (("args", "tags", "same_elements", 0), "new", [{"prefix": "a"}, "new", "b"]),
+        (("args", "plain", "any_of", 1), "3", [1, 2, 3]),
+        (("result", "has_fields", "status"), "id", {"present": True}),
+    ],
+)
+def test_a_part_is_added_beside_another(place: Place, answer: str, after: object) -> None:
+    found = adding(PARTS, row_named(PARTS, *CALL, *place))
+    assert isinstance(found, Adding)
+    edit = found.make(answer)
+    assert value_at(edit.table, edit.place if isinstance(after, dict) else (*CALL, *place[:-1])) == after
+
+
+def test_only_fields_may_be_left_out() -> None:
+    optional = [row.place[:-1] for row in form_rows(PARTS) if row.label == "optional"]
+    assert (*CALL, "result", "has_fields", "status") in optional
+    assert (*CALL, "args", "tags", "same_elements", 0) not in optional

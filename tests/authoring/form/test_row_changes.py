@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from tests.authoring.form.forms import EVERYTHING, row_named, source_of
 from tests.quick import first_of
@@ -19,6 +21,7 @@ from workbench.suite.problems import Place
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
 from workbench.suite.splice import SuiteText
+from workbench.trajectory.events import ToolDefinition
 from workbench.tui.case.form.page import FormPage, with_table
 
 FORMS = {index: source_of(index=index) for index in (0, 1, 2, None)}
@@ -199,6 +202,27 @@ def test_a_provider_tool_is_added_by_its_name() -> None:
     edit = add(FORMS[None], ("provider_tools", 0), "code_execution")
     assert edit.summary == "the provider tool code_execution added"
     assert at(edit, "provider_tools", 1) == {"name": "code_execution"}
+
+
+@pytest.mark.parametrize(
+    ("place", "answer", "added"),
+    [
+        (("answers", 0), "sampling", {"to": "sampling", "text": ""}),
+        (("setup",), "set_lights", {"tool": "set_lights", "args": {"room": "living room"}}),
+        (("final", "state"), "set_lights", {"tool": "set_lights", "args": {"room": ""}, "result": {"present": True}}),
+    ],
+)
+def test_an_own_call_or_an_answer_is_added_with_what_it_needs(place: Place, answer: str, added: Table) -> None:
+    source = FORMS[2]
+    if place[0] == "final":  # a schema that suggests nothing
+        room: dict[str, JsonValue] = {
+            "type": "object",
+            "properties": {"room": {"type": "string"}},
+            "required": ["room"],
+        }
+        source = replace(source, tools=(ToolDefinition(name="set_lights", parameters=room),))
+    edit = add(source, place, answer)
+    assert at(edit, *edit.place) == added
 
 
 def test_where_nothing_can_be_added_the_lists_that_are_there_are_named() -> None:

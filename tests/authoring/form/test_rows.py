@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -12,6 +12,7 @@ from tests.authoring.form.forms import EVERYTHING, row_named, shown, source_of
 from workbench.authoring.form.row import FormSource
 from workbench.authoring.form.rows import form_rows
 from workbench.authoring.form.typed import InvalidText
+from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Place
 from workbench.suite.render import Table
 
@@ -37,6 +38,14 @@ def test_everything_that_is_written_can_be_edited(index: int | None, every_key: 
     leaves = [place for place in leaves_of(source.table) if place != ("format",)]
     missing = [place for place in leaves if not any(place[:length] in cells for length in range(1, len(place) + 1))]
     assert not missing
+
+
+@pytest.mark.parametrize(("index", "keys"), [(0, Case.model_fields), (None, Suite.model_fields)])
+def test_every_key_of_the_format_has_a_row(index: int | None, keys: Iterable[str]) -> None:
+    source = source_of(SMALL.format(head="", case=""), index)
+    # These have rows where they are written, the format where it is wrong.
+    unusual = {"cases", "format", "subject", "expect_nothing_yet", "stop_on_failure"}
+    assert set(keys) - {row.place[0] for row in form_rows(source) if row.place} <= unusual
 
 
 @FORMS

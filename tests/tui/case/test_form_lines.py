@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from workbench.authoring.form.row import Cell, FormRow
-from workbench.authoring.form.rows import CASE_LABELS
+from workbench.authoring.form.rows import CASE_LABELS, WIDEST_LABEL
 from workbench.show.spans import plain
 from workbench.tui.case.form.page import lay_out
 
@@ -20,6 +20,19 @@ def row_called(label: str) -> FormRow:
 def test_the_values_of_a_case_stand_in_one_column(width: int) -> None:
     rows = [row_called(label) for label in ("name", "user", "extra_calls", "expect_no_calls", "response_contains")]
     assert len({lay_out(row, width).spots[0].start for row in rows}) == 1
+
+
+@pytest.mark.parametrize(
+    ("label", "width", "shown"),
+    [
+        ("expect_no_calls", 49, " expect_no_calls  value"),
+        ("request › customer › notify", 49, " …customer › notify  value"),
+        ("result › destination_airport_code", 49, " …destination…_code  value"),
+    ],
+)
+def test_a_value_stands_beside_its_label(label: str, width: int, shown: str) -> None:
+    row = replace(row_called(label), label_cells=min(len(label), WIDEST_LABEL))
+    assert [plain(line) for line in lay_out(row, width).lines] == [shown]
 
 
 def test_a_label_without_room_is_cut_in_its_middle_and_a_narrow_pane_gives_its_room_to_values() -> None:

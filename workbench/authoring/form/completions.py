@@ -238,7 +238,7 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
     key = cell.place[-1]
     match cell.kind:
         case "tool":
-            is_named = cell.place[0] in ("mocks", "variants", "setup") or "tool_calls" in cell.place
+            is_named = cell.place[0] in ("mocks", "variants", "setup", "answers") or "tool_calls" in cell.place
             is_named = is_named or cell.place[:2] == ("final", "state")
             return complete("tool" if is_named else "expected tool", typed, tools=source.tools)
         # Arguments that the call has already are not offered, except the one that is edited.
@@ -250,6 +250,8 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
         case "expected":
             kind = kind_of(value_at(source.table, cell.place))
             return complete("value", typed, schema=schema_of(source, cell.place), kind=kind)
+        case "value":
+            return complete("value", typed, schema=schema_of(source, cell.place), kind="is")
         case "check":
             return complete("check", typed, schema=schema_of(source, cell.place))
         case "option":

@@ -96,11 +96,11 @@ def toggled(cell: Cell) -> str | None:
 
 def schema_of(source: FormSource, place: Place) -> Schema | None:
     """Return the schema of the argument at a place; that of text for the final answer."""
-    if place[0] == "response":
+    if place[0] == "response" or (place[0] == "answers" and place[2:3] == ("message",)):
         return TEXT
     # The name of an argument stands below `args` or `when`, and the call around that names the tool.
     above = next((number for number, key in enumerate(place) if key in ("args", "when")), None)
-    if above is None:  # a result, which has no schema here
+    if above is None or above + 1 == len(place):  # a result or all arguments, which have no schema here
         return None
     argument = place[: above + 2]
     info = argument_of(source.tool(value_at(source.table, place[:above])), str(argument[-1]))
@@ -151,6 +151,7 @@ _ITEMS = {
     "images": "the image",
     "setup": "the call of setup",
     "state": "the state that is asked of",
+    "answers": "the answer",
 }
 
 
@@ -174,8 +175,8 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
             return with_weight(value, text)
         case "tool":
             name = read_text(text)
-            # A step without a tool expects no call.
-            if not name and cell.place[0] == "steps" and "any_of" not in cell.place:
+            # A step without a tool expects no call, and an answer without one is for every tool.
+            if not name and cell.place[0] in ("steps", "answers") and "any_of" not in cell.place:
                 return ABSENT
             return name
     # The way to write an empty text where an empty cell removes the key.
@@ -206,7 +207,7 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
         case "times":
             return read_times(text)
         case "value":
-            return read_value(text)
+            return read_value(text, schema_of(source, cell.place))
         case "json":
             return _json(text, as_text=isinstance(value, str))
         case "response":

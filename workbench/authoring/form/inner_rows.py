@@ -1,4 +1,4 @@
-"""The parts of a value in a form: a row for each check below `has_fields`, and for each element that is a check."""
+"""The parts of a value in a form: a row for each check below `has_fields`, and for each element of a list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ PATH = " › "
 """The sign between an argument and its parts in the label of a row."""
 
 _OF_ELEMENTS = ("same_elements", "has_elements")
-_OF_CHECKS = ("any_of", "none_of")
+LISTS_OF_CHECKS = (*_OF_ELEMENTS, "any_of", "none_of")
+"""The checks that list others: those of elements of a list, or of the value itself."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,7 @@ class InnerField:
 def inner_fields(place: Place, label: str, value: object, schema: Schema | None) -> Iterator[InnerField]:
     """Yield the checks of the parts of a value, as a check that is written for it lists them.
 
-    Below `has_fields`, plain tables mean fields. Elements that are all plain values have no rows: the row of their
-    list has their texts."""
+    Below `has_fields`, plain tables mean fields. A plain value of `each_element` is in the row of that check."""
     name = check_name(value)
     if not isinstance(value, dict) or name is None:
         return
@@ -44,7 +44,7 @@ def inner_fields(place: Place, label: str, value: object, schema: Schema | None)
         yield from _fields((*place, name), label, inner, schema)
     elif name == "each_element" and check_name(inner) is not None:
         yield from _part((*place, name), f"{label}{PATH}each", inner, items_of(schema))
-    elif name in (*_OF_ELEMENTS, *_OF_CHECKS) and isinstance(inner, list) and any(map(check_name, inner)):
+    elif name in LISTS_OF_CHECKS and isinstance(inner, list):
         own = items_of(schema) if name in _OF_ELEMENTS else schema
         for index, each in enumerate(inner):
             yield from _part((*place, name, index), f"{label}{PATH}{index + 1}", each, own)

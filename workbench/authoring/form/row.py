@@ -40,7 +40,7 @@ from workbench.suite.model import Step
 from workbench.suite.problems import Place, Problem
 from workbench.suite.render import Table
 from workbench.trajectory.events import ToolDefinition
-from workbench.trajectory.json_schema import Schema
+from workbench.trajectory.json_schema import TEXT, Schema
 
 CellKind = Literal[
     "text",
@@ -390,30 +390,29 @@ def _resolved_rows(place: Place, call: Table, indent: int) -> Iterator[FormRow]:
         yield field_row(call, place, BECAUSE, indent)
 
 
-def result_rows(place: Place, call: Table, indent: int, *, rare: bool = False) -> Iterator[FormRow]:
-    """Yield the rows of the check of a call's result."""
-    at = (*place, "result")
-    if "result" not in call:
-        check = Cell("check", at, absent=True, shown="any result" if rare else "which result?", choices=form_names())
+def result_rows(
+    place: Place, call: Table, indent: int, *, rare: bool = False, key: Literal["result", "message"] = "result"
+) -> Iterator[FormRow]:
+    """Yield the rows of the check of a call's result, or of the message that an answer is for."""
+    at = (*place, key)
+    if key not in call:
+        check = Cell("check", at, absent=True, shown=f"any {key}" if rare else f"which {key}?", choices=form_names())
         cells = (check,) if rare else (check, Cell("response", at, absent=True))
-        yield FormRow("field", at, indent, "result", cells, absent=True, rare=rare)
+        yield FormRow("field", at, indent, key, cells, absent=True, rare=rare)
         return
-    value = call["result"]
-    parts = list(inner_fields(at, "result", value, None))
-    kind, expected, _ = check_cells(at, value, None)
-    yield FormRow("field", at, indent, "result", (kind, replace(expected, summary=parts_text(value, parts))))
+    value = call[key]
+    schema = {"result": None, "message": TEXT}[key]
+    parts = list(inner_fields(at, key, value, schema))
+    kind, expected, _ = check_cells(at, value, schema)
+    yield FormRow("field", at, indent, key, (kind, replace(expected, summary=parts_text(value, parts))))
+    # These checks always hold or not, so `required` would change nothing; nothing is reported of a message.
+    without_effect = {"result": ("required",), "message": ("required", "because")}[key]
     for row in option_rows(at, value, indent + 2, of_answer=True):
-        # A check of a result always decides, so `required` would change nothing.
-        if row.place[-1] != "required":
+        if row.place[-1] not in without_effect:
             yield row
     # Their labels have the whole path, so they need no indentation.
     for part in parts:
         yield from _inner_rows(part, indent)
-
-
-def is_result(place: Place) -> bool:
-    """Return whether a place is that of the check of a call's result."""
-    return place[-1] == "result" and place[0] in ("ordered", "unordered", "steps", "disallowed", "final")
 
 
 def _condition_rows(source: FormSource, place: Place, call: Table, indent: int) -> Iterator[FormRow]:
@@ -500,7 +499,9 @@ def _inner_rows(field: InnerField, indent: int) -> Iterator[FormRow]:
     cells = (kind, replace(expected, summary=field.summary))
     marks = _marks(mark(field.value, field.schema))
     yield FormRow("field", field.place, indent, field.label, cells, marks=marks)
-    for row in option_rows(field.place, field.value, indent + 2):
+    # Elements are always given; only a field may be left out.
+    is_element = isinstance(field.place[-1], int) or field.place[-1] == "each_element"
+    for row in option_rows(field.place, field.value, indent + 2, of_answer=is_element):
         if row.label != "required":
             yield row
 
@@ -726,8 +727,12 @@ def given_rows(source: FormSource, place: Place, call: Table, indent: int) -> li
             rows.append(FormRow("section", (*place, "args"), indent, "args", absent="args" not in call, note="none"))
         for name, value in arguments.items():
             at = (*place, "args", name)
-            cells = (Cell("key", at, shown_name(name)), Cell("value", at, shown_value(value), empty_stays=True))
-            rows.append(FormRow("pair", at, indent, "", cells, marks=_marks(mark_name(tool, name))))
+            info = argument_of(tool, name)
+            schema = info.schema if info is not None else None
+            shown = shown_value(value, schema)
+            cells = (Cell("key", at, shown_name(name)), Cell("value", at, shown, empty_stays=True))
+            text = mark_name(tool, name) or mark({"equals": value}, schema)
+            rows.append(FormRow("pair", at, indent, "", cells, marks=_marks(text)))
     else:
         rows.append(as_it_stands((*place, "args"), indent, arguments))
     return rows

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from typing import Literal
 
+from workbench.authoring.form.answer_rows import ANSWERED
 from workbench.authoring.form.argument_schemas import argument_of, arguments_of, tool_named
 from workbench.authoring.form.cells import with_option, with_optional, with_required
 from workbench.authoring.form.completions import Completion, complete
-from workbench.authoring.form.edits import Edit, as_answer, name_of
+from workbench.authoring.form.edits import Edit, as_answer, name_of, schema_of
+from workbench.authoring.form.inner_rows import LISTS_OF_CHECKS
 from workbench.authoring.form.row import ROLES, FormRow, FormSource
 from workbench.authoring.form.typed import (
     ABSENT,
     CellError,
     items_at,
     read_text,
+    read_value,
     value_at,
     with_item,
     with_items_swapped,
@@ -27,6 +31,7 @@ from workbench.authoring.form.typed import (
     without_keys,
 )
 from workbench.checks.answer_checks import are_named_checks
+from workbench.checks.check import check_name
 from workbench.dataclasses import dataclass
 from workbench.suite.model import NEW_SUITES_FREE
 from workbench.suite.problems import Place
@@ -50,6 +55,21 @@ def expected_call(tool: ToolDefinition | str) -> Table:
     call: Table = {"tool": tool.name}
     if args:
         call["args"] = args
+    return call
+
+
+def _given_call(tool: ToolDefinition | str) -> Table:
+    """Return a call that the suite makes, with the tool's required arguments: suggested values, or empty texts."""
+    from workbench.analysis.prefilled import values_of  # on use: the first screen adds nothing
+
+    call = expected_call(tool)
+    args = call.get("args")
+    if isinstance(args, dict):
+        # TOML has no null, and values that no schema suggests are left to the user.
+        suggested = values_of(args)
+        for name in args:
+            value = suggested.get(name)
+            args[name] = "" if value is None else value
     return call
 
 
@@ -95,7 +115,10 @@ _NAMED = {
 }
 """Lists with named elements, and the word for one element."""
 
-_MAPS = (("servers", "env"), ("servers", "headers"), ("variants", "names"), ("variants", "arguments"))
+_MAPS = (
+    *(("servers", "env"), ("servers", "headers"), ("variants", "names"), ("variants", "arguments")),
+    ("answers", "content"),
+)
 """Tables of free names, by the list they are in."""
 
 
@@ -119,6 +142,8 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
     place = row.place
     for length in range(len(place), 0, -1):  # the innermost list first
         at, key = place[:length], place[length - 1]
+        if length < len(place) and _are_parts(source, at):
+            return _part(source, at, place[length])
         if key in ("args", "when") and isinstance(value_at(source.table, at[:-1]), dict):
             return _argument(source, at)
         if (place[0], key) in _MAPS:
@@ -300,10 +325,45 @@ def _is_list(place: Place) -> bool:
     key = place[-1]
     if key == "state":
         return place[0] == "final"
+    # Those of a server are the names of requests.
+    if key == "answers":
+        return len(place) == 1
     # A check may list alternatives, too.
     if key == "any_of":
-        return {"args", "result", "response", "when"}.isdisjoint(place)
+        return _OF_VALUES.isdisjoint(place)
     return key in _LISTS
+
+
+_OF_VALUES = frozenset({"args", "result", "response", "when", "message"})
+"""The keys below which places are those of values."""
+
+
+def _are_parts(source: FormSource, place: Place) -> bool:
+    """Return whether the checks of the parts of a value stand at a place."""
+    key = place[-1]
+    if key not in LISTS_OF_CHECKS and key != "has_fields":
+        return False
+    # An argument may have such a name, too.
+    return not _OF_VALUES.isdisjoint(place[:-1]) and check_name(value_at(source.table, place[:-1])) == key
+
+
+def _part(source: FormSource, place: Place, beside: str | int) -> Adding:
+    """Return the addition of a part beside one of the parts at `place`: an element of a list, or a field."""
+    if isinstance(beside, int):
+        schema = schema_of(source, (*place, beside))
+        at = (*place, beside + 1)
+
+        def make_element(answer: str) -> Edit:
+            return Edit(with_item(source.table, at, read_value(answer, schema)), at, f"an element of {place[-1]} added")
+
+        return Adding("which value?", make_element, partial(complete, "value", schema=schema))
+    used = _keys(source, place)
+
+    def make_field(answer: str) -> Edit:
+        at = (*place, _unused(_name(answer), used))
+        return Edit(with_value(source.table, at, {"present": True}), at, f"the field {at[-1]} added")
+
+    return Adding("which field?", make_field)
 
 
 def _item_name(source: FormSource, place: Place) -> str:
@@ -326,7 +386,7 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
     if isinstance(left, list) and left and isinstance(place[-1], int):
         return (*place[:-1], min(place[-1], len(left) - 1))
     # In a table with fixed keys, the removed key stays as an absent row, and the cursor stays on it.
-    names_are_free = len(place) > 1 and place[-2] in ("args", "when", "env", "headers", "response")
+    names_are_free = len(place) > 1 and place[-2] in ("args", "when", "env", "headers", "response", "content")
     if not names_are_free or not isinstance(owner, dict) or not isinstance(left, dict):
         return place
     keys = list(owner)
@@ -411,12 +471,26 @@ def _change(source: FormSource, place: Place) -> Adding:
 
 def _own_call(source: FormSource, place: Place) -> Adding:
     def make(answer: str) -> Edit:
-        call: Table = {"tool": _name(answer)}
+        call = _given_call(_tool(source, answer))
         if place[0] == "final":
             call["result"] = {"present": True}
         return Edit(with_item(source.table, place, call), place, f"the call {call['tool']} added")
 
     return Adding("which tool?", make, lambda typed: complete("tool", typed, tools=source.tools))
+
+
+def _answer(source: FormSource, place: Place) -> Adding:
+    def make(answer: str) -> Edit:
+        to = answer.strip()
+        if to not in ANSWERED:
+            raise CellError(f"write one of {', '.join(ANSWERED)}")
+        item: Table = {"to": to}
+        if to == "sampling":
+            item["text"] = ""
+        return Edit(with_item(source.table, place, item), place, f"an answer to {to} added")
+
+    suggest = partial(complete, "word", words=ANSWERED)
+    return Adding("to which request?", make, suggest, must_choose=True)
 
 
 def _image(source: FormSource, place: Place) -> Adding:
@@ -550,5 +624,6 @@ _LISTS: dict[str, Callable[[FormSource, Place], Adding | str]] = {
     "images": _image,
     "setup": _own_call,
     "state": _own_call,
+    "answers": _answer,
     **dict.fromkeys(_NAMED, _named_item),
 }

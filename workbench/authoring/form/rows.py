@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import get_args
 
+from workbench.authoring.form.answer_rows import answers_section
 from workbench.authoring.form.cells import form_names
 from workbench.authoring.form.final_rows import final_section, setup_section
+from workbench.authoring.form.inner_rows import PATH
 from workbench.authoring.form.row import (
     DETAIL,
     Cell,
@@ -235,6 +237,7 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     yield from setup_section(source)
     yield from final_section(source)
     yield from mocks_section(source)
+    yield from answers_section(source)
     yield from section(source, "tools", tool_rows, rare=True)
     yield from _seldom(source)
     if not source.is_chain and not only_keys(table, _EXCLUDED_BY_STEPS[1:]):
@@ -408,6 +411,7 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
     yield from section(source, "tools", tool_rows)
     yield from section(source, "provider_tools", _provider_tool_rows, rare=True)
     yield from mocks_section(source)
+    yield from answers_section(source)
     for key in ("limits", "grading", "gate"):
         yield from settings_rows(source, key, rare=False)
     yield from section(source, "aggregates", _aggregate_rows, rare=True)
@@ -631,7 +635,9 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
                 if key[0] >= row.indent:
                     finished.append(bands.pop(key))
         else:
-            bands.setdefault((row.indent, row.place[:-1]), []).append(at)
+            # The parts of a value are one table, however deep they are.
+            owner: Place = (row.label.partition(PATH)[0],) if PATH in row.label else row.place[:-1]
+            bands.setdefault((row.indent, owner), []).append(at)
     placed = list(rows)
     for band in (*finished, *bands.values()):
         pairs = [rows[at] for at in band if rows[at].kind == "pair"]

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from workbench.authoring.document import HEAD, CaseOutline, Document
 from workbench.authoring.form.additions import Search
 from workbench.authoring.form.cells import class_named, lists_values
+from workbench.authoring.form.inner_rows import PATH
 from workbench.authoring.form.row import Cell, CellKind, FormRow, FormSource
 from workbench.authoring.form.row_changes import Adding, item_of
 from workbench.authoring.form.rows import form_rows, row_at
@@ -23,6 +24,7 @@ from workbench.numerals import counted
 from workbench.show.glyphs import GLYPHS
 from workbench.show.lazy_lines import TAB
 from workbench.show.spans import (
+    ELLIPSIS,
     EMPTY,
     Line,
     Message,
@@ -138,16 +140,16 @@ class _Page:
             if self.width < 3 * column:
                 # Values matter more than their column: longer labels stick out of it.
                 column = min(column, NARROW_COLUMN)
-            label = cut_middle(one_line(row.label), max(self.width // 2, 8))
+            label = one_line(row.label)
+            if PATH in label:
+                column = min(row.label_cells, max(self.width // 2 - row.indent, MIN_ROOM_CELLS))
+                label = path_within(label, column)
+            label = cut_middle(label, max(self.width // 2, 8))
             role = _LABEL_ROLES.get(row.kind, "key")
             if row.absent:
                 role = "muted"
             self._add(padded(label, max(column, cell_len(label))), role)
             self._add(" " if row.kind == "item" else "  ", "text")
-            # A label that is longer than its column has its value below, in the column of the others.
-            if row.kind == "field" and column and cell_len(label) > column:
-                self.used = row.indent + 1 + column + 2
-                self.lines.append([Span(" " * self.used)])
         if row.note:
             self._add(cut(row.note, self.width - self.used), "muted")
 
@@ -313,6 +315,15 @@ def _more(left: int, room: int) -> Line:
     if left:
         more = f"{counted(left, 'more line')}, "
     return (Span(cut(f"{GLYPHS.running} {more}Enter shows all", room), "muted"),)
+
+
+def path_within(path: str, width: int) -> str:
+    """Return a path cut to `width` cells at its beginning, since its last part names the value."""
+    short, rest = path, path
+    while cell_len(short) > width and PATH in rest:
+        rest = rest.partition(PATH)[2]
+        short = ELLIPSIS + rest
+    return cut_middle(short, width)
 
 
 _CASE = re.compile(r"cases\[(\d+)\]")
