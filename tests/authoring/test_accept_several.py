@@ -29,7 +29,7 @@ from workbench.trajectory.trajectory import Trajectory
 BY = '[grading]\nby = "{}"\n\n'
 
 
-class Captured(EditedCase):
+class Several(EditedCase):
     """A suite of one case, whose expectations become those of some runs."""
 
     def __init__(self, *runs: Trajectory, case: str = CASE, by: str = "critics") -> None:
@@ -55,7 +55,7 @@ class Captured(EditedCase):
 
 def args_of(*calls: dict[str, Any], by: str = "critics") -> Any:
     """The arguments that are expected of a call that each of some runs makes in another way."""
-    (call,) = Captured(*(ran([("t", args)]) for args in calls), by=by).take()["ordered"]
+    (call,) = Several(*(ran([("t", args)]) for args in calls), by=by).take()["ordered"]
     return call.get("args")
 
 
@@ -88,7 +88,7 @@ def test_values_that_the_schema_lists_are_listed() -> None:
         run = ran([("t", {"x": value})])
         assert run.start is not None
         runs.append(replace(run, start=replace(run.start, tools=(tool,))))
-    assert Captured(*runs).take()["ordered"] == [{"tool": "t", "args": {"x": {"one_of": [1, 3]}}}]
+    assert Several(*runs).take()["ordered"] == [{"tool": "t", "args": {"x": {"one_of": [1, 3]}}}]
 
 
 def test_an_argument_that_is_not_always_given_is_left_out_or_optional_where_the_grader_counts_it() -> None:
@@ -123,7 +123,7 @@ def tools_of(case: dict[str, Any], key: str) -> list[Any]:
     ],
 )
 def test_only_an_order_that_was_always_the_same_is_expected(runs: list[Trajectory], key: str, tools: object) -> None:
-    case = Captured(*runs, by="trajectory").take()
+    case = Several(*runs, by="trajectory").take()
     assert tools_of(case, key) == tools
     assert {"ordered", "unordered"} & case.keys() == {key}
 
@@ -131,25 +131,25 @@ def test_only_an_order_that_was_always_the_same_is_expected(runs: list[Trajector
 def test_calls_of_one_tool_are_recognised_by_their_arguments() -> None:
     near: CallSpec = ("t", {"x": 1, "note": "near"})
     far: CallSpec = ("t", {"x": 900, "note": "far"})
-    case = Captured(ran([near], [far]), ran([far], [near])).take()
+    case = Several(ran([near], [far]), ran([far], [near])).take()
     assert [call["args"]["x"] for call in case["unordered"]] == [1, 900]
 
 
 def test_runs_that_never_call_expect_no_calls() -> None:
-    case = Captured(ran(), ran(), case=CASE + "expect_nothing_yet = true\n").take()
+    case = Several(ran(), ran(), case=CASE + "expect_nothing_yet = true\n").take()
     assert case["expect_no_calls"] is True
 
 
 def test_runs_that_call_different_tools_do_not_agree() -> None:
     with pytest.raises(AcceptError, match=r"not call the same tools \(2 runs: a, b; 1 run: nothing\)"):
-        Captured(ran([A, B]), ran([B], [A]), ran()).take()
+        Several(ran([A, B]), ran([B], [A]), ran()).take()
 
 
 def test_what_no_expectation_lets_pass_is_not_proposed() -> None:
     with pytest.raises(AcceptError, match="run 2 of 2 would be failed by accuracy"):
-        Captured(ran([A]), ran([A], [A]), by="accuracy").take()
+        Several(ran([A]), ran([A], [A]), by="accuracy").take()
     with pytest.raises(AcceptError, match="run 1 of 2 would be failed by critics"):
-        Captured(ran([A]), ran([A]), case=CASE + 'response_contains = ["never said"]\n').take()
+        Several(ran([A]), ran([A]), case=CASE + 'response_contains = ["never said"]\n').take()
 
 
 def test_checks_that_hold_in_every_run_stay_where_they_are() -> None:
@@ -157,7 +157,7 @@ def test_checks_that_hold_in_every_run_stay_where_they_are() -> None:
         '[[cases.unordered]]\ntool = "t"\nargs = { x = { one_of = [1, 2, 3], weight = 2 }, '
         'y = { equals = "a", weight = 1 } }\nforbidden_args = ["q", "z"]\n'
     )
-    case = Captured(ran([("t", {"x": 1, "y": "b"})]), ran([("t", {"x": 2, "y": "b", "z": 1})]), case=text).take()
+    case = Several(ran([("t", {"x": 1, "y": "b"})]), ran([("t", {"x": 2, "y": "b", "z": 1})]), case=text).take()
     (call,) = case["unordered"]
     assert call == {
         "tool": "t",
@@ -169,22 +169,22 @@ def test_checks_that_hold_in_every_run_stay_where_they_are() -> None:
 def test_each_step_of_a_chain_expects_what_its_calls_share() -> None:
     text = '[[cases]]\nname = "One"\nsteps = [{ user = "u", tool = "t" }, { user = "v" }, { user = "w" }]\n'
     runs = [ran([("t", {"x": x})], [("u", {"y": y})]) for x, y in ((1, "a"), (3, "a"))]
-    steps = Captured(*runs, case=text).take()["steps"]
+    steps = Several(*runs, case=text).take()["steps"]
     assert steps == [
         {"user": "u", "tool": "t", "args": {"x": {"range": [1, 3]}}},
         {"user": "v", "tool": "u", "args": {"y": "a"}},
         {"user": "w"},
     ]
     with pytest.raises(AcceptError, match=r"step 2: the runs do not call the same tools"):
-        Captured(ran([A], [B]), ran([A], [C]), case=text).take()
+        Several(ran([A], [B]), ran([A], [C]), case=text).take()
 
 
 def test_a_secret_is_not_expected() -> None:
-    captured = Captured(*(ran([("t", {"x": "planted-secret-4711", "y": 1})]) for _ in range(2)))
+    several = Several(*(ran([("t", {"x": "planted-secret-4711", "y": 1})]) for _ in range(2)))
     secrets = Secrets()
     secrets.add_from_file("KEY_PASSWORD", "planted-secret-4711")
-    proposal = proposal_for_all(captured.suite, captured.case, captured.table, captured.runs, secrets)
-    assert proposal.expectations_in(captured.table)["ordered"] == [
+    proposal = proposal_for_all(several.suite, several.case, several.table, several.runs, secrets)
+    assert proposal.expectations_in(several.table)["ordered"] == [
         {"tool": "t", "args": {"x": {"present": True}, "y": 1}}
     ]
 
@@ -223,16 +223,16 @@ def test_every_run_meets_what_they_share(runs: list[Trajectory], by: str, before
     case = CASE
     if before is not None:
         try:
-            first = Captured(before[0])
+            first = Several(before[0])
             case = Document.of(HEAD + CASE).with_case(0, first.take()).block(0)
         except (AcceptError, SpliceError):
             assume(False)
-    captured = Captured(*runs, case=case, by=by)
-    assert accept_runs(captured.case, captured.table, captured.runs[:1]) == accept_run(
-        captured.case, captured.table, runs[0], captured.runs[0].pairings
+    several = Several(*runs, case=case, by=by)
+    assert accept_runs(several.case, several.table, several.runs[:1]) == accept_run(
+        several.case, several.table, runs[0], several.runs[0].pairings
     )
     try:
-        captured.take()
+        several.take()
     except SpliceError:
         assume(False)
     except AcceptError as error:

@@ -25,7 +25,7 @@ expect_nothing_yet = true
 
 # The end.
 """
-CAPTURED = """# What people ask most.
+ACCEPTED = """# What people ask most.
 [[cases]]
 name = "Oslo"   # the capital
 user = "What is the weather in Oslo?"
@@ -74,12 +74,12 @@ def test_the_difference_is_shown_and_then_written_and_all_else_stays_byte_for_by
         assert file.read_text() == HEAD + OSLO
         done = program.run(*words, "--write")
     assert (shown.returncode, done.returncode) == (0, 0), shown.stderr + done.stderr
-    assert file.read_bytes() == (HEAD + CAPTURED).encode()
+    assert file.read_bytes() == (HEAD + ACCEPTED).encode()
     assert done.stdout == shown.stdout + "wrote 1 case to weather.toml\n"
     difference = shown.stdout.partition("\n\n")[2]
     assert difference.startswith("--- weather.toml\n+++ weather.toml\n@@ ")
     changed = [line for line in difference.splitlines() if line[:1] in ("-", "+")][2:]
-    added = CAPTURED.partition('Oslo?"\n')[2].partition("\n\n# The end")[0]
+    added = ACCEPTED.partition('Oslo?"\n')[2].partition("\n\n# The end")[0]
     assert changed == ["-expect_nothing_yet = true", *(f"+{line}" for line in added.splitlines())]
     assert shown.stdout.startswith("weather.toml\n  + oslo  proposed from 3 runs\n\n")
 
@@ -100,11 +100,11 @@ def test_line_ends_and_the_other_cases_stay(program: Program) -> None:
     with scripted(program, RUNS) as words:
         done = program.run(*words, "--case", "oslo", "--write")
     assert done.returncode == 0, done.stderr
-    wanted = (HEAD + CAPTURED + "\n" + OSLO.replace("Oslo", "Rome")).replace("\n", "\r\n")
+    wanted = (HEAD + ACCEPTED + "\n" + OSLO.replace("Oslo", "Rome")).replace("\n", "\r\n")
     assert file.read_bytes() == wanted.encode()
 
 
-def test_what_is_captured_passes_and_is_captured_no_more(program: Program) -> None:
+def test_what_is_accepted_passes_and_is_accepted_no_more(program: Program) -> None:
     file = program.write("weather.toml", HEAD + OSLO + "\n" + OSLO.replace("Oslo", "Hello"))
     with scripted(program, [*RUNS, [], [], [], *RUNS, [], [], []]) as words:
         assert program.run(*words, "--only-empty", "--write").returncode == 0
@@ -163,7 +163,7 @@ def test_a_program_reads_json_a_person_pastes_toml_or_markdown(program: Program)
     )
     assert first["expectations"]["ordered"][0]["args"]["days"] == {"range": [1, 3]}
     assert (later["outcome"], later["why"], later["expectations"]) == ("skipped", "not yet", None)
-    assert said_by["toml"] == "# weather.toml\n" + CAPTURED.partition("\n# The end")[0] + "\n"
+    assert said_by["toml"] == "# weather.toml\n" + ACCEPTED.partition("\n# The end")[0] + "\n"
     (case,) = tomllib.loads(said_by["toml"])["cases"]
     assert case["ordered"] == first["expectations"]["ordered"]
     assert "| + | oslo | proposed from 3 runs |\n" in said_by["markdown"]
@@ -187,7 +187,7 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(program: Program) -> N
     assert file.read_text() == changed
 
 
-def test_what_is_interrupted_captures_nothing(program: Program) -> None:
+def test_what_is_interrupted_accepts_nothing(program: Program) -> None:
     file = program.write("weather.toml", HEAD + SLOW)
     running = program.start("accept", "weather.toml", "--model", "offline", "--write")
     read_until(running, "get_weather")

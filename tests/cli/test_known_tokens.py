@@ -70,7 +70,7 @@ def test_what_a_suite_holds_stays_in_its_runs_which_are_graded_again_alike(ran: 
     assert ran.run("grade", "exported").stdout.endswith("no grade differs from the recorded one\n")
 
 
-def test_what_is_captured_keeps_the_suites_own_token_and_asks_for_others_to_be_present(program: Program) -> None:
+def test_what_is_accepted_keeps_the_suites_own_token_and_asks_for_others_to_be_present(program: Program) -> None:
     head, case = SUITE.split("[[cases.ordered]]")
     program.write("tokens.toml", f"{head}expect_nothing_yet = true\n[[cases.mocks]]{case.split('[[cases.mocks]]')[1]}")
     with Server([said("openai", calls=[CALL]), said("openai", text="Done.")]) as server:

@@ -42,7 +42,7 @@ from workbench.grading.run import graded_run
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
 from workbench.numerals import counted
-from workbench.show.views.capture import CapturedCase, CapturedSuite
+from workbench.show.views.accept import AcceptedCase, AcceptedSuite
 from workbench.suite.expected_calls import ExpectedCall, tool_text
 from workbench.suite.files import from_here
 from workbench.suite.model import Case, Suite
@@ -451,7 +451,7 @@ _ENDED = ("answered", "decided", "steps done", "step failed")
 
 
 @dataclass(frozen=True)
-class CaseToCapture:
+class CaseToAccept:
     """A case, its runs that count, and the reasons of those that do not."""
 
     case: Case
@@ -476,18 +476,18 @@ def left_out(result: RunResult, why: str) -> str:
 
 def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
     """Return the index of a case in its valid suite, and its table."""
-    assert file.suite is not None and file.parts is not None, "only sound suites are captured"
+    assert file.suite is not None and file.parts is not None, "only sound suites have cases to accept"
     number = [other.id for other in file.suite.cases].index(case.id)
     index = file.templates[number] if file.templates else number
     return index, file.parts.cases[index]
 
 
-def captured_suite(file: SuiteFile, cases: Sequence[CaseToCapture], secrets: Secrets) -> CapturedSuite:
+def accepted_suite(file: SuiteFile, cases: Sequence[CaseToAccept], secrets: Secrets) -> AcceptedSuite:
     """Propose expectations for cases of a valid suite. All other text of the suite stays as it is."""
     # Case by case in one document, which keeps the text of all other cases and their comments.
-    document, captured = Document.of(file.text), []
+    document, accepted = Document.of(file.text), []
     for each in cases:
-        came_to = _captured(file, each, secrets)
+        came_to = _accepted(file, each, secrets)
         if came_to.table is not None:
             index, _ = case_table(file, each.case)
             try:
@@ -495,15 +495,15 @@ def captured_suite(file: SuiteFile, cases: Sequence[CaseToCapture], secrets: Sec
                 came_to = replace(came_to, block=document.block(index), table=document.table(index))
             except SpliceError as error:
                 came_to = replace(came_to, outcome="not agreed", why=str(error), table=None)
-        captured.append(came_to)
+        accepted.append(came_to)
     assert document.parts is not None, "a sound suite has parts"
     after = document.parts.checked().text
-    return CapturedSuite(path=from_here(str(file.path)), before=file.text, after=after, cases=tuple(captured))
+    return AcceptedSuite(path=from_here(str(file.path)), before=file.text, after=after, cases=tuple(accepted))
 
 
-def _captured(file: SuiteFile, asked: CaseToCapture, secrets: Secrets) -> CapturedCase:
+def _accepted(file: SuiteFile, asked: CaseToAccept, secrets: Secrets) -> AcceptedCase:
     case, runs = asked.case, asked.runs
-    came_to = CapturedCase(
+    came_to = AcceptedCase(
         case_id=case.id, case_name=case.name, outcome="no runs", runs=len(runs), left_out=asked.left_out
     )
     if case.skip is not None:

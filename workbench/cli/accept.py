@@ -16,9 +16,9 @@ from workbench.startup import executes
 
 if executes(__name__):
     from workbench.authoring.accept import (
-        CaseToCapture,
+        CaseToAccept,
         RunToAccept,
-        captured_suite,
+        accepted_suite,
         case_table,
         left_out,
         why_left_out,
@@ -35,7 +35,7 @@ if executes(__name__):
     from workbench.numerals import counted
     from workbench.show.markdown import document
     from workbench.show.text import block_lines, paint_for
-    from workbench.show.views.capture import CapturedSuite, capture_view, json_of_capture, toml_of_capture
+    from workbench.show.views.accept import AcceptedSuite, accept_view, json_of_accept, toml_of_accept
     from workbench.suite.files import FileState, SavingError, save
     from workbench.suite.model import Case
     from workbench.suite.suite_file import SuiteFile, parse_suite
@@ -116,7 +116,7 @@ def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
     results = {result.run_id: result for result in live.outcome.results}
     suites = []
     for file in plan.files:
-        suites.append(_captured(file, plan, results, program.secrets))
+        suites.append(_accepted(file, plan, results, program.secrets))
     code = USAGE if plan.broken else _exit_code(suites)
     _show(suites, asked.form, code)
     if asked.write:
@@ -136,7 +136,7 @@ def _chosen(plan: Plan, *, only_empty: bool) -> Plan:
     return replace(plan, runs=runs, files=tuple(file for file in plan.files if file.path in paths))
 
 
-def _captured(file: SuiteFile, plan: Plan, results: dict[str, RunResult], secrets: Secrets) -> CapturedSuite:
+def _accepted(file: SuiteFile, plan: Plan, results: dict[str, RunResult], secrets: Secrets) -> AcceptedSuite:
     """Propose expectations for all cases of a suite that were run."""
     by_case: dict[str, tuple[Case, list[RunResult]]] = {}
     for run in plan.runs:
@@ -144,10 +144,10 @@ def _captured(file: SuiteFile, plan: Plan, results: dict[str, RunResult], secret
             _, of_case = by_case.setdefault(run.case.id, (run.case, []))
             if run.run_id in results:
                 of_case.append(results[run.run_id])
-    return captured_suite(file, [_to_capture(case, of_case) for case, of_case in by_case.values()], secrets)
+    return accepted_suite(file, [_to_accept(case, of_case) for case, of_case in by_case.values()], secrets)
 
 
-def _to_capture(case: Case, results: Sequence[RunResult]) -> CaseToCapture:
+def _to_accept(case: Case, results: Sequence[RunResult]) -> CaseToAccept:
     accepted = []
     others = []
     for run in results:
@@ -156,10 +156,10 @@ def _to_capture(case: Case, results: Sequence[RunResult]) -> CaseToCapture:
         else:
             pairings = run.grade.pairings if run.grade is not None else ()
             accepted.append(RunToAccept(run.trajectory, pairings, run.cost_usd))
-    return CaseToCapture(case, tuple(accepted), tuple(others))
+    return CaseToAccept(case, tuple(accepted), tuple(others))
 
 
-def _exit_code(suites: Sequence[CapturedSuite]) -> int:
+def _exit_code(suites: Sequence[AcceptedSuite]) -> int:
     code = OK
     for suite in suites:
         # Errors come first: without them, the runs of the case might have agreed.
@@ -170,19 +170,19 @@ def _exit_code(suites: Sequence[CapturedSuite]) -> int:
     return code
 
 
-def _show(suites: Sequence[CapturedSuite], form: str | None, code: int) -> None:
+def _show(suites: Sequence[AcceptedSuite], form: str | None, code: int) -> None:
     if form == "json":
-        write_json(json_of_capture(suites, code))
+        write_json(json_of_accept(suites, code))
     elif form == "toml":
-        write("".join(toml_of_capture(suites)))
+        write("".join(toml_of_accept(suites)))
     elif form == "markdown":
-        write(document(capture_view(suites)))
+        write(document(accept_view(suites)))
     else:
-        lines = block_lines(capture_view(suites), None, paint_for(sys.stdout, os.environ))
+        lines = block_lines(accept_view(suites), None, paint_for(sys.stdout, os.environ))
         write("".join(f"{line}\n" for line in lines))
 
 
-def _written(file: SuiteFile, suite: CapturedSuite) -> bool:
+def _written(file: SuiteFile, suite: AcceptedSuite) -> bool:
     """Write the proposals into a suite; returns whether it was written, and reports the result."""
     # A proposal that is not a valid suite must not replace one.
     broken = parse_suite(suite.after, file.path).errors

@@ -44,9 +44,9 @@ def test_an_id_may_be_written_without_quotes(tmp_path: Path) -> None:
 
 
 def test_an_id_of_before_names_the_action_of_today(tmp_path: Path) -> None:
-    keymap, problems = read(tmp_path, '[keys]\nhistory.go_on = "f6"\n')
+    keymap, problems = read(tmp_path, '[keys]\nhistory.go_on = "f6"\ncapture = "f7"\n')
     assert not problems
-    assert keymap.changed == {"history.resume": ("f6",)}
+    assert keymap.changed == {"history.resume": ("f6",), "accept.several": ("f7",)}
 
 
 def test_two_actions_may_swap_their_keys(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from workbench.tui.kit.actions import Action, Keymap, is_sequence, key_name, key
 
 FILE_NAME = "keys.toml"
 
-_RENAMED = {"history.go_on": "history.resume"}
+_RENAMED = {"capture": "accept.several", "history.go_on": "history.resume"}
 """Renamed ids of actions, which stay valid in the files of users."""
 
 Places = Callable[[Iterable[str]], Sequence[Sequence[Action]]]

@@ -53,10 +53,10 @@ def _fork(now: MainSituation) -> str | None:
     return None
 
 
-def _capture(now: MainSituation) -> str | None:
+def _accept_several(now: MainSituation) -> str | None:
     if now.cases:
         return None
-    return "there is no case that could be captured"
+    return "no case is shown whose runs could be accepted"
 
 
 def _accept(now: MainSituation) -> str | None:
@@ -150,16 +150,16 @@ class ShownRunActions(MainActions):
     @action(
         "",
         "Accept the calls that all runs of a case share",
-        name="capture",
-        needs=_capture,
+        name="accept.several",
+        needs=_accept_several,
         changes=True,
         words="expect propose snapshot approve golden baseline update several",
     )
-    def capture(self) -> None:
+    def accept_several(self) -> None:
         """Accept, for every case that the filter shows, the calls that all of its runs share."""
-        from workbench.tui.acceptance.capture import Capturer
+        from workbench.tui.acceptance.accept_several import CasesAccepter
 
-        self.app.part(Capturer).begin()
+        self.app.part(CasesAccepter).begin()
 
     @action(
         "",

@@ -16,14 +16,14 @@ from workbench.suite.model import EXPECTATIONS
 from workbench.suite.render import Table as TomlTable
 from workbench.version import __version__
 
-CaptureOutcome = Literal["proposed", "unchanged", "not agreed", "no runs", "skipped"]
+AcceptOutcome = Literal["proposed", "unchanged", "not agreed", "no runs", "skipped"]
 """The result for a case.
 
 `unchanged`: the case expects the calls already. `not agreed`: no expectation lets all runs pass. `no runs`: no run
 ended properly.
 """
 
-OUTCOME_MARKS: dict[CaptureOutcome, tuple[str, Role]] = {
+OUTCOME_MARKS: dict[AcceptOutcome, tuple[str, Role]] = {
     "proposed": ("+", "passed"),
     "unchanged": Status.PASSED.mark,
     "not agreed": Status.FAILED.mark,
@@ -34,7 +34,7 @@ OUTCOME_MARKS: dict[CaptureOutcome, tuple[str, Role]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class CapturedCase:
+class AcceptedCase:
     """A case with its proposed expectations.
 
     `runs` is the number of runs that counted, `left_out` the reasons for which others did not. `table` is the case
@@ -43,7 +43,7 @@ class CapturedCase:
 
     case_id: str
     case_name: str
-    outcome: CaptureOutcome
+    outcome: AcceptOutcome
     runs: int = 0
     why: str = ""
     left_out: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class CapturedCase:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CapturedSuite:
+class AcceptedSuite:
     """The cases of a suite with their proposals.
 
     `path` is the path as it is shown; `before` and `after` are the texts of the file.
@@ -69,10 +69,10 @@ class CapturedSuite:
     path: str
     before: str
     after: str
-    cases: tuple[CapturedCase, ...]
+    cases: tuple[AcceptedCase, ...]
 
     @property
-    def proposed(self) -> tuple[CapturedCase, ...]:
+    def proposed(self) -> tuple[AcceptedCase, ...]:
         """The cases with a proposal."""
         return tuple(case for case in self.cases if case.outcome == "proposed")
 
@@ -82,7 +82,7 @@ class CapturedSuite:
         return [*unified_diff(_lines(self.before), _lines(self.after), self.path, self.path, lineterm="")]
 
 
-def capture_view(suites: Iterable[CapturedSuite]) -> Iterator[Block]:
+def accept_view(suites: Iterable[AcceptedSuite]) -> Iterator[Block]:
     """Yield the outcomes of each suite, then the difference of its file."""
     for suite in suites:
         yield Section(line_of(one_line(suite.path)), [Table(_COLUMNS, suite.cases, _left_out)])
@@ -90,20 +90,20 @@ def capture_view(suites: Iterable[CapturedSuite]) -> Iterator[Block]:
             yield Diff(difference)
 
 
-_COLUMNS: tuple[Column[CapturedCase], ...] = (
+_COLUMNS: tuple[Column[AcceptedCase], ...] = (
     Column("", lambda case: words(*OUTCOME_MARKS[case.outcome])),
     Column("case", lambda case: words(one_line(case.case_id)), gap=1),
     Column("outcome", lambda case: words(one_line(case.said))),
 )
 
 
-def _left_out(case: CapturedCase) -> Value:
+def _left_out(case: AcceptedCase) -> Value:
     if not case.left_out:
         return NONE
     return words(one_line(f"left out: {'; '.join(case.left_out)}"), "muted")
 
 
-def toml_of_capture(suites: Sequence[CapturedSuite]) -> Iterator[str]:
+def toml_of_accept(suites: Sequence[AcceptedSuite]) -> Iterator[str]:
     """Yield the cases with a proposal as they would stand in their suites."""
     for suite in suites:
         if suite.proposed:
@@ -112,7 +112,7 @@ def toml_of_capture(suites: Sequence[CapturedSuite]) -> Iterator[str]:
                 yield f"{case.block.rstrip()}\n\n"
 
 
-def json_of_capture(suites: Iterable[CapturedSuite], exit_code: int) -> dict[str, Any]:
+def json_of_accept(suites: Iterable[AcceptedSuite], exit_code: int) -> dict[str, Any]:
     """Return the outcomes of all cases as a JSON object, with the expectations as tables."""
     cases = []
     for suite in suites:
@@ -127,7 +127,7 @@ def json_of_capture(suites: Iterable[CapturedSuite], exit_code: int) -> dict[str
     }
 
 
-def _json_of_case(suite: CapturedSuite, case: CapturedCase) -> dict[str, Any]:
+def _json_of_case(suite: AcceptedSuite, case: AcceptedCase) -> dict[str, Any]:
     return {
         "suite": suite.path,
         "case_id": case.case_id,

@@ -1,4 +1,4 @@
-"""Capturing what runs share, of everything that the filter shows."""
+"""Accepting what runs share, of everything that the filter shows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import Call, Opened, conversation, opened, suites_in
-from workbench.tui.acceptance.capture import CaptureScreen
+from workbench.tui.acceptance.accept_several import AcceptSeveralScreen
 from workbench.tui.kit.dialogs import PreviewScreen
 
 LIGHTS = """
@@ -40,7 +40,7 @@ user = "…"
 skip = "write the request"
 expect_nothing_yet = true
 """.lstrip()
-CAPTURED = """
+ACCEPTED = """
 user = "Dim the hall."   # at night
 
 [[cases.ordered]]
@@ -54,8 +54,8 @@ def text_of(app: Opened) -> str:
 
 
 async def asked(app: Opened) -> None:
-    app.app.perform("capture")
-    await app.until(lambda: isinstance(app.app.screen, CaptureScreen))
+    app.app.perform("accept.several")
+    await app.until(lambda: isinstance(app.app.screen, AcceptSeveralScreen))
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ async def test_runs_are_made_shown_and_taken_in_one_step(tmp_path: Path) -> None
         assert "Later: skipped: write the request" in app.screen
         assert "Enter take 1 case" in app.screen
         await app.press("enter")
-        assert CAPTURED in text_of(app)
+        assert ACCEPTED in text_of(app)
         assert text_of(app).count("expect_nothing_yet") == 2 and "# What people ask most." in text_of(app)
         assert "Accepted 1 case; Ctrl+Z undoes it" in app.screen
         await app.press("ctrl+z")

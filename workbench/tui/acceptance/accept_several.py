@@ -1,4 +1,4 @@
-"""Capturing: the common part of a case's runs becomes its expectations, for all cases that the filter shows."""
+"""Accept several runs: the calls that all runs of a case share become its expectations, for the cases of the filter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.analysis.estimate import Estimate, estimate
-from workbench.authoring.accept import CaseToCapture, RunToAccept, captured_suite, left_out, why_left_out
+from workbench.authoring.accept import CaseToAccept, RunToAccept, accepted_suite, left_out, why_left_out
 from workbench.authoring.case_list import graded_alike
 from workbench.authoring.document import Document
 from workbench.authoring.open_suite import OpenSuite
@@ -22,7 +22,7 @@ from workbench.providers.built_in import is_built_in
 from workbench.show.difference import difference
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Span, behind, with_margin
-from workbench.show.views.capture import OUTCOME_MARKS, CapturedSuite
+from workbench.show.views.accept import OUTCOME_MARKS, AcceptedSuite
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line
 from workbench.suite.model import Case, Suite
@@ -43,22 +43,22 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 """Suites, each with the keys of some of its cases."""
 
 REPEATS = 3
-"""The number of runs of each case for a capture, the same as for `workbench accept`."""
+"""The number of runs of each case, the same as for `workbench accept`."""
 
-CaptureAnswer = Literal["use", "missing", "all", "no"]
+RunsToAccept = Literal["use", "missing", "all", "no"]
 
 
 @dataclass(frozen=True)
 class _Found:
-    """Some cases of a suite, each with the runs from which it can be captured."""
+    """Some cases of a suite, each with the runs from which it can be accepted."""
 
     suite: OpenSuite
     keys: tuple[str, ...]
-    cases: tuple[CaseToCapture, ...]
+    cases: tuple[CaseToAccept, ...]
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The keys of the cases that can run and have no run to capture."""
+        """The keys of the cases that can run and have no run to accept."""
         pairs = zip(self.keys, self.cases, strict=True)
         return tuple(key for key, each in pairs if not each.runs and each.case.skip is None)
 
@@ -69,8 +69,8 @@ class _Found:
         return tuple(key for key, each in pairs if each.case.skip is None)
 
 
-class Capturer:
-    """Captures the cases that the filter shows: asks which runs to take, shows the difference, and applies it."""
+class CasesAccepter:
+    """Accepts runs of the cases that the filter shows: asks which to take, shows the difference, and applies it."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -81,15 +81,15 @@ class Capturer:
         app.services.runs_delivered.append(self._delivered.set)
 
     def begin(self) -> None:
-        """Begin a capture with the question which runs to take."""
-        self._stage.work(self._capture(), group="start")
+        """Begin with the question which runs to take."""
+        self._stage.work(self._accept(), group="start")
 
-    async def _capture(self) -> None:
+    async def _accept(self) -> None:
         shown = self._shown()
         found = list(self._found(shown))
         reasons = []
         for suite, _ in shown:
-            why = _why_not_captured(suite)
+            why = _why_not_accepted(suite)
             if why is not None:
                 reasons.append(f"{one_line(suite.path.name)}: {why}")
         left = "; ".join(reasons)
@@ -105,7 +105,7 @@ class Capturer:
         if not everything:
             self._stage.announce("Nothing is accepted: every case shown is skipped", "warned", GLYPHS.warned)
             return
-        question = CaptureScreen(found, left, self._estimate(missing), self._estimate(everything))
+        question = AcceptSeveralScreen(found, left, self._estimate(missing), self._estimate(everything))
         answer = await self._stage.ask(question)
         if answer is None or answer == "no":
             return
@@ -129,20 +129,20 @@ class Capturer:
         return tuple(below.values())
 
     def _found(self, shown: Cases) -> Iterator[_Found]:
-        """Yield the cases, with their present runs, of each suite that can be captured."""
+        """Yield the cases, with their present runs, of each suite whose runs can be accepted."""
         for suite, wanted in shown:
             now = suite.file.suite
-            if now is None or _why_not_captured(suite) is not None:
+            if now is None or _why_not_accepted(suite) is not None:
                 continue
             cases = {each.key: suite.file.case_of(each.index, each.id) for each in suite.run_cases}
-            there, to_capture = [], []
+            there, to_accept = [], []
             for key in filter(cases.__contains__, wanted):
                 there.append(key)
-                to_capture.append(self._to_capture(suite, now, key, cases[key]))
+                to_accept.append(self._to_accept(suite, now, key, cases[key]))
             if there:
-                yield _Found(suite, tuple(there), tuple(to_capture))
+                yield _Found(suite, tuple(there), tuple(to_accept))
 
-    def _to_capture(self, suite: OpenSuite, now: Suite, key: str, case: Case) -> CaseToCapture:
+    def _to_accept(self, suite: OpenSuite, now: Suite, key: str, case: Case) -> CaseToAccept:
         runs, others = [], []
         if self._selection.book.under_way((suite.path, key)):
             others.append("a run of it is under way")
@@ -164,10 +164,10 @@ class Capturer:
                     others.append(left_out(result, str(error)))
                 else:
                     runs.append(RunToAccept(result.trajectory, pairings, result.cost_usd))
-        return CaseToCapture(case, tuple(runs), tuple(others))
+        return CaseToAccept(case, tuple(runs), tuple(others))
 
     def _estimate(self, cases: Cases) -> Estimate:
-        """Return the estimate of running cases for a capture, each `REPEATS` times."""
+        """Return the estimate of running cases before accepting, each `REPEATS` times."""
         planned: dict[CellKey, int] = {}
         for suite, keys in cases:
             for run in plan_runs([suite.file], models=self._selection.models, case_ids=keys, repeats=REPEATS):
@@ -204,22 +204,22 @@ class Capturer:
         # Taken before the thread begins, because the user may edit the suites meanwhile; `_take` skips changed ones.
         files = [each.suite.file for each in found]
 
-        def capture() -> list[CapturedSuite]:
+        def propose() -> list[AcceptedSuite]:
             pairs = zip(files, found, strict=True)
-            return [captured_suite(file, each.cases, self._secrets) for file, each in pairs]
+            return [accepted_suite(file, each.cases, self._secrets) for file, each in pairs]
 
-        captured = await in_background(capture)
-        count = sum(len(suite.proposed) for suite in captured)
+        accepted = await in_background(propose)
+        count = sum(len(suite.proposed) for suite in accepted)
         title, verb = "Nothing to take from these runs", None
         if count:
             title, verb = "What the runs share", f"take {counted(count, 'case')}"
-        if not await self._stage.ask(PreviewScreen(title, lambda width: captured_lines(captured, width), verb)):
+        if not await self._stage.ask(PreviewScreen(title, lambda width: accepted_lines(accepted, width), verb)):
             return
-        self._take(found, captured)
+        self._take(found, accepted)
 
-    def _take(self, found: Sequence[_Found], captured: Sequence[CapturedSuite]) -> None:
+    def _take(self, found: Sequence[_Found], accepted: Sequence[AcceptedSuite]) -> None:
         taken, changed = 0, []
-        for each, suite in zip(found, captured, strict=True):
+        for each, suite in zip(found, accepted, strict=True):
             if not suite.proposed:
                 continue
             name = one_line(each.suite.path.name)
@@ -241,7 +241,7 @@ class Capturer:
             )
 
 
-def _why_not_captured(suite: OpenSuite) -> str | None:
+def _why_not_accepted(suite: OpenSuite) -> str | None:
     if suite.file.suite is None:
         return "it has errors: correct them first"
     return suite.why_not_editable
@@ -253,8 +253,8 @@ def _why_not(result: RunResult) -> str | None:
     return why_left_out(result)
 
 
-class CaptureScreen(AskScreen[CaptureAnswer]):
-    """Asks which runs to capture: the present ones, or new ones, whose cost is estimated."""
+class AcceptSeveralScreen(AskScreen[RunsToAccept]):
+    """Asks which runs to accept: the present ones, or new ones, whose cost is estimated."""
 
     TITLE_LINE = "Accept what all runs share, for the cases that the filter shows"
 
@@ -282,7 +282,7 @@ class CaptureScreen(AskScreen[CaptureAnswer]):
                 said += with_margin(f"Left out: {left}", width, "warned")
             return [*said, EMPTY]
 
-        answers: list[tuple[CaptureAnswer, Option]] = []
+        answers: list[tuple[RunsToAccept, Option]] = []
         if having:
             answers.append(("use", Option("use these runs", "nothing is run")))
         if lacking and having:
@@ -302,8 +302,8 @@ def _takes(wanted: Estimate) -> str:
     return text
 
 
-def captured_lines(suites: Sequence[CapturedSuite], width: int) -> list[Line]:
-    """Return the lines of a capture: the outcome of each case, and the difference of each suite's text."""
+def accepted_lines(suites: Sequence[AcceptedSuite], width: int) -> list[Line]:
+    """Return the lines of the proposals: the outcome of each case, and the difference of each suite's text."""
     lines: list[Line] = []
     for suite in suites:
         lines += [EMPTY, *with_margin(suite.path, width, "strong")]
