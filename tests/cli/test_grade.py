@@ -123,7 +123,8 @@ def test_a_recording_that_breaks_off_is_an_error_that_was_never_graded(recorded:
     ("words", "said"),
     [
         (["nowhere.run.jsonl"], "nowhere.run.jsonl cannot be read"),
-        (["weather.toml"], "weather.toml is not a recording"),
+        (["weather.toml", "--calls", "c.json"], "is a suite, not a recording: give it with --suite weather.toml\n"),
+        (["1", "--calls", "c.json"], "'workbench grade 1' and 'workbench grade --suite FILE --calls c.json'\n"),
         (["empty"], "empty contains no recording (a file *.run.jsonl)"),
         ([RIGHT, "--suite", "nowhere.toml"], "there is no such file"),
         ([RIGHT, "--suite", "other.toml"], "a run of the case 'right', but other.toml has no such case: wrong"),

@@ -77,6 +77,9 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     if any(map(names_batch, arguments.runs)):
         return _grade_batches(arguments)
+    if suites := [name for name in arguments.runs if name.endswith(".toml")]:
+        warn(f"{suites[0]} is a suite, not a recording: give it with --suite {suites[0]}")
+        return USAGE
     if arguments.calls and arguments.suite is None:
         warn("--calls needs --suite FILE, the suite with the cases that the calls belong to")
         return USAGE
@@ -96,7 +99,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 _OF_RECORDINGS = (
-    ("calls", "--calls"),
     ("repeat_rule", "--repeat-rule"),
     ("min_score", "--min-score"),
     ("output", "--output"),
@@ -113,8 +115,15 @@ def _grade_batches(arguments: argparse.Namespace) -> int:
     from workbench.cli import history_regrade
     from workbench.cli.history_command import or_no_file, run_history_command
 
+    batch = next(filter(names_batch, arguments.runs))
+    if arguments.calls:
+        suite = arguments.suite or "FILE"
+        warn(
+            f"{batch} is a batch, which has calls of its own, and --calls grades those of a file: grade them by two "
+            f"commands, 'workbench grade {batch}' and 'workbench grade --suite {suite} --calls {arguments.calls[0]}'"
+        )
+        return USAGE
     if others := [name for name in arguments.runs if not names_batch(name)]:
-        batch = next(filter(names_batch, arguments.runs))
         warn(f"{others[0]} is a recording and {batch} is none: grade recordings and batches by two commands")
         return USAGE
     for attribute, name in _OF_RECORDINGS:
