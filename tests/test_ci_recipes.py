@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import yaml
 
 from tests.cli.forking import forked_command
 from tests.cli.suites import WEATHER, WRONG
+from workbench.evaluation.ci_jobs import CI_FILES, VARIABLE, CiSystem
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
@@ -75,7 +77,9 @@ def filled(text: str, inputs: dict[str, str]) -> str:
 def test_the_action_runs_suites_and_writes_reports_and_summary(tmp_path: Path) -> None:
     machine = Machine(tmp_path, WEATHER + WRONG)
     (job,) = yaml.safe_load(example("GitHub"))["jobs"].values()
-    given = inputs_of(job["steps"][1]["with"])
+    _, checkout, action_step = job["steps"]
+    assert action_step["uses"] == f"./{checkout['with']['path']}"
+    given = inputs_of(action_step["with"])
     step = next(step for step in action()["runs"]["steps"] if step.get("name") == "Run suites")
     variables = {name: filled(value, given) for name, value in step["env"].items()}
     github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
@@ -111,13 +115,73 @@ def test_what_gitlab_runs_writes_what_it_takes(tmp_path: Path) -> None:
     machine = Machine(tmp_path, WEATHER)
     (job,) = yaml.safe_load(example("GitLab")).values()
     install, *lines = job["script"]
-    assert install == "pip install toolcall-workbench"
+    assert install == f'pip install "${VARIABLE}"'
     for line in lines:
         done = machine.run(line)
         assert done.returncode == 0, done.stderr
     artifacts = job["artifacts"]
     for file in (*artifacts["paths"], *artifacts["reports"].values()):
         assert (machine.folder / file).stat().st_size
+
+
+SERVER_FILE = """\
+from mcp.server.mcpserver import MCPServer
+
+mcp = MCPServer("lights")
+
+
+@mcp.tool()
+def set_light(room: str, level: int = 50) -> str:
+    \"\"\"Set the light of a room.\"\"\"
+    return "done"
+"""
+FIRST_REQUEST = """
+[[cases]]
+name = "Kitchen"
+user = "Set the light of the kitchen."
+ordered = [{ tool = "CALL" }]
+"""
+
+
+def commands_of(machine: Machine, system: CiSystem) -> list[str]:
+    """The commands of the job that `workbench init` wrote."""
+    written = yaml.safe_load((machine.folder / CI_FILES[system]).read_text())
+    if system == "gitlab":
+        return [*written["suites"]["script"]]
+    return [step["run"] for step in written["jobs"]["suites"]["steps"] if "run" in step]
+
+
+@pytest.mark.parametrize("system", ["github", "gitlab"])
+def test_the_job_of_init_passes_in_a_new_repository_and_decides_with_the_first_request(
+    tmp_path: Path, system: CiSystem
+) -> None:
+    machine = Machine(tmp_path, WEATHER)
+    (machine.folder / ".git").mkdir()
+    (machine.folder / "lights.py").write_text(SERVER_FILE, encoding="utf-8")
+    (machine.folder / "requirements.txt").write_text("mcp\n", encoding="utf-8")
+    made = machine.run(f"workbench init --ci {system} --trust lights.py")
+    assert made.returncode == 0, made.stderr
+    *install, run = commands_of(machine, system)
+    assert install == [f'pip install "${VARIABLE}"', "pip install -r requirements.txt"]
+    assert machine.run(run).returncode == 0
+    suite = machine.folder / "lights.toml"
+    text = suite.read_text(encoding="utf-8")
+    for call, code in (("set_light", 0), ("another_tool", 1)):
+        suite.write_text(text + FIRST_REQUEST.replace("CALL", call), encoding="utf-8")
+        assert machine.run(run).returncode == code
+
+
+@pytest.mark.slow
+def test_the_job_of_init_installs_and_passes_on_a_new_machine(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, WEATHER)
+    (machine.folder / ".git").mkdir()
+    assert machine.run("workbench init --ci github --example").returncode == 0
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "new"], check=True)
+    path = f"{tmp_path / 'new' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    for command in commands_of(machine, "github"):
+        done = machine.run(command, PATH=path, PYTHONPATH="", **{VARIABLE: str(ROOT)})
+        assert done.returncode == 0, done.stderr
+    assert (machine.folder / "report.html").stat().st_size
 
 
 def test_failed_cases_do_not_fail_the_step_of_jenkins_but_errors_do(tmp_path: Path) -> None:
@@ -129,7 +193,9 @@ def test_failed_cases_do_not_fail_the_step_of_jenkins_but_errors_do(tmp_path: Pa
 
 def test_the_hook_refuses_a_suite_with_errors_and_leaves_other_files_alone(tmp_path: Path) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
-    assert yaml.safe_load(example("pre-commit"))["repos"][0]["hooks"] == [{"id": hook["id"]}]
+    ((shown,),) = (repo["hooks"] for repo in yaml.safe_load(example("pre-commit"))["repos"])
+    same = ("id", "entry", "args", "types", "pass_filenames")
+    assert [shown[key] for key in same] == [hook[key] for key in same]
     command = " ".join([hook["entry"], *hook["args"]])
     machine = Machine(tmp_path, WEATHER)
     (machine.folder / "pyproject.toml").write_text('[project]\nname = "other"\n', encoding="utf-8")

@@ -16,6 +16,7 @@ from tests.tools.web import hosted
 from workbench.cli.main import main
 from workbench.config.folders import bundled
 from workbench.evaluation.approval import Needs, Request
+from workbench.evaluation.ci_jobs import CI_MIN_PASS_RATE
 from workbench.evaluation.file_schemas import file_schema
 from workbench.suite.model import Suite
 from workbench.suite.suite_file import load_suite
@@ -118,7 +119,9 @@ def test_a_server_at_an_address_and_chosen_tools(program: Program) -> None:
     assert {name: check.model_dump()["present"] for name, check in add.items()} == {"a": True, "b": True}
     assert echo.keys() == {"text"}
     job = yaml.safe_load((program.folder / ".gitlab-ci.yml").read_text())["suites"]["script"]
-    assert job[-1] == "workbench run 127.0.0.1.toml --trust --report junit.xml"
+    run = "workbench run 127.0.0.1.toml --model offline --trust --report junit.xml"
+    assert job[-1] == f"{run} || [ $? -eq 4 ]"
+    assert f"\n# [gate]\n# min_pass_rate = {CI_MIN_PASS_RATE}\n" in (program.folder / "127.0.0.1.toml").read_text()
     twice = program.run("init", "--example", "--ci", "gitlab", "--force")
     assert "is never replaced" in twice.stderr
 
@@ -129,8 +132,9 @@ def test_a_module_is_named_from_the_folder_of_the_suite(program: Program) -> Non
     assert done.returncode == 0, done.stderr
     (server,) = suite_of(program.folder / "shop.toml").servers
     assert (server.module, server.object) == ("inner.shop", "server")
-    job = yaml.safe_load((program.folder / ".github/workflows/suites.yml").read_text())
-    assert job["jobs"]["suites"]["steps"][-1] == {"run": "workbench run shop.toml --trust --report junit.xml"}
+    assert "for the job: set the repository's variable WORKBENCH" in done.stdout
+    unknown = program.run("init", "--example", "--ci", "gitlab", "--ci-model", "x")
+    assert (unknown.returncode, "there is no model 'x'" in unknown.stderr) == (2, True)
     program.write("other/x.txt", "")
     elsewhere = program.run("init", "--module", "inner/shop.py:server", "-o", "other/a.toml")
     assert "is not below" in elsewhere.stderr

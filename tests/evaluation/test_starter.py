@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.analysis.prefilled import is_open, refused_parts, required_args, values_of
-from workbench.evaluation.first_suite import ci_file, starter_suite, with_prefixes
+from workbench.evaluation.first_suite import starter_suite, with_prefixes
 from workbench.suite.model import Suite
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import JsonValue, ToolDefinition
@@ -56,13 +57,33 @@ def test_values_are_filled_in_where_the_schema_says_some() -> None:
         "any": {"type": "number"},
         "days": {"type": "integer", "minimum": 1},
         "loud": {"type": "boolean"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "a b": {"type": "object", "default": {"x": 1}},
     }
-    schema: dict[str, JsonValue] = {"type": "object", "properties": properties, "required": [*properties]}
+    schema: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": properties,
+        "required": ["unit", "any", "days", "loud"],
+    }
     text = starter_suite("S", [SERVER], [ToolDefinition("t", "", schema, server="s")])
     about = text[text.index("# t\n") :].partition("[[cases]]")[0]
-    assert about == "# t\n#   unit: C | F. Of the answer.\n#   any: number\n"
-    for line in ('unit = "C"', "any = { present = true }", "days = 1", "loud = true"):
-        assert line in text
+    assert about.splitlines() == [
+        "# t",
+        "#   unit: C | F. Of the answer.",
+        "#   any: number",
+        "#   days: integer",
+        "#   tags (optional): array of string",
+        "#   a b (optional): object",
+    ]
+    (args,) = re.findall(r"\[cases\.ordered\.args\]\n((?:.+\n)*)", text)
+    assert args.splitlines() == [
+        'unit = "C"',
+        "any = { present = true }",
+        "days = { present = true }",
+        "loud = true",
+        "# tags = { present = true }",
+        '# "a b" = { x = 1 }',
+    ]
 
 
 @given(SCHEMAS)
@@ -124,7 +145,3 @@ def test_tools_of_the_same_name_get_the_names_of_their_servers() -> None:
     servers, tools = with_prefixes([{"name": "a"}, {"name": "b-1"}, {"name": "c"}], [[a], [b], [c]])
     assert [tool.name for tool in tools] == ["a_add", "b_1_add", "mul"]
     assert servers == [{"name": "a", "prefix": "a_"}, {"name": "b-1", "prefix": "b_1_"}, {"name": "c"}]
-
-
-def test_a_job_quotes_what_yaml_and_shells_would_read() -> None:
-    assert "run: \"workbench run 'a: b.toml' --trust" in ci_file("github", "a: b.toml", ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from workbench.checks.check import OPTION_NAMES, SWALLOWED, check_names_in
 from workbench.checks.patterns import SearchError
@@ -10,8 +10,6 @@ from workbench.checks.schemas import plainly_accepts, validator_of
 from workbench.suite.render import Table, one_line
 from workbench.trajectory.json_schema import (
     Schema,
-    is_number,
-    keyword,
     properties_of,
     required_names,
     suggested_values,
@@ -23,16 +21,12 @@ from workbench.trajectory.json_schema import (
 def first_value(name: str, schema: Schema | None) -> object:
     """Return the first check of a new argument, from the schema of its parameter.
 
-    The check expects the first suggested value that the schema accepts (a default, an example, an enum's member),
-    otherwise a number or true. Without such a value, the argument has to be `present`, or null if its schema allows
-    nothing else."""
-    types = types_of(schema)
-    if types == {"null"}:
+    The check expects the first suggested value that the schema accepts (a default, an example, an enum's member).
+    Without such a value, the argument has to be `present`, or null if its schema allows nothing else: a bound of a
+    number says what is allowed, not what a request demands."""
+    if types_of(schema) == {"null"}:
         return {"equals_null": True}
-    values = [*suggested_values(schema)]
-    if not values and not types & {"string", "array", "object"}:
-        values += _plain_values(schema or {}, types)
-    for value in values:
+    for value in suggested_values(schema):
         if _can_be_written(value) and (schema is None or refused_parts({"value": value}, _one_property(schema)) == ()):
             return as_check(name, value)
     return {"present": True}
@@ -113,27 +107,6 @@ def _one_property(schema: Schema) -> Schema:
         if name in schema:
             definitions[name] = schema[name]
     return {"type": "object", "properties": {"value": dict(schema)}, **definitions}
-
-
-def _plain_values(schema: Schema, types: frozenset[str]) -> Iterator[object]:
-    """Yield candidates for a value: numbers within and at the bounds of a schema, the plainest first, and true."""
-    if types & {"integer", "number"}:
-        above, below = keyword(schema, "exclusiveMinimum"), keyword(schema, "exclusiveMaximum")
-        if is_number(low := keyword(schema, "minimum")):
-            yield low
-        yield 0
-        if is_number(above):
-            yield above + 1
-        if is_number(high := keyword(schema, "maximum")):
-            yield high
-        if is_number(below):
-            yield below - 1
-        if is_number(step := keyword(schema, "multipleOf")):
-            yield step
-        if is_number(above) and is_number(below):
-            yield (above + below) / 2
-    if "boolean" in types:
-        yield True
 
 
 def _can_be_written(value: object) -> bool:

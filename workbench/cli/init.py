@@ -27,21 +27,23 @@ if executes(__name__):
 
     from workbench.cli.redaction import begin_program, know_suites, printing_to, warn, warn_of_problems, write
     from workbench.config.folders import SETTINGS_NAME, bundled, project_file
-    from workbench.config.models import ConfigError
+    from workbench.config.models import ConfigError, ModelSpec
     from workbench.config.program import Program
     from workbench.evaluation.approval import Approval
-    from workbench.evaluation.client_servers import ClientConfigError, FoundServers, servers_of_client, typed_server
-    from workbench.evaluation.first_suite import (
+    from workbench.evaluation.ci_jobs import (
         CI_FILES,
-        SCHEMA_NAME,
-        SETTINGS,
+        CI_MIN_PASS_RATE,
+        VARIABLE,
         CiSystem,
-        ci_file,
-        servers_to_ask,
-        with_prefixes,
+        job_of,
+        only_here,
+        requirement,
     )
+    from workbench.evaluation.client_servers import ClientConfigError, FoundServers, servers_of_client, typed_server
+    from workbench.evaluation.first_suite import SCHEMA_NAME, SETTINGS, servers_to_ask, with_prefixes
     from workbench.evaluation.tool_list import tools_of
     from workbench.numerals import counted
+    from workbench.providers.built_in import is_built_in
     from workbench.show.text import Paint
     from workbench.show.views.server_output import output_lines
     from workbench.show.visible import one_line, visible
@@ -50,6 +52,7 @@ if executes(__name__):
     from workbench.suite.problems import did_you_mean
     from workbench.suite.render import Table
     from workbench.suite.suite_file import SuiteFile, load_suite
+    from workbench.suite.variants import model_of
     from workbench.tools.pool import ServerPool
     from workbench.trajectory.events import ToolDefinition
 
@@ -100,6 +103,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="FILE", help="the suite to write (default: the server's name and .toml)"
     )
     parser.add_argument("--ci", choices=("github", "gitlab"), help="also write a CI job that runs the suite")
+    parser.add_argument(
+        "--ci-model", metavar="MODEL", help="the model that the CI job asks (default: that of --draft, else offline)"
+    )
     draft = parser.add_argument_group("drafts by a model")
     draft.add_argument("--draft", metavar="MODEL", help="let this model draft cases")
     draft.add_argument("--add-to", type=Path, metavar="SUITE", help="add the drafts to this suite")
@@ -125,7 +131,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     show_first(
         *(parser, "--command", "--url", "--module", "--from-config", "--example"),
-        *("--env", "--output", "--ci", "--draft", "--trust"),
+        *("--env", "--output", "--ci", "--ci-model", "--draft", "--trust"),
     )
 
 
@@ -165,6 +171,12 @@ class StartOptions:
     words: Sequence[str] = ()
     env: Sequence[str] = ()
     cwd: str | None = None
+    ci_model: str | None = None
+
+    @property
+    def asked_in_ci(self) -> str:
+        """The model that the CI job asks."""
+        return self.ci_model or self.draft_check or self.draft or "offline"
 
     @property
     def of_servers(self) -> bool:
@@ -228,6 +240,8 @@ def _with_server(options: StartOptions) -> StartOptions:
 def _check(options: StartOptions) -> None:
     if options.server and options.from_config is None:
         raise RefusedError("--server chooses among the servers of --from-config: leave it out")
+    if options.ci_model is not None and options.ci is None:
+        raise RefusedError("--ci-model names the model of the CI job: give --ci too")
     if options.add_to is not None:
         given = (options.example, options.by, options.output, options.ci)
         if options.draft is None or options.of_servers or options.force or given != (None,) * 4:
@@ -268,6 +282,8 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     path = options.output or Path(f"{stem or 'suite'}.toml")
     # Checked before servers are started and models are paid.
     _check_files(path, folder, options)
+    if options.ci is not None:
+        _spec_for_ci(options, folder, program)
     asked = servers_to_ask(found, name, path, folder, program)
     program, file = asked.program, asked.file
     know_suites(program, [file])
@@ -289,7 +305,10 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     if isinstance(drafted, int):
         return drafted
     drafts, code = drafted
-    made = asked.suite(name, listed, [tool.name for tool in chosen], options.by, drafts)
+    min_pass_rate = None
+    if options.ci is not None:
+        min_pass_rate = CI_MIN_PASS_RATE
+    made = asked.suite(name, listed, [tool.name for tool in chosen], options.by, drafts, min_pass_rate=min_pass_rate)
     if made.suite is None:
         warn_of_problems(made.errors, program.secrets)
         raise RefusedError(f"{path} was not written: what the servers listed cannot be a suite")
@@ -299,13 +318,14 @@ def _of_servers(options: StartOptions, program: Program) -> int:
 
         keep(made.text, path, program)
         return code if code == INTERRUPTED else USAGE
-    written = _write(path, folder, made.text, options, program, found.variables)
+    job = _job(path, folder, options, program, found, all_skipped=not drafts)
+    written = _write(path, folder, made.text, options, program, job)
     cases, of = counted(len(made.suite.cases), "case"), counted(len(chosen), "tool")
     if drafts:
         how = f"{len(drafts)} drafted by {options.draft}, with the tag draft; read them"
     else:
         how = "each skipped until its request is written"
-    _tell(path, f"{cases} for {of} of {', '.join(names)}, {how}", written, asked.missing)
+    _tell(path, f"{cases} for {of} of {', '.join(names)}, {how}", written, asked.missing, job)
     return code
 
 
@@ -450,11 +470,65 @@ def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
         if re.search(rf"\b{re.escape(file.stem)}\b(?=\.py|:)", text):
             codes[folder / file.name] = file.read_text(encoding="utf-8")
     _check_files(path, folder, options, codes)
-    written = _write(path, folder, f"#:schema ./{SCHEMA_NAME}\n\n{text}", options, program, beside=codes)
+    job = _job(path, folder, options, program)
+    written = _write(path, folder, f"#:schema ./{SCHEMA_NAME}\n\n{text}", options, program, job, beside=codes)
     suite = load_suite(path).suite
     assert suite is not None
-    _tell(path, f"a copy of the sample {suite.name!r}, {counted(len(suite.cases), 'case')}", written, ())
+    _tell(path, f"a copy of the sample {suite.name!r}, {counted(len(suite.cases), 'case')}", written, (), job)
     return OK
+
+
+def _spec_for_ci(options: StartOptions, folder: Path, program: Program) -> ModelSpec | None:
+    """Return the settings of the CI job's model; `None` for a built-in model, which needs none."""
+    if is_built_in(model_of(options.asked_in_ci)):
+        return None
+    return program.models.resolve(options.asked_in_ci, folder, by_suite=False)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A file of a CI system, and what is left for the user to set or to change before it passes."""
+
+    path: Path
+    text: str
+    to_do: tuple[str, ...]
+
+
+def _job(
+    path: Path,
+    folder: Path,
+    options: StartOptions,
+    program: Program,
+    found: FoundServers | None = None,
+    *,
+    all_skipped: bool = False,
+) -> _Job | None:
+    """Return the CI job of a suite at `path`, if asked for."""
+    if options.ci is None:
+        return None
+    tables: Sequence[Table] = ()
+    variables: list[str] = []
+    if found is not None:
+        tables = found.tables
+        variables = [*found.variables]
+    spec = _spec_for_ci(options, folder, program)
+    if spec is not None:
+        variables += spec.secret_variables
+    root = _root(folder)
+    suite = resolved(path).relative_to(root).as_posix()
+    job = job_of(suite, root, tables, options.asked_in_ci, variables, all_skipped=all_skipped)
+    source = requirement()
+    to_do = []
+    if source is None:
+        to_do.append(
+            f"set the repository's variable {VARIABLE} to what pip installs there, such as 'toolcall-workbench @ "
+            "git+https://…' with the address of Workbench's repository"
+        )
+    if job.variables:
+        to_do.append(f"set among the secrets of the repository: {', '.join(job.variables)}")
+    for what in only_here(tables, spec.base_url if spec is not None else ""):
+        to_do.append(f"{what} is on this machine only: give the job one that it reaches")
+    return _Job(root / CI_FILES[options.ci], job.text(options.ci, source), tuple(to_do))
 
 
 def _check_files(path: Path, folder: Path, options: StartOptions, beside: Iterable[Path] = ()) -> None:
@@ -474,7 +548,7 @@ def _write(
     text: str,
     options: StartOptions,
     program: Program,
-    variables: Iterable[str] = (),
+    job: _Job | None,
     beside: Mapping[Path, str] | None = None,
 ) -> list[Path]:
     """Write the suite and the files that belong to it; returns the files."""
@@ -488,11 +562,9 @@ def _write(
         files[schema] = json_text(file_schema("suite"), indent=2) + "\n"
     if project_file(folder, program.environment.home) is None:
         files[folder / SETTINGS_NAME] = SETTINGS
-    if options.ci is not None:
-        root = _root(folder)
-        job = root / CI_FILES[options.ci]
-        job.parent.mkdir(parents=True, exist_ok=True)
-        files[job] = ci_file(options.ci, resolved(path).relative_to(root).as_posix(), variables)
+    if job is not None:
+        job.path.parent.mkdir(parents=True, exist_ok=True)
+        files[job.path] = job.text
     for file, content in files.items():
         # Without --force, `save` fails if the file has appeared since the check.
         save(file, content, state_of(file) if options.force else None)
@@ -503,11 +575,13 @@ def _root(folder: Path) -> Path:
     return repository_of(folder) or folder
 
 
-def _tell(path: Path, content: str, written: Sequence[Path], missing: Sequence[str]) -> None:
+def _tell(path: Path, content: str, written: Sequence[Path], missing: Sequence[str], job: _Job | None) -> None:
     others = ", ".join(file.name for file in written[1:])
     write(f"{path}: {content}\n")
     if others:
         write(f"beside it: {others}\n")
     if missing:
         write(f"set before it runs, in the environment or in a .env beside it: {', '.join(missing)}\n")
+    for line in job.to_do if job is not None else ():
+        write(f"for the job: {line}\n")
     write(f"next: workbench {path} to edit it, workbench run {path} to run it\n")

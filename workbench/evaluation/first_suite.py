@@ -6,15 +6,14 @@ called. All cases are skipped until the user writes their requests.
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from workbench.analysis.prefilled import (
+    first_value,
     is_open,
     refused_parts,
     required_args,
@@ -26,7 +25,8 @@ from workbench.evaluation.client_servers import ClientConfigError, FoundServers
 from workbench.show.visible import one_line, shortened
 from workbench.suite.expected_calls import ANY_TOOL
 from workbench.suite.model import NEW_SUITES_FREE, TEMPLATE_REQUEST, TEMPLATE_SKIP, GraderName, derived_id
-from workbench.suite.render import Table, block_text, suite_text
+from workbench.suite.render import Table, block_text, header, key_text, suite_text
+from workbench.suite.render import one_line as one_line_value
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tools.login_file import has_login
 from workbench.trajectory.events import ToolDefinition
@@ -34,8 +34,8 @@ from workbench.trajectory.json_schema import (
     Schema,
     allowed_values,
     properties_of,
+    required_names,
     resolved,
-    suggested_values,
     type_words,
     types_of,
     with_definitions,
@@ -46,11 +46,6 @@ if TYPE_CHECKING:
 
 SCHEMA_NAME = "suite.schema.json"
 """The file beside a suite that the suite's first line names."""
-
-CiSystem = Literal["github", "gitlab"]
-
-CI_FILES: Mapping[CiSystem, str] = {"github": ".github/workflows/suites.yml", "gitlab": ".gitlab-ci.yml"}
-"""The path of each CI system's jobs in a repository."""
 
 SETTINGS = """\
 # Settings for the suites of this folder and those below it. Remove the marks of what you use.
@@ -75,7 +70,6 @@ _VERBS = (
 )
 """First words of tool names that do not name a group."""
 
-_BOUNDS = frozenset({"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"})
 _WORDS = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -87,11 +81,13 @@ def starter_suite(
     drafts: Sequence[Draft] = (),
     *,
     schema: bool = True,
+    min_pass_rate: float | None = None,
 ) -> str:
     """Return the text of a suite for some tools of its servers; the same text for the same tools.
 
-    `by` is the grader that decides. Without tools, it has the servers alone. A tool with `drafts` gets these as cases
-    instead of an empty one. With `schema`, the first line names the JSON Schema by which editors complete the suite.
+    `by` is the grader that decides, `min_pass_rate` the gate, in `[0, 1]`. Without tools, it has the servers alone. A
+    tool with `drafts` gets these as cases instead of an empty one. With `schema`, the first line names the JSON Schema
+    by which editors complete the suite.
     """
     by_name: dict[str, ToolDefinition] = {}
     for tool in tools:
@@ -111,6 +107,8 @@ def starter_suite(
     if schema:
         parts += [f"#:schema ./{SCHEMA_NAME}", ""]
     parts += [*introduction, "", suite_text({"format": 1, "name": name, "grading": grading}).rstrip("\n")]
+    if min_pass_rate is not None:
+        parts += ["", *_gate(min_pass_rate, written=bool(drafts))]
     for server in servers:
         parts += ["", block_text(("servers",), server, of_array=True)]
     for group, members in groups.items():
@@ -163,51 +161,6 @@ def with_prefixes(
     return tables, named
 
 
-def ci_file(system: CiSystem, suite: str, variables: Iterable[str]) -> str:
-    """Return the smallest CI job that runs a suite.
-
-    `suite` is its path from the root of the repository; the job passes `variables` on from the repository's secrets.
-    """
-    command = f"workbench run {shlex.quote(suite)} --trust --report junit.xml"
-    line = json.dumps(command)
-    if re.fullmatch(r"[\w ./-]+", command):
-        line = command
-    allows = "# --trust lets the suite start what it names: look at that first"
-    # A job of GitLab has the masked variables of its project.
-    if system == "gitlab":
-        return f"""\
-suites:
-  image: python:3.13
-  script:
-    - pip install toolcall-workbench
-    {allows}
-    - {line}
-  artifacts:
-    when: always
-    reports:
-      junit: junit.xml
-"""
-    job = f"""\
-name: suites
-on: pull_request
-permissions: {{ contents: read }}
-jobs:
-  suites:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v4
-      - uses: actions/setup-python@v5
-        with: {{ python-version: "3.13" }}
-      - run: pip install toolcall-workbench
-      {allows}
-      - run: {line}
-"""
-    env = "".join(f"          {name}: ${{{{ secrets.{name} }}}}\n" for name in variables)
-    if not env:
-        return job
-    return f"{job}        env:\n{env}"
-
-
 def _introduction(servers: Sequence[Table], *, drafted: bool, whole: bool) -> list[str]:
     lines = _comment(
         f"The tools of {_names_of(servers)}: for each a request that must call it, and one that needs none of them."
@@ -223,6 +176,17 @@ def _introduction(servers: Sequence[Table], *, drafted: bool, whole: bool) -> li
         "# An argument with { present = true } may be anything so far: write the value that the request demands."
     )
     return lines
+
+
+def _gate(min_pass_rate: float, *, written: bool) -> Iterator[str]:
+    block = block_text(("gate",), {"min_pass_rate": min_pass_rate}, of_array=False)
+    if written:
+        yield block
+        return
+    # A gate is missed as long as nothing is graded.
+    yield "# With this gate, the job in CI passes although some cases fail. Remove the marks once requests are written."
+    for line in block.splitlines():
+        yield f"# {line}"
 
 
 def _names_of(servers: Sequence[Table]) -> str:
@@ -246,23 +210,48 @@ def _blocks(drafts: Sequence[Draft], names: _Names, tags: list[str]) -> Iterator
 
 
 def _case_of(tool: ToolDefinition, names: _Names, tags: list[str]) -> Iterator[str]:
-    args = _args_of(tool)
+    args, optional = required_args(tool.parameters), _optional_args(tool)
     yield from _about(tool)
     for name, value in args.items():
         if is_open(value) or _is_one_of_several(_schema_of(tool, name)):
             yield from _comment(f"  {name}: {_in_words(tool, name)}")
+    for name in optional:
+        yield from _comment(f"  {name} (optional): {_in_words(tool, name)}")
     refused = refused_parts(values_of(args), tool.parameters)
     if refused is None:
         yield "# Its schema cannot be used to fill in arguments: write them all."
     elif "" in refused and not any(map(is_open, args.values())):
         yield "# Its schema demands more than these arguments: write the others too."
     call: Table = {"tool": tool.name}
-    if args:
+    if args and not optional:
         call["args"] = args
     case: Table = {"name": names.new(tool.name), "skip": TEMPLATE_SKIP, "user": TEMPLATE_REQUEST, "ordered": [call]}
     if tags:
         case["tags"] = tags
     yield block_text(("cases",), case, of_array=True)
+    if optional:
+        yield from _args_block(args, optional)
+
+
+def _args_block(args: Table, optional: Table) -> Iterator[str]:
+    """Yield the lines of a call's arguments, those in `optional` as comments."""
+    keys = ("cases", "ordered", "args")
+    if args:
+        yield block_text(keys, args, of_array=False)
+    else:
+        # An empty table would expect a call without arguments.
+        yield f"# {header(keys, of_array=False)}"
+    for name, value in optional.items():
+        yield f"# {key_text(name)} = {one_line_value(value)}"
+
+
+def _optional_args(tool: ToolDefinition) -> Table:
+    required = frozenset(required_names(tool.parameters))
+    args: Table = {}
+    for name in properties_of(tool.parameters):
+        if name not in required:
+            args[name] = first_value(name, _schema_of(tool, name))
+    return args
 
 
 def _case_without(group: str, tools: Sequence[ToolDefinition], names: _Names, tags: list[str]) -> Iterator[str]:
@@ -325,24 +314,6 @@ def _plain_word(word: str) -> str:
     return word.lower()
 
 
-def _args_of(tool: ToolDefinition) -> Table:
-    """Return the required arguments of a tool, with a value where one is likely.
-
-    A number without bounds has no likely value.
-    """
-    args = required_args(tool.parameters)
-    for name, value in args.items():
-        # 0 is the default of `required_args` for a number, and not a likely value unless the schema suggests it.
-        if value == 0 and value is not False and _is_any_number(tool, name):
-            args[name] = {"present": True}
-    return args
-
-
-def _is_any_number(tool: ToolDefinition, name: str) -> bool:
-    schema = _schema_of(tool, name)
-    return not suggested_values(schema) and _BOUNDS.isdisjoint(schema)
-
-
 def _is_one_of_several(schema: Schema) -> bool:
     return len(allowed_values(schema) or ()) > 1 and types_of(schema) - {"null"} != {"boolean"}
 
@@ -396,6 +367,7 @@ class ServersToAsk:
         drafts: Sequence[Draft] = (),
         *,
         schema: bool = True,
+        min_pass_rate: float | None = None,
     ) -> SuiteFile:
         """Return the first suite for the tools that each server listed, or with cases only for those in `only`.
 
@@ -405,7 +377,8 @@ class ServersToAsk:
         chosen = tools
         if only is not None:
             chosen = [tool for tool in tools if tool.name in only]
-        return parse_suite(starter_suite(name, servers, chosen, by, drafts, schema=schema), self.file.path)
+        text = starter_suite(name, servers, chosen, by, drafts, schema=schema, min_pass_rate=min_pass_rate)
+        return parse_suite(text, self.file.path)
 
 
 def _with_login(server: Table, logins: Path) -> Table:

@@ -170,15 +170,7 @@ ALL_TYPES = frozenset({"string", "number", "integer", "boolean", "null", "array"
 TEXT: Schema = {"type": "string"}
 """The schema of anything that is always text, such as the final answer."""
 
-_WORDS = {
-    "string": "text",
-    "number": "number",
-    "integer": "whole number",
-    "boolean": "true/false",
-    "array": "list",
-    "object": "table",
-    "null": "null",
-}
+_TYPE_ORDER = ("string", "number", "integer", "boolean", "array", "object", "null")
 # References may be recursive: below this depth, a schema counts as open.
 _DEEPEST = 12
 
@@ -238,7 +230,7 @@ def keyword(schema: Schema | None, name: str) -> object:
 
 
 def type_words(schema: Schema | None) -> str:
-    """Describe a schema's type in a few words: `text`, `whole number`, `list of text`, `on | off`, `text or null`."""
+    """Describe a schema's type in JSON Schema's words: `integer`, `array of string`, `on | off`, `string or null`."""
     types = types_of(schema)
     if types == ALL_TYPES:
         return "any value"
@@ -252,7 +244,7 @@ def type_words(schema: Schema | None) -> str:
         return " | ".join(shown)
     shown = _words_of(types)
     if "array" in types and (inner := types_of(items_of(schema))) != ALL_TYPES:
-        shown[shown.index("list")] = f"list of {' or '.join(_words_of(inner))}"
+        shown[shown.index("array")] = f"array of {' or '.join(_words_of(inner))}"
     return " or ".join(shown) or "nothing"
 
 
@@ -263,11 +255,11 @@ def _value_word(value: object) -> str:
 
 
 def _words_of(types: frozenset[str]) -> list[str]:
-    """Return the words for types in a fixed order."""
-    # A number may be whole, so "number or whole number" would say the same twice.
+    """Return types in a fixed order."""
+    # A number may be an integer, so "number or integer" would say the same twice.
     if "number" in types:
         types = types - {"integer"}
-    return [word for name, word in _WORDS.items() if name in types]
+    return [name for name in _TYPE_ORDER if name in types]
 
 
 def with_definitions(schema: Schema, root: Schema) -> Schema:

@@ -49,10 +49,10 @@ def schema(name: str) -> Any:
 
 def test_arguments_are_listed_with_the_required_ones_first() -> None:
     assert [(a.name, a.type_words, a.required) for a in arguments_of(LIGHTS)] == [
-        ("room", "text", True),
+        ("room", "string", True),
         ("color", "red | blue", False),
-        ("brightness", "whole number", False),
-        ("until", "text or null", False),
+        ("brightness", "integer", False),
+        ("until", "string or null", False),
     ]
 
 
@@ -75,11 +75,11 @@ def test_an_argument_is_checked_in_the_dialect_of_its_tool() -> None:
     ("schema", "words"),
     [
         ({}, "any value"),
-        ({"type": "array", "items": {"type": "string"}}, "list of text"),
+        ({"type": "array", "items": {"type": "string"}}, "array of string"),
         ({"type": ["number", "null"]}, "number or null"),
-        ({"type": "boolean"}, "true/false"),
+        ({"type": "boolean"}, "boolean"),
         ({"anyOf": [{"const": "a"}, {"enum": ["b"]}, {"type": "null"}]}, "a | b | null"),
-        ({"allOf": [{"type": "object"}]}, "table"),
+        ({"allOf": [{"type": "object"}]}, "object"),
         ({"$ref": "https://elsewhere.test/x"}, "any value"),
         ({"type": "strnig"}, "nothing"),
     ],

@@ -38,9 +38,9 @@ def test_a_slip_of_the_finger_and_a_word_of_the_description_still_find_a_tool() 
 def test_arguments_that_are_not_used_are_offered_with_type_and_need() -> None:
     offered = complete("argument", "", tool=LIGHTS, used=["color"])
     assert [(one.text, one.detail) for one in offered] == [
-        ("room", "text, required"),
-        ("brightness", "whole number · In percent."),
-        ("until", "text or null"),
+        ("room", "string, required"),
+        ("brightness", "integer · In percent."),
+        ("until", "string or null"),
     ]
 
 

@@ -306,5 +306,5 @@ def test_types_stand_near_the_values_however_wide_the_screen_is() -> None:
         return plain(call_picture(CallForm(ADD), CallOutcome(), width, NO_SECRETS).lines[0])
 
     assert first(150) == first(80)
-    assert first(150).endswith("  whole number")
+    assert first(150).endswith("  integer")
     assert cells(call_picture(CallForm(ADD), CallOutcome(), 20, NO_SECRETS).lines[0]) <= 20
