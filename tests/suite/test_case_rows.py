@@ -141,6 +141,10 @@ def test_what_is_wrong_with_rows_is_said_at_its_place(text: str, where: str, say
         (rows(f"[{ORDER}]")
          + "mocks = [{ tool = 't', unlisted = true, when = { x = { judged = 'is {row.order}' } }, error = 'e' }] #!",
          "cases[0].mocks[0].when.x.judged", "left as written"),
+        (rows(f"[{ORDER}]") + "tags = ['refunds', '{order}'] #!", "cases[0].tags[1]", "`tags` takes no columns"),
+        (rows(f"[{ORDER}]") + "skip = 'not {order}' #!", "cases[0].skip", "`skip` takes no columns: {order} stays"),
+        (rows(f"[{ORDER}]") + "disallowed = [{ tool = 't', unlisted = true, because = 'of {order}' }] #!",
+         "cases[0].disallowed[0].because", "`because` takes no columns: {order} stays"),
         (rows(f"[{ORDER}]") + "[[mocks]]\ntool = 't'\nunlisted = true\nerror = 'e'\nwhen = { x = '{row.order}' } #!",
          "mocks[0].when", "stay as written in `when` of a mock of the suite: `order`"),
     ],

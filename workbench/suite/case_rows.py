@@ -48,6 +48,9 @@ _VALUES = frozenset({"args", "result", "response", "response_contains"})
 _CHECKS = frozenset({"ordered", "unordered", "disallowed", "steps", "final", "response"})
 _HOLDERS = frozenset({"messages", "setup", "ordered", "unordered", "disallowed", "steps", "final"})
 """Keys of a case that hold tables with such keys."""
+_WITH_BRACES = frozenset({"each", "tools"})
+"""Keys whose braces are no columns: the rows themselves, and the schemas of tools."""
+_FILLED: Final = "`name`, `user`, `system`, `messages`, `response`, `response_contains`, `args` and `result`"
 _OUTSIDE: Final = ("python", "judged")
 """Checks that import or ask, which rows cannot change."""
 
@@ -282,6 +285,8 @@ class _Template:
             return self._of_value(value, place, self._reader(key), checks=key in _CHECKS)
         if key == "mocks":
             return self._of_mocks(value, place)
+        if key not in _WITH_BRACES:
+            self._warn_of_columns(value, place)
         return None
 
     def _of_calls(self, value: object, place: Place, *, checks: bool) -> Fill | None:
@@ -291,6 +296,7 @@ class _Template:
                 value, [self._of_calls(item, (*place, at), checks=checks) for at, item in enumerate(value)]
             )
         if not isinstance(value, dict):
+            self._warn_of_columns(value, place)
             return None
         fills: dict[str, Fill | None] = {}
         for key, inner in value.items():
@@ -412,6 +418,18 @@ class _Template:
         if checks:
             self.of_checks.setdefault(names[0], place)
         return lambda row: with_columns(text, row)
+
+    def _warn_of_columns(self, value: object, place: Place) -> None:
+        """Warn of the first column in each text of a value that takes none."""
+        if isinstance(value, str):
+            key = next(part for part in reversed(place) if isinstance(part, str))
+            for match in _BRACES.finditer(value):
+                if match[1] in self._columns:
+                    message = f"`{key}` takes no columns: {match[0]} stays as written"
+                    self.findings.append(warning(place, message, f"columns are filled in {_FILLED}"))
+                    return
+        for at, inner in enumerate(value) if isinstance(value, list) else table(value).items():
+            self._warn_of_columns(inner, (*place, at))
 
     def _leave(self, check: Table, place: Place) -> None:
         """Warn of columns in a check that is left as it is written."""
