@@ -79,3 +79,11 @@ async def test_what_offline_is_is_said_whole_in_a_narrow_dialog(tmp_path: Path) 
         (row,) = (line for line in app.screen.splitlines() if "[ ] offline (" in line)
         assert "in use · not a language model" in row
         assert "…" not in row
+
+
+async def test_letters_are_a_part_of_a_name_and_space_checks(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
+        await app.press("m", *"tea")  # each was a command once
+        assert "no model has 'tea' in its name" in app.screen
+        await app.press("escape", *"stub", "space", "enter")
+        assert app.app.main.selection.models == ("offline:stubborn",)

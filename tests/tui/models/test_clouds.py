@@ -41,7 +41,7 @@ async def test_each_cloud_has_its_fields_and_is_written_with_them(
     (suites / ".env").write_text(f"MY_KEY={KEY}\n")
     with serve(document({"message": "no"}, 403), document({"message": "no"}, 403)) as server:
         async with opened(suites, size=(100, 40), variables={"HOME": str(tmp_path)}) as app:
-            await app.press("m", "a")
+            await app.press("m", "ctrl+n")
             assert "AWS profile" not in app.screen
             await choose(app, "provider", "azure")
             assert "resource" in app.screen and "API version" in app.screen and "region" not in app.screen
@@ -89,7 +89,7 @@ async def test_a_known_model_keeps_what_is_not_changed(tmp_path: Path, monkeypat
     settings = '[models.m]\nprovider = "vertex"\nmodel = "claude"\nproject = "old"  # ours\napi = "messages"\n'
     (suites / "workbench.toml").write_text(settings)
     async with opened(suites, size=(100, 40), variables={"HOME": str(tmp_path)}) as app:
-        await app.press("m", "down", "e")
+        await app.press("m", "down", "ctrl+e")
         assert "Change m" in app.screen
         await to(app, "project", "up")
         await app.press(*["backspace"] * 3)

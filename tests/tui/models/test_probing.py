@@ -32,11 +32,11 @@ async def test_a_key_shows_what_works_and_what_is_wrong(tmp_path: Path, size: tu
     with Server(endpoint("openai", "as text")) as server:
         suites = suites_in(tmp_path, talk=TALK.replace("MODEL", f"openai:test-model@{server.url}/v1"))
         async with opened(suites, size=size) as app:
-            await app.press("m", "t")
+            await app.press("m", "ctrl+t")
             assert "offline has no endpoint" in app.screen.replace("Offline", "offline")
             await app.press("down")
             assert "test tools" in app.screen or size[0] == 80
-            await app.press("t")
+            await app.press("ctrl+t")
             await app.until(lambda: "one call" in app.screen and "Asking" not in app.screen)
             assert "✗ one call               the endpoint returned the call as text" in app.screen
             await app.press("pagedown", "pagedown")
@@ -52,7 +52,7 @@ async def test_leaving_stops_the_probes(tmp_path: Path) -> None:
         suites = suites_in(tmp_path, talk=TALK.replace("MODEL", f"openai:test-model@{server.url}/v1"))
         async with opened(suites, size=(80, 24)) as app:
             await app.press("m", "down")
-            await app.pilot.press("t")
+            await app.pilot.press("ctrl+t")
             while not server.requests:
                 await app.pilot.pause()
             assert "answers and has test-model" in app.screen
@@ -70,7 +70,7 @@ async def test_a_projects_model_is_probed_once_a_run_was_allowed(tmp_path: Path)
             await app.press("R")
             await app.until(lambda: "until this program ends" in app.screen)
             await app.press("1")
-            await app.press("m", "down", "t")
+            await app.press("m", "down", "ctrl+t")
             await app.until(lambda: "one call" in app.screen and "Asking" not in app.screen)
 
 
@@ -79,6 +79,6 @@ async def test_a_projects_model_is_not_probed_before_trust(tmp_path: Path) -> No
         suites = suites_in(tmp_path, talk=TALK.replace("MODEL", "near"))
         (suites / "workbench.toml").write_text(f'[models.near]\nprovider = "openai"\nbase_url = "{server.url}/v1"\n')
         async with opened(suites, size=(80, 24), variables={"HOME": str(tmp_path)}) as app:
-            await app.press("m", "down", "t")
+            await app.press("m", "down", "ctrl+t")
             await app.until(lambda: "that you do not trust yet" in app.screen)
         assert server.requests == server.listings == []

@@ -7,24 +7,26 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from rich.cells import cell_len
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from workbench.dataclasses import dataclass
 from workbench.evaluation.model_list import KnownEndpoint, names_to_run
+from workbench.limits import MAX_FILTER_CHARS
 from workbench.providers.built_in import is_built_in
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import EMPTY, Line, Role, Span, cells, cut_line, cut_middle, padded, with_margin
 from workbench.show.visible import model_label, one_line
 from workbench.suite.variants import NO_VARIANTS, SEPARATOR, Variants
 from workbench.tui.kit.dialogs import Dialog, ReadLines, keys_line
-from workbench.tui.kit.fields import FilterField
-from workbench.tui.kit.line_view import LineView
+from workbench.tui.kit.fields import SafeInput
+from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.kit.strips import Bar
 from workbench.tui.models.choices import ModelChoices
 from workbench.tui.models.form import Added
+from workbench.tui.terminal.key_queue import taken
 from workbench.tui.terminal.theme import Ground
 
 MAX_UNFOLDED = 12
@@ -257,8 +259,8 @@ MAX_LABEL_CELLS = 28
 _MIN_ROWS = 5
 """The least rows of the list, for which texts around it are cut."""
 
-_ROWS_AROUND = 4
-"""The rows of border, title and keys."""
+_ROWS_AROUND = 5
+"""The rows of border, title, field and keys."""
 
 
 @dataclass(frozen=True)
@@ -283,14 +285,19 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
     TITLE_LINE = "Models"
     DEFAULT_CSS = """
     ModelsScreen > Vertical { width: 130; }
+    ModelsScreen #filter { background: $background; padding: 0 1; margin: 0 1; }
     """
+    # The field has the focus, so letters are text, and the keys of the list have priority over those of the field.
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "check", show=False),
-        Binding("enter", "use", show=False),
-        Binding("a", "add", "Add a model", show=False),
-        Binding("e", "change", "Edit the model", show=False),
-        Binding("t", "probe", "Test how it handles tools", show=False),
-        Binding("slash", "filter", "Filter", show=False),
+        Binding("up", "move('up')", show=False),
+        Binding("down", "move('down')", show=False),
+        Binding("pageup", "move('page_up')", show=False),
+        Binding("pagedown", "move('page_down')", show=False),
+        Binding("home", "move('home')", show=False, priority=True),
+        Binding("end", "move('end')", show=False, priority=True),
+        Binding("ctrl+n", "add", "Add a model", show=False, priority=True),
+        Binding("ctrl+e", "change", "Edit the model", show=False, priority=True),
+        Binding("ctrl+t", "probe", "Test how it handles tools", show=False, priority=True),
     ]
 
     def __init__(self, state: ModelsState, ways: ModelWays) -> None:
@@ -300,12 +307,12 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
     def body(self) -> ComposeResult:
         yield ReadLines(self._explained, "reading")
+        yield _SearchField(self.action_check)
         yield _ModelList(self.state, self._show_keys, self.action_check)
-        yield FilterField(placeholder="words of the model's name")
         yield ReadLines(self._absent, "absent")
 
     def on_mount(self) -> None:
-        self.set_focus(self._list)
+        self.set_focus(self.query_one("#filter"))
         self._show_keys()
         # Only servers on this machine are asked without a request of the user: they need no key and no network.
         for endpoint in self.state.local:
@@ -336,11 +343,8 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             space = "list its models" if row.endpoint.models is None else "show or hide its models"
         elif row.model and row.name is None:
             space = "add it"
-        if self._filter.display:
-            self.say_keys(keys_line(("Enter", "keep the filter"), ("Esc", "show all")))
-            return
         leave = "show all" if self.state.filter else "leave"
-        keys = (("Space", space), ("Enter", "use"), ("a", "add"), ("e", "edit"), ("t", "test tools"), ("/", "filter"))
+        keys = (("Space", space), ("Enter", "use"), ("Ctrl+N", "add"), ("Ctrl+E", "edit"), ("Ctrl+T", "test tools"))
         self.say_keys(keys_line(*keys, ("Esc", leave)))
 
     def _show(self, at: int | None = None) -> None:
@@ -356,7 +360,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         """Limit the heights of the texts and of the list, so that title, some rows and keys are always visible."""
         # The width of the text, as the style makes it: at most 130 cells, less border, padding and scroll thumb.
         width = max(min(130, self.app.size.width * 96 // 100) - 5, 1)
-        room = height - _ROWS_AROUND - self._filter.display
+        room = height - _ROWS_AROUND
         for name, build in (("#reading", self._explained), ("#absent", self._absent)):
             reading = self.query_one(name)
             taken = len(build(width))
@@ -397,40 +401,30 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             self.state.fold(row.endpoint)
             self._show()
 
-    def action_use(self) -> None:
+    @on(Input.Submitted)
+    def _use(self) -> None:
         """Close with the checked models."""
         self.dismiss(self.state.chosen)
 
-    @property
-    def _filter(self) -> FilterField:
-        return self.query_one(FilterField)
-
-    def action_filter(self) -> None:
-        """Open the field that filters the models by words."""
-        self._filter.value, self._filter.display = self.state.filter, True
-        self.set_focus(self._filter)
-        self._show()
+    def action_move(self, motion: Motion) -> None:
+        """Move the cursor of the list."""
+        self._list.action_move(motion)
 
     @on(Input.Changed)
     def _filter_changed(self, event: Input.Changed) -> None:
-        if self._filter.display:
+        if event.value != self.state.filter:
             self.state.set_filter(event.value)
             self._show(0)
 
-    @on(Input.Submitted)
-    def _end_filter(self) -> None:
-        self._filter.display = False
-        self.set_focus(self._list)
-        self._show()
+    def _show_all(self) -> None:
+        self.state.set_filter("")
+        self.query_one("#filter", Input).value = ""
+        self._show(0)
 
     def action_leave(self) -> None:
-        """Leave the filter, then the dialog."""
-        # Esc leaves a filter first, even one that Enter has kept.
-        if self._filter.display or self.state.filter:
-            self._filter.display = False
-            self.state.set_filter("")
-            self.set_focus(self._list)
-            self._show(0)
+        """Show all models again, then leave the dialog."""
+        if self.state.filter:
+            self._show_all()
         else:
             super().action_leave()
 
@@ -440,6 +434,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
         def added(model: Added | None) -> None:
             if model is not None:
+                self._show_all()
                 self._show(self.state.added(self._ways.choices(), model.name))
                 self._tell_answer(model)
 
@@ -484,10 +479,24 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             self.query_one("#keys", Bar).say(lambda width: cut_line(notice, width))
 
 
-class _ModelList(LineView):
-    """The rows of the dialog, which handles Enter and Space itself."""
+class _SearchField(SafeInput):
+    """The field for a part of a name. No name has a blank, so Space checks the row at the cursor."""
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        super().__init__("", "type a part of a name to search", widget_id="filter", max_length=MAX_FILTER_CHARS)
+        self._check = check
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "space":
+            taken(event)
+            self._check()
+
+
+class _ModelList(LineView, can_focus=False):
+    """The rows of the dialog, whose field keeps the focus and passes keys on."""
 
     GROUND: ClassVar[Ground] = "panel"
+    RESTING_GROUND: ClassVar[Ground] = "cursor"
 
     def __init__(self, state: ModelsState, on_move: Callable[[], None], choose: Callable[[], None]) -> None:
         super().__init__("choices")
