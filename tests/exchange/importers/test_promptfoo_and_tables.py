@@ -79,6 +79,10 @@ def test_a_configuration_becomes_a_suite() -> None:
             "args = { b = 1, id = { present = true, optional = true } } only_args = true",
         ),
         ({"type": "not-trajectory:tool-used", "value": "a"}, 'tool = "a"'),
+        (
+            {"type": "is-valid-openai-tools-call"},
+            'grading = { invalid_arguments = "fail" } [[cases.unordered]] tool = "*" times = [1, inf]',
+        ),
         ({"type": "trajectory:tool-sequence", "value": {"steps": ["a"], "mode": "exact"}}, 'extra_calls = "forbid"'),
         ({"type": "trajectory:step-count", "value": {"type": "tool", "max": 3}}, "at_most = { calls = 3 }"),
         ({"type": "latency", "threshold": 900}, "at_most = { latency_ms = 900 }"),
@@ -203,6 +207,16 @@ def test_a_prompt_with_a_conversation_asks_its_last_request() -> None:
     suite, _ = made_of("promptfoo", "p.json", as_json({"prompts": [prompt], "tests": [test]}))
     (case,) = suite.cases
     assert (case.user, [message.content for message in case.messages]) == ("Rain?", ["Hello", "Hi!"])
+
+
+def test_calls_that_stand_in_the_text_of_a_conversation_are_calls() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+    said = [("user", "Hello"), ("assistant", json.dumps([call], indent=1)), ("user", "And now?")]
+    prompt = json.dumps([{"role": role, "content": text} for role, text in said])
+    suite, _ = made_of("promptfoo", "p.json", as_json({"prompts": [prompt], "tests": [{"assert": []}]}))
+    _, earlier, result = suite.cases[0].messages
+    assert [(each.tool, each.args) for each in earlier.tool_calls] == [("f", {"x": 1})]
+    assert (result.role, result.call, result.content) == ("tool", "c1", "")
 
 
 def test_results_are_cases_with_runs_that_grade() -> None:

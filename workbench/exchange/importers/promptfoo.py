@@ -26,7 +26,7 @@ from workbench.exchange.importers.conversations import (
     tool_names,
     tool_of,
 )
-from workbench.exchange.importers.messages import conversation_of, number_of
+from workbench.exchange.importers.messages import conversation_of, number_of, result_written
 from workbench.exchange.importers.promptfoo_asserts import Expectations
 from workbench.exchange.importers.source_files import Node, RefusedError, Source, as_text, placed_at, read_source
 from workbench.limits import MAX_INCLUDED_FILES, MAX_TEST_CASES
@@ -298,8 +298,27 @@ def conversation_of_prompt(prompt: Node, filled: Callable[[str], str] = lambda t
     """Read a prompt: the JSON text of messages, or the request itself. Raises RefusedError."""
     text = prompt.text()
     if text.lstrip().startswith("["):
-        return conversation_of(Node(_filled(prompt.parsed().value, filled), prompt.place))
+        messages = Node(_filled(prompt.parsed().value, filled), prompt.place)
+        read: list[Node] = []
+        for each in messages.items():
+            read += _with_calls(each)
+        return conversation_of(messages, read)
     return Conversation(prompt.place, (Message("user", filled(text)),))
+
+
+def _with_calls(message: Node) -> Iterator[Node]:
+    """Yield a message of an earlier turn, with the calls that promptfoo's `_conversation` writes into its text.
+
+    promptfoo executes no tool, so each of these calls gets an empty result, without which a provider refuses it.
+    """
+    content = message.value_of("content")
+    if message.text_of("role") != "assistant" or not isinstance(content, str) or message.has("tool_calls"):
+        yield message
+        return
+    made = Node(message.table() | _message_of_text(content, message.place), message.place)
+    yield made
+    for call in made.items_of("tool_calls"):
+        yield Node(result_written(call.text_of("id"), ""), message.place)
 
 
 def _filled(value: JsonValue, filled: Callable[[str], str]) -> JsonValue:

@@ -54,6 +54,7 @@ class Expectations:
         # Tools that may be called more often where no others may be called.
         self._repeatable: set[str] = set()
         self._no_others = False
+        self._valid_calls = False
 
     def take(self, node: Node) -> None:
         """Add one assertion. A part of it without a counterpart becomes a note.
@@ -83,6 +84,11 @@ class Expectations:
         for tool, (least, most) in self._used.items():
             self._expect_uses(tool, least, most)
         table: Table = {}
+        if self._valid_calls:
+            table["grading"] = {"invalid_arguments": "fail"}
+            # promptfoo also refuses an answer without calls.
+            if not self._ordered and not self._calls:
+                self._calls.append({"tool": ANY_TOOL, "times": [1, math.inf]})
         if self._ordered:
             table["ordered"] = self._ordered
         if self._calls:
@@ -139,7 +145,8 @@ class Expectations:
 
     def _take(self, kind: str, node: Node) -> str | None:
         if kind in ("is-valid-openai-tools-call", "is-valid-openai-function-call"):
-            return "nothing to write: broken arguments are an issue of every run"
+            self._valid_calls = True
+            return "grading.invalid_arguments, and a call of any tool"
         if kind in _OF_CALLS:
             return _OF_CALLS[kind](self, node)
         if kind == "javascript":
