@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from workbench.limits import MAX_CELL_CHARS, Limit
+
+if TYPE_CHECKING:
+    import csv
 
 BYTE_ORDER_MARK = "\ufeff"
 """The mark is kept in a text, so that a file is saved with it; it is not part of the content."""
@@ -25,6 +30,12 @@ def why_not_utf_8(content: bytes, error: UnicodeDecodeError) -> tuple[int, str]:
         return 1, "is UTF-16, not UTF-8"
     line = content.count(b"\n", 0, error.start) + 1
     return line, f"is not UTF-8: the byte 0x{content[error.start]:02x} cannot be read"
+
+
+def csv_limit(error: csv.Error) -> Limit | None:
+    """Return the limit that a CSV text exceeds; `None` if the text is not CSV."""
+    # Python raises one class for both, and only its message differs.
+    return MAX_CELL_CHARS if str(error).startswith("field larger than field limit") else None
 
 
 def toml_of(text: str) -> dict[str, Any]:

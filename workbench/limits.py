@@ -178,6 +178,13 @@ MAX_ROWS_BYTES = Limit(32 << 20, "is larger than {mib}", "split it among several
 MAX_ROWS = Limit(20_000, "has more than {limit} rows", "split them among several cases")
 """Rows of one case. Each is a case of its own, of which ten thousand take 100 MB of memory."""
 
+MAX_CELL_CHARS = Limit(
+    131_072,
+    "has a cell of more than {limit} characters",
+    "close every quotation mark, or write long texts as JSON Lines (.jsonl)",
+)
+"""One cell of CSV, as Python's reader takes it. An open quotation mark makes one cell of all that follows."""
+
 MAX_RUN_MEDIA_BYTES = Limit(50 << 20, "the images and sounds of this run exceed {mib}", "let tools send fewer")
 """All images and sounds of one run, which each request sends again. OpenAI takes 50 MB together."""
 

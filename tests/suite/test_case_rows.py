@@ -159,6 +159,7 @@ def test_rows_that_may_be_meant_otherwise_are_warned_of(text: str, where: str, s
         ("r.csv", b"order,n\na,1\n\nb\n", "r.csv:4 has 1 cell, and the first line names 2 columns"),
         ("r.csv", b"order,n:json\na,1\nb,{\n", "r.csv:3: `n:json` is not JSON"),
         ("r.csv", b'order\n"a', "r.csv:2 is not CSV: unexpected end of data"),
+        ("r.csv", b"order\na\n" + b"b" * 131_073, "r.csv:3 has a cell of more than 131,072 characters"),
         ("r.csv", b"order,order:json\na,1\n", "r.csv:1: two columns have the name `order`"),
         ("r.csv", b"order,\na,1\n", "r.csv:1: column 2 has no name"),
         ("r.csv", b"order;n\na;1\n", 'r.csv:1 holds one column, "order;n"'),

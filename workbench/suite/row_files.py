@@ -14,7 +14,7 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from workbench.dataclasses import dataclass
-from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, why_not_utf_8
+from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, csv_limit, why_not_utf_8
 from workbench.limits import MAX_ROWS, MAX_ROWS_BYTES
 from workbench.suite.problems import described, quoted
 from workbench.suite.suite_folder import FolderFileError, opened, unreadable
@@ -152,6 +152,8 @@ def _csv_rows(name: str, text: str) -> Iterator[tuple[int, Row]]:
             except ValueError as error:
                 raise RowsError(f"{name}:{line}: {error}") from error
     except csv.Error as error:
+        if (limit := csv_limit(error)) is not None:
+            raise RowsError(f"{name}:{begins} {limit.exceeded()}", limit.way_out) from error
         hint = "close every quotation mark, and write one inside a cell twice"
         raise RowsError(f"{name}:{lines.line_num} is not CSV: {error}", hint) from error
 

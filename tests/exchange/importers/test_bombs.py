@@ -100,7 +100,7 @@ WIDE = ",".join("abcdefghij") + "\n" + "1,2,3,4,5,6,7,8,9,0\n" * 200
         ("x.yaml", "a: !!bool x", "is not YAML"),
         ("x.yaml", "#" * (4 * MB + 1), "is YAML of more than 4 MiB: write it as JSON"),
         ("x.csv", WIDE, "holds more than 1,000 values: split it"),
-        ("x.csv", '"' + "a" * 200_000 + '"', "field larger than field limit"),
+        ("x.csv", '"' + "a" * 200_000 + '"', "has a cell of more than 131,072 characters: close"),
         ("x.json", "[" + "{}," * 4_000 + "{}]", "x.json holds more than 1,000 values: split it"),
         ("x.json", "[" * 900 + "]" * 900, "is nested more than 100 levels deep"),
         ("x.json", "1" * 5_000, "4300 digits"),

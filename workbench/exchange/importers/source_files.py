@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.dataclasses import dataclass, json_text, parsed_json
-from workbench.encoding import SAVE_AS_UTF_8, why_not_utf_8
+from workbench.encoding import SAVE_AS_UTF_8, csv_limit, why_not_utf_8
 from workbench.limits import MAX_FILE_BYTES, MAX_FILE_VALUES, MAX_JSON_LEVELS, MAX_YAML_BYTES, MAX_YAML_NUMBER_CHARS
 from workbench.trajectory.events import JsonValue
 
@@ -425,6 +425,8 @@ def _rows(text: str, delimiter: str) -> tuple[JsonValue, tuple[int, ...], tuple[
             rows.append({name: value for name, value in zip(head, row, strict=False) if value})
             numbers.append(reader.line_num)
     except csv.Error as error:
+        if (limit := csv_limit(error)) is not None:
+            raise RefusedError(limit.reached()) from error
         raise RefusedError(f"is not CSV: {error}") from error
     return rows, tuple(numbers), tuple(head)
 
