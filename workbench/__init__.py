@@ -19,8 +19,10 @@ __all__ = [
     "TRUSTED",
     "Agent",
     "AgentAnswer",
+    "AgentCall",
     "AgentReply",
     "AgentRequest",
+    "AgentRun",
     "ApprovalError",
     "Cell",
     "CellDone",
@@ -62,7 +64,6 @@ if TYPE_CHECKING:
     from workbench.api.evaluate import evaluate, evaluate_async
     from workbench.api.grade import Graded, call, grade, grade_calls
     from workbench.api.import_file import Imported, import_file
-    from workbench.api.models import Agent
     from workbench.api.options import RunOptions
     from workbench.api.suites import (
         ApprovalError,
@@ -79,8 +80,9 @@ if TYPE_CHECKING:
     from workbench.evaluation.report import Report
     from workbench.grading.grade import Issue, RunResult
     from workbench.grading.status import Status
-    from workbench.providers.function import AgentAnswer, AgentReply, AgentRequest
+    from workbench.providers.function import AgentAnswer, AgentCall, AgentReply, AgentRequest, AgentRun
     from workbench.providers.model import Model, ModelError
+    from workbench.providers.own_agent import Agent
     from workbench.suite.trust import SuiteNeeds
     from workbench.trajectory.events import Message, ToolCall, Usage
     from workbench.trajectory.trajectory import Trajectory
@@ -92,7 +94,6 @@ _MODULES = {
     "workbench.api.evaluate": ("evaluate", "evaluate_async"),
     "workbench.api.grade": ("Graded", "call", "grade", "grade_calls"),
     "workbench.api.import_file": ("Imported", "import_file"),
-    "workbench.api.models": ("Agent",),
     "workbench.api.options": ("RunOptions",),
     "workbench.api.suites": (
         "ApprovalError",
@@ -109,8 +110,9 @@ _MODULES = {
     "workbench.evaluation.report": ("Report",),
     "workbench.grading.grade": ("Issue", "RunResult"),
     "workbench.grading.status": ("Status",),
-    "workbench.providers.function": ("AgentAnswer", "AgentReply", "AgentRequest"),
+    "workbench.providers.function": ("AgentAnswer", "AgentCall", "AgentReply", "AgentRequest", "AgentRun"),
     "workbench.providers.model": ("Model", "ModelError"),
+    "workbench.providers.own_agent": ("Agent",),
     "workbench.suite.trust": ("SuiteNeeds",),
     "workbench.trajectory.events": ("Message", "ToolCall", "Usage"),
     "workbench.trajectory.trajectory": ("Trajectory",),

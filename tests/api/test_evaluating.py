@@ -209,7 +209,10 @@ def test_what_cannot_be_meant_is_said_before_any_run(folder: Path) -> None:
         ({"model": "gpt-4o-mini"}, "there is no model 'gpt-4o-mini'"),
         ({"repeats": 0}, "repeats must be a whole number from 1"),
         ({"model": clock_agent, "models": [workbench.Agent(counting_agent, "clock_agent")]}, "'clock_agent'"),
-        ({"model": 7}, "a model is a name, a workbench.Model, a workbench.Agent or an async function, not a int"),
+        (
+            {"model": 7},
+            "a model is a name, a workbench.Model, a workbench.Agent or a function, not a value",
+        ),
     )
     for arguments, why in wrong:
         with pytest.raises(workbench.UsageError, match=why):

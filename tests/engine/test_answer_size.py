@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from workbench.engine.agent_loop import AnswerSize
 from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS
-from workbench.providers.model import TooMuchError
+from workbench.providers.model import AnswerSize, TooMuchError
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,

@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from workbench.providers.function import AgentAnswer, AgentFunction, AgentReply, AgentRequest, CallerLoop, FunctionModel
+from workbench.providers.function import (
+    AgentAnswer,
+    AgentCall,
+    AgentFunction,
+    AgentReply,
+    AgentRequest,
+    AgentRun,
+    CallerLoop,
+    FunctionModel,
+)
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
 from workbench.trajectory.events import (
     CallFinished,
@@ -75,13 +84,19 @@ async def test_calls_become_events_with_ids_of_their_own() -> None:
     assert finished[0] == CallFinished("call-3", {"place": ["Oslo", 1]})
     assert finished[2].raw == "{"
     assert end == AnswerFinished("tool calls", Usage(3, 4))
-    assert await replied(ToolCall("", "now")) == await replied([ToolCall("", "now")])
+    assert await replied(ToolCall("", "now")) == await replied([AgentCall("now")])
 
 
 @pytest.mark.parametrize(
     ("reply", "why"),
     [
-        (None, "must answer with a text, a call, a list of calls or an AgentAnswer, not None"),
+        (None, "must answer with a text, a call, a list of calls, an AgentAnswer or an AgentRun, not None"),
+        (AgentCall("now", {}, "noon"), r"the call of now has a result: return AgentRun\(calls="),
+        (AgentRun(calls="now"), "the calls of an AgentRun are a list, not a value of type str"),  # type: ignore[arg-type]
+        (AgentRun(calls=[{"tool": "now"}]), "workbench.AgentCall.* not a value of type dict"),  # type: ignore[list-item]
+        (AgentRun(calls=[AgentCall("now", ["x"])]), "the arguments of now are an object"),  # type: ignore[arg-type]
+        (AgentRun(calls=[AgentCall("now", result={1, 2})]), "a result is no value of JSON"),
+        (AgentRun(answer={"city": "Oslo"}), "the answer of an AgentRun is a text, .*write it as JSON"),  # type: ignore[arg-type]
         (["now"], "calls are made with workbench.call"),
         (ToolCall("", "now", {"day": date(2026, 1, 1)}), "the argument 'day' of now holds a value of type date"),  # type: ignore[dict-item]
         (ToolCall("", "now", {"days": {1: 2}}), "an object with a value of type int as a name"),  # type: ignore[dict-item]
@@ -99,16 +114,32 @@ async def test_what_an_agent_raises_ends_its_run_and_its_own_model_errors_are_pa
     async def busy(request: AgentRequest) -> str:
         raise ModelError("busy", retryable=True)
 
-    def plain(request: AgentRequest) -> str:
-        return "no coroutine"
-
     with pytest.raises(ModelError, match=r"^the agent mine raised KeyError: 'time'$"):
         await events_of(broken)
     with pytest.raises(ModelError, match=r"^busy$") as raised:
         await events_of(busy)
     assert raised.value.retryable
-    with pytest.raises(ModelError, match="an agent must be an async function"):
-        await events_of(plain)  # type: ignore[arg-type]
+
+
+async def test_a_plain_function_runs_in_a_thread_with_the_context_of_the_caller() -> None:
+    """Its loop stays free: a function may wait for something that happens there. A coroutine it returns is awaited."""
+    who, home = ContextVar("who", default="nobody"), asyncio.get_running_loop()
+    who.set("caller")
+
+    async def here() -> threading.Thread:
+        return threading.current_thread()
+
+    def plain(request: AgentRequest) -> str:
+        assert asyncio.run_coroutine_threadsafe(here(), home).result() is not threading.current_thread()
+        return f"{who.get()} of {request.case}"
+
+    class Callable:
+        async def __call__(self, request: AgentRequest) -> str:
+            return str(threading.current_thread() is await here())
+
+    assert await events_of(plain) == [TextDelta(2, "caller of time"), AnswerFinished("answered")]
+    for waited in (Callable(), lambda request: Callable()(request)):
+        assert await events_of(waited) == [TextDelta(2, "True"), AnswerFinished("answered")]
 
 
 async def test_an_agent_runs_on_its_callers_loop_and_is_cancelled_there() -> None:

@@ -20,13 +20,7 @@ from workbench.config.models import ConfigError
 from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass
-from workbench.engine.external_run import (
-    ExternalResult,
-    RunDocumentError,
-    external_payloads,
-    external_run,
-    started_elsewhere,
-)
+from workbench.engine.external_run import RunDocumentError, external_payloads, external_run, started_elsewhere
 from workbench.engine.plan import PlannedRun, next_run_id, with_grader
 from workbench.engine.planned_run import result_of
 from workbench.engine.suite_secrets import learn_secrets
@@ -45,12 +39,13 @@ from workbench.evaluation.report import Report
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.status import Status
 from workbench.numerals import counted
-from workbench.providers.function import checked_call, with_ids
+from workbench.providers.function import checked_call, external_result, with_ids
 from workbench.providers.wire.tool_calls import read_arguments
 from workbench.suite.model import Case, GraderName
 from workbench.tools.listings import definitions_for
 from workbench.tools.python_code import PythonFunctions
 from workbench.trajectory.events import Event, EventPayload, JsonValue, RunFinished, ToolCall
+from workbench.trajectory.external_run import ExternalResult
 from workbench.trajectory.recording import RecordingError
 from workbench.trajectory.trajectory import fold
 
@@ -284,11 +279,7 @@ def _with_ids(rounds: Sequence[Sequence[ToolCall]]) -> list[list[ToolCall]]:
 
 
 def _result(value: object) -> ExternalResult:
-    if isinstance(value, BaseException):
-        return ExternalResult(str(value) or type(value).__name__, is_error=True)
-    if isinstance(value, str):
-        return ExternalResult(value)
     try:
-        return ExternalResult(json.dumps(value, ensure_ascii=False, allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"a result is no value of JSON: {error}") from None
+        return external_result(value)
+    except TypeError as error:
+        raise UsageError(str(error)) from None

@@ -10,54 +10,24 @@ from workbench.engine.plan import PlannedRun
 from workbench.evaluation.options import OwnModel
 from workbench.providers.function import AgentFunction, CallerLoop, FunctionModel
 from workbench.providers.model import Model
-
-
-@dataclass(frozen=True)
-class Agent:
-    """An agent of your own, which is evaluated like a model.
-
-    `function` is an async function from an `AgentRequest` to the agent's answer: a text, a call made with
-    `workbench.call`, a list of calls, or an `AgentAnswer` with text and calls. It is called once for each round of a
-    run; after calls, the next request holds their results from the mocks or the servers of the suite. `name` is the
-    agent's name in results and reports, by default that of the function.
-
-    >>> import workbench
-    >>> async def clock_agent(request):
-    ...     if request.results:
-    ...         return request.results[0].content
-    ...     return workbench.call("get_time", timezone="Europe/Oslo")
-    >>> agent = workbench.Agent(clock_agent, name="v2")
-    >>> report = workbench.evaluate("clock.toml", model=agent, cases=["time-in-bergen"])
-    >>> report.results[0].model, report.results[0].trajectory.final_answer
-    ('v2', 'It is 12:00 in Europe/Oslo.')
-    """
-
-    function: AgentFunction
-    name: str = ""
-
-    def __post_init__(self) -> None:
-        # The class is frozen, and an object that is called in place of a function has no name but that of its class.
-        if not self.name:
-            object.__setattr__(self, "name", getattr(self.function, "__name__", type(self.function).__name__))
+from workbench.providers.own_agent import Agent, checked_agent
 
 
 AnyModel = str | Model | Agent | AgentFunction
-"""A model to evaluate: its name, a `Model`, an `Agent`, or the async function of an agent."""
+"""A model to evaluate: its name, a `Model`, an `Agent`, or the function of an agent."""
 
 
 def named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:
     if isinstance(model, str):
         return model
-    if isinstance(model, Agent):
-        return _OwnAgent(model.name, model.function, loop)
-    # Before `callable`: the object that implements a model may be callable, too.
-    if isinstance(model, Model):
+    # Before agents: the object that implements a model may be callable, too. A class has what its objects have.
+    if isinstance(model, Model) and not isinstance(model, type):
         return _OwnModel(model.name, model)
-    if callable(model):
-        return named(Agent(model), loop)
-    raise UsageError(
-        f"a model is a name, a workbench.Model, a workbench.Agent or an async function, not a {type(model).__name__}"
-    )
+    try:
+        agent = checked_agent(model)
+    except TypeError as error:
+        raise UsageError(str(error)) from None
+    return _OwnAgent(agent.name, agent.function, loop)
 
 
 @dataclass(frozen=True)

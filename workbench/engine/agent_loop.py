@@ -24,17 +24,19 @@ from workbench.engine.turns import (
     Turn,
     answer_message,
     conversation_after,
+    in_steps,
     messages_before,
     opening_messages,
     result_messages,
+    steps_at,
     turns_of,
 )
-from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS, MAX_ANSWER_VALUES, MAX_CALL_ARGUMENTS, Limit
 from workbench.numerals import seconds_text
 from workbench.providers.model import (
     DEFAULT_RETRIES,
     FIRST_TOKENS,
     AnswerFinished,
+    AnswerSize,
     HttpRequest,
     Model,
     ModelError,
@@ -52,16 +54,12 @@ from workbench.tools.audit import Allowed, Audit, AuditError, Outcome
 from workbench.tools.mocks import AskJudge, PlannedAnswer
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import (
-    CallArgumentsDelta,
     CallFinished,
-    CallStarted,
     ExecutionProgress,
     ExecutionStarted,
     JsonValue,
     Message,
-    ModelEvent,
     Paused,
-    ReasoningDelta,
     RequestFailed,
     RequestStarted,
     ResultReceived,
@@ -72,63 +70,24 @@ from workbench.trajectory.events import (
     ServerInstructions,
     ServerOutput,
     StepStarted,
-    TextDelta,
     ToolCall,
     ToolDefinition,
     usable,
 )
+from workbench.trajectory.external_run import ExternalRun
 from workbench.trajectory.media import Media
 from workbench.trajectory.system_prompt import prompt_of
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, TrajectoryError
 
 
-class AnswerSize:
-    """The size of one answer while it arrives, checked against the limits of an answer."""
-
-    def __init__(self) -> None:
-        self._characters = self._calls = self._values = 0
-
-    def add(self, event: ModelEvent) -> None:
-        """Count a piece of the answer.
-
-        Raises TooMuchError when the answer exceeds a limit."""
-        match event:
-            case TextDelta(text=piece) | ReasoningDelta(text=piece) | CallArgumentsDelta(fragment=piece):
-                self._characters = _counted(self._characters, len(piece), MAX_ANSWER_CHARS)
-            case CallStarted():
-                self._calls = _counted(self._calls, 1, MAX_ANSWER_CALLS)
-            case CallFinished(arguments=arguments):
-                _counted(0, len(arguments), MAX_CALL_ARGUMENTS)
-                values = _values_in(dict(arguments), MAX_ANSWER_VALUES)
-                self._values = _counted(self._values, values, MAX_ANSWER_VALUES)
-
-
-def _counted(before: int, more: int, limit: Limit) -> int:
-    if before + more > limit:
-        raise TooMuchError(limit.reached())
-    return before + more
-
-
-def _values_in(value: JsonValue, most: int) -> int:
-    """Return the number of values nested in a value, at any depth.
-
-    Counting stops soon after `most`."""
-    # A stack instead of recursion: the nesting comes from the model and may be deeper than Python's call stack.
-    count, waiting = 0, [value]
-    while waiting and count <= most:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            value = [*value.values()]
-        if isinstance(value, list):
-            count += len(value)
-            waiting.extend(value)
-    return count
-
-
 # The latency of a model is that of the successful attempt alone. Waiting for a turn at the endpoint and pauses
 # before a retry count neither as latency nor towards the run's time limit.
-async def ask(model: Model, request: ModelRequest, recorder: Recorder, retries: RetryPolicy, limit: TimeLimit) -> Round:
+async def ask(
+    model: Model, request: ModelRequest, recorder: Recorder, retries: RetryPolicy, limit: TimeLimit
+) -> Round | ExternalRun:
     """Send a request, retrying as the policy allows, and return the complete answer.
+
+    An agent with a loop of its own answers with a whole run, of which nothing but the request is emitted yet.
 
     Raises ModelError when no permitted attempt succeeds, and TooMuchError when an answer exceeds a limit.
     """
@@ -156,7 +115,7 @@ async def ask(model: Model, request: ModelRequest, recorder: Recorder, retries: 
                 await retries.sleep(wait_s)
 
 
-async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> Round:
+async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> Round | ExternalRun:
     recorder.emit(RequestStarted(request.round))
     began = recorder.clock()
     first_token_ms: float | None = None
@@ -180,6 +139,8 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
     except ModelError as error:
         recorder.emit(RequestFailed(request.round, str(error)))
         raise
+    if end.run is not None:
+        return end.run.timed(recorder.ms_since(began))
     recorder.emit(end.response(request.round, first_token_ms, recorder.ms_since(began)))
     return recorder.last_round
 
@@ -455,6 +416,8 @@ class AgentLoop:
         self._turns = turns_of(case, settings.limits.max_rounds)
         self._messages = opening_messages(case, images)
         self._rounds = 0
+        self._beside_steps = 0
+        """The rounds of agents with a loop of their own that belong to no step of the chain."""
         self._last: Round | None = None
         self._calls = 0
 
@@ -467,7 +430,7 @@ class AgentLoop:
         if self._fork is not None:
             finish = await self._resume(self._fork)
         while finish is None:
-            turn = self._turns.next(self._rounds, self._last)
+            turn = self._turns.next(self._rounds - self._beside_steps, self._last)
             if not isinstance(turn, Turn):
                 return RunFinished(turn)
             finish = await self._take(turn)
@@ -513,13 +476,15 @@ class AgentLoop:
         return await self._go_on_from(turn, await self._ask(turn))
 
     async def _go_on_from(
-        self, turn: Turn, answer: Round, answered: int = 0, *, to_result: bool = False
+        self, turn: Turn, answer: Round | ExternalRun, answered: int = 0, *, to_result: bool = False
     ) -> RunFinished | None:
         """Answer the calls of a round, except the first `answered`, and return the end of the run if it ends there.
 
         With `to_result`, a person is asked again after the last of these first calls. The answer is regenerated as
         often as a person wants."""
         while True:
+            if isinstance(answer, ExternalRun):
+                return await self._add_run(turn, answer)
             if answer.stop_reason == "refused":
                 return RunFinished("refused")
             if answer.stop_reason == "truncated":
@@ -532,6 +497,44 @@ class AgentLoop:
         self._grow(done)
         return await self._stopped_by(done)
 
+    async def _add_run(self, turn: Turn, run: ExternalRun) -> RunFinished | None:
+        """Add the rounds of an agent with a loop of its own, and return the end of the run if it ends with them.
+
+        In a chain, they are those of the steps up to the next message of the user."""
+        from workbench.engine.external_run import external_payloads  # on use: models need none of it
+
+        rounds, steps = run.rounds, range(0)
+        if turn.step is not None:
+            steps = steps_at(self._case, turn.step)
+            rounds = in_steps(rounds, len(steps))
+        first, size = self._rounds + 1, AnswerSize()
+        taken = {call.id for message in self._messages for call in message.tool_calls}
+        for payload in external_payloads(rounds, first, taken, self._calls):
+            if isinstance(payload, RequestStarted):
+                place, size = payload.round - first, AnswerSize()
+                if place == 0:
+                    continue  # it was emitted when the agent was asked
+                if place < len(steps):
+                    self._recorder.emit(StepStarted(steps[place], self._system(Turn(steps[place])), None))
+            size.add(payload)
+            self._recorder.emit(payload)
+        done = self._recorder.trajectory.rounds[self._rounds :]
+        for each in done:
+            self._grow(each)
+        if turn.step is not None:
+            self._beside_steps += max(len(done) - len(steps), 0)
+        if run.error is not None:
+            return RunFinished("error", run.error)
+        for each in done:
+            if (stopped := await self._stopped_by(each)) is not None:
+                return stopped
+        last = done[-1].stop_reason
+        if last == "refused" or last == "truncated":
+            return RunFinished(last)
+        if self._rounds - self._beside_steps < len(self._case.steps):
+            return None
+        return RunFinished("steps done" if self._case.steps else "answered")
+
     async def _stopped_by(self, done: Round | None) -> RunFinished | None:
         """Return the end of a chain that stops on failure when its latest step, the one of `done`, has failed."""
         if not self._case.stop_on_failure or done is None or done.step is None:
@@ -541,7 +544,7 @@ class AgentLoop:
             failed = await self._step_failed(self._recorder.trajectory, done.step.step)
         return RunFinished("step failed") if failed else None
 
-    async def _ask(self, turn: Turn) -> Round:
+    async def _ask(self, turn: Turn) -> Round | ExternalRun:
         request = self._request(turn, self._messages)
         return await ask(self._model, request, self._recorder, self._retries, self._limit)
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, Discriminator, Field, JsonValue, Tag, ValidationError
 from pydantic_core import ErrorDetails
 
 from workbench.checks.clock import fixed_clock
-from workbench.dataclasses import dataclass, json_text
+from workbench.dataclasses import json_text
 from workbench.engine.turns import opening_messages
 from workbench.limits import MAX_MILLISECONDS, MAX_TOKENS
-from workbench.providers.function import call_events, with_ids
-from workbench.providers.wire.tool_calls import read_arguments
+from workbench.providers.function import call_events, tool_call, with_ids
 from workbench.suite.frozen import Frozen, Items, NonEmpty
 from workbench.suite.model import Case, Suite
 from workbench.suite.problems import code, did_you_mean
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import (
     CallFinished,
-    Deviation,
     EventPayload,
     ReasoningDelta,
     RequestStarted,
@@ -36,44 +34,7 @@ from workbench.trajectory.events import (
     Usage,
     usable,
 )
-
-
-@dataclass(frozen=True)
-class ExternalResult:
-    """The answer of a tool in a run made elsewhere."""
-
-    content: str
-    is_error: bool = False
-
-
-@dataclass(frozen=True)
-class ExternalRound:
-    """One answer of a model, and the results of its calls, by their ids.
-
-    Latency and time to the first token are in milliseconds. `deviations` are those of the endpoint that were repaired
-    in the answer; they name calls by the same ids."""
-
-    text: str = ""
-    reasoning: str = ""
-    calls: tuple[ToolCall, ...] = ()
-    results: Mapping[str, ExternalResult] = field(default_factory=dict)
-    latency_ms: float = 0.0
-    usage: Usage | None = None
-    first_token_ms: float | None = None
-    deviations: tuple[Deviation, ...] = ()
-
-
-@dataclass(frozen=True)
-class ExternalRun:
-    """An agent's run.
-
-    With `error`, it broke off after its last round. `latency_ms` is `None` if it is unknown; `started_at` is ISO 8601
-    with an offset, or empty."""
-
-    rounds: tuple[ExternalRound, ...]
-    error: str | None = None
-    latency_ms: float | None = None
-    started_at: str = ""
+from workbench.trajectory.external_run import ExternalResult, ExternalRound, ExternalRun
 
 
 def external_run(
@@ -125,15 +86,20 @@ def started_elsewhere(
     )
 
 
-def external_payloads(rounds: Iterable[ExternalRound]) -> Iterator[EventPayload]:
-    """Yield the events of rounds that were made elsewhere, with call ids that are unique in the run."""
+def external_payloads(
+    rounds: Iterable[ExternalRound], first: int = 1, taken: Iterable[str] = (), calls_before: int = 0
+) -> Iterator[EventPayload]:
+    """Yield the events of rounds that were made elsewhere, with call ids that are unique in the run.
+
+    `first` is the number of the first of these rounds; `taken` are the ids of the calls before it, `calls_before` is
+    their number."""
     rounds = tuple(rounds)
     calls: list[ToolCall] = []
     for each in rounds:
         calls.extend(each.calls)
     # Ids are given over the whole run, because many agents number the calls of each answer anew.
-    ids = (call_id for call_id, _ in with_ids(calls))
-    for number, each in enumerate(rounds, start=1):
+    ids = (call_id for call_id, _ in with_ids(calls, taken, calls_before + 1))
+    for number, each in enumerate(rounds, start=first):
         yield RequestStarted(number)
         if each.reasoning:
             yield ReasoningDelta(number, each.reasoning)
@@ -145,10 +111,14 @@ def external_payloads(rounds: Iterable[ExternalRound]) -> Iterator[EventPayload]
                 if isinstance(event, CallFinished):
                     event = usable(event)
                 yield event
-        reason: StopReason = "tool calls" if made else "answered"
+        reason: StopReason = each.stop_reason or ("tool calls" if made else "answered")
         renamed = {call.id: call_id for call_id, call in made}
         deviations = tuple(replace(one, call_id=renamed.get(one.call_id or "")) for one in each.deviations)
-        yield ResponseFinished(number, reason, each.usage, each.first_token_ms, each.latency_ms, deviations=deviations)
+        yield ResponseFinished(
+            *(number, reason, each.usage, each.first_token_ms, each.latency_ms),
+            deviations=deviations,
+            cost_usd=each.cost_usd,
+        )
         for call_id, call in made:
             if (result := each.results.get(call.id)) is not None:
                 yield ResultReceived(call_id, result.content, result.is_error, "reported", 0.0)
@@ -243,7 +213,7 @@ def external_run_of(calls: Sequence[CallDocument | tuple[CallDocument, ...]], ru
     for made in lists:
         rounds.append([])
         for one in made:
-            call = _call(next(ids), one)
+            call = tool_call(next(ids), one.tool, one.arguments)
             rounds[-1].append(call)
             if one.result is not None or one.is_error:
                 results[call.id] = ExternalResult(_text_of(one.result), one.is_error)
@@ -255,15 +225,6 @@ def external_run_of(calls: Sequence[CallDocument | tuple[CallDocument, ...]], ru
 
 def _text_of(result: JsonValue) -> str:
     return result if isinstance(result, str) else json_text(result)
-
-
-def _call(call_id: str, call: CallDocument) -> ToolCall:
-    if not isinstance(call.arguments, str):
-        return ToolCall(call_id, call.tool, call.arguments)
-    arguments, problem = read_arguments(call.arguments)
-    if problem is not None:
-        return ToolCall(call_id, call.tool, raw=call.arguments, problem=problem)
-    return ToolCall(call_id, call.tool, arguments)
 
 
 def run_document(value: object) -> RunDocument:

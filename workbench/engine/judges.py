@@ -54,6 +54,7 @@ from workbench.trajectory.events import (
     RunStarted,
     ToolDefinition,
 )
+from workbench.trajectory.external_run import ExternalRun
 from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryError
 
 PROMPT = 2
@@ -244,12 +245,17 @@ async def _ask(
     model: Model, request: ModelRequest, recorder: Recorder, retries: RetryPolicy, limit: TimeLimit
 ) -> Round:
     try:
-        return await ask(model, request, recorder, retries, limit)
+        return _round(await ask(model, request, recorder, retries, limit))
     except ModelError as error:
         if error.retryable or "tool" not in str(error).casefold():
             raise
     # The server refuses tools for this model: the system prompt describes an answer without them.
-    return await ask(model, ModelRequest(2, request.system, request.messages, ()), recorder, retries, limit)
+    return _round(await ask(model, ModelRequest(2, request.system, request.messages, ()), recorder, retries, limit))
+
+
+def _round(answer: Round | ExternalRun) -> Round:
+    assert isinstance(answer, Round), "a judge is never an agent with a loop of its own"
+    return answer
 
 
 class _NoVerdictError(Exception):

@@ -31,9 +31,13 @@ _PRICED_TOKENS = 1_000_000
 def cost_of(trajectory: Trajectory, price: Price | None) -> float | None:
     """Return the cost of a run in US dollars: 0 if no model was asked, `None` if price or tokens are unknown.
 
-    Failed attempts report no tokens and are left out. Rounds that a fork replays cost nothing."""
+    The cost that an agent reports takes precedence. Failed attempts report no tokens and are left out. Rounds that a
+    fork replays cost nothing."""
     if not trajectory.asked:
         return 0.0
+    reported = [each.cost_usd for each in trajectory.asked if each.cost_usd is not None]
+    if reported:
+        return sum(reported)
     # A free model costs nothing even if its server reports no tokens, as many local ones do.
     if price is not None and not any((price.input, price.output, price.cached_input)):
         return 0.0

@@ -8,14 +8,14 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.engine.agent_loop import RunRequest, start
-from workbench.engine.external_run import ExternalRun, RunDocumentError, external_payloads, run_document
+from workbench.engine.external_run import RunDocumentError, external_payloads, run_document
 from workbench.engine.own_calls import OwnCalls
 from workbench.engine.recorder import Recorder, TimeLimit
 from workbench.engine.turns import opening_messages
@@ -29,6 +29,7 @@ from workbench.tools.connection import MissingVariableError, filled, inherited_v
 from workbench.tools.server_process import ends_within, left_behind, new_mark, signal_group, started_process
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import FinishReason, Message, RequestStarted, RunFinished, ToolDefinition
+from workbench.trajectory.external_run import ExternalRun
 from workbench.trajectory.trajectory import Trajectory, TrajectoryError
 
 _CHUNK = 64 * 2**10
@@ -206,10 +207,7 @@ async def run_subject(
 
 
 def _tell(answered: ExternalRun, request: RunRequest, recorder: Recorder, took_ms: float) -> RunFinished:
-    *before, last = answered.rounds
-    if answered.latency_ms is None:
-        last = replace(last, latency_ms=took_ms)
-    first, *others = external_payloads([*before, last])
+    first, *others = external_payloads(answered.timed(took_ms).rounds)
     assert isinstance(first, RequestStarted)  # it was emitted when the subject was asked
     for payload in others:
         recorder.emit(payload)

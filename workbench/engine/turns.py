@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from workbench.dataclasses import dataclass
 from workbench.suite.model import Case, PriorMessage, Step
 from workbench.trajectory.events import FinishReason, Message, ToolCall
+from workbench.trajectory.external_run import ExternalRound
 from workbench.trajectory.media import Media, with_placeholders
 from workbench.trajectory.trajectory import Round
 
@@ -81,6 +82,27 @@ def turns_of(case: Case, max_rounds: int) -> Turns:
     if case.steps:
         return StepTurns(case)
     return RoundTurns(max_rounds, case.checks_answer, case.final is not None)
+
+
+def steps_at(case: Case, step: int) -> range:
+    """Return the steps, counted from 1, from a step to the last one before the next message of the user."""
+    end = step + 1
+    while end <= len(case.steps) and case.steps[end - 1].user is None:
+        end += 1
+    return range(step, end)
+
+
+def in_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[ExternalRound, ...]:
+    """Return the rounds of an agent with a loop of its own, the first ones being those of a number of steps.
+
+    Calls after the last of these steps are added to it; an answer without calls belongs to no step then."""
+    done = [*rounds[:steps]]
+    for later in rounds[steps:]:
+        if later.calls:
+            done[steps - 1] = done[steps - 1].joined(later)
+        else:
+            done.append(later)
+    return tuple(done)
 
 
 def opening_messages(case: Case, images: tuple[Media, ...] = ()) -> tuple[Message, ...]:

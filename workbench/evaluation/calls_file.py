@@ -20,7 +20,6 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 from workbench.dataclasses import dataclass, parsed_json
 from workbench.encoding import SAVE_AS_UTF_8, why_not_utf_8
 from workbench.engine.external_run import (
-    ExternalRun,
     Made,
     RunDocument,
     RunDocumentError,
@@ -40,6 +39,7 @@ from workbench.suite.model import Case, GraderName, RepeatRule
 from workbench.suite.suite_file import SuiteFile, cases_by_id
 from workbench.tools.listings import definitions_for
 from workbench.trajectory.events import Event, EventPayload, RunFinished
+from workbench.trajectory.external_run import ExternalRun
 from workbench.trajectory.recording import Header, RecordedSuite, Recording, RecordingError
 from workbench.trajectory.trajectory import fold
 from workbench.version import __version__

@@ -1,4 +1,4 @@
-"""A model made of an async Python function, so that a user's own agent can run the cases of a suite."""
+"""A model made of a Python function, so that a user's own agent can run the cases of a suite."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import copy_context
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
 from workbench.dataclasses import dataclass
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
+from workbench.providers.wire.tool_calls import read_arguments
+from workbench.threads import in_thread
 from workbench.trajectory.events import (
     CallArgumentsDelta,
     CallFinished,
@@ -29,6 +31,7 @@ from workbench.trajectory.events import (
     ToolDefinition,
     Usage,
 )
+from workbench.trajectory.external_run import ExternalResult, ExternalRound, ExternalRun
 
 _logger = logging.getLogger(__name__)
 
@@ -69,22 +72,70 @@ class AgentRequest:
 class AgentAnswer:
     """An agent's answer: text, calls, or both; after calls, the agent is asked again with their results.
 
-    A call without an `id` is given one. `reasoning` is shown and never graded, `usage` counts tokens.
+    A call without an `id` is given one. `reasoning` is shown and never graded, `usage` counts tokens, `cost_usd` is in
+    US dollars. Calls with results (`AgentCall`) belong to an `AgentRun`.
     """
 
     text: str = ""
-    calls: Sequence[ToolCall] = ()
+    calls: Sequence[ToolCall | AgentCall] = ()
     reasoning: str = ""
     usage: Usage | None = None
     stop_reason: StopReason | None = None
     """`truncated` or `refused`; `None` for an answer that ends with its text or with calls."""
+    cost_usd: float | None = None
 
 
-AgentReply = str | ToolCall | Sequence[ToolCall] | AgentAnswer
-"""The reply of an agent: a text, a call, several calls, or a whole answer."""
+@dataclass(frozen=True, slots=True)
+class AgentCall:
+    """A call that an agent has made itself, with its result.
 
-AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]]
-"""An agent: an async function from a request to a reply."""
+    `arguments` are an object, or the JSON text that a model wrote. `result` is a text, another value that JSON can
+    express, or the exception that the tool raised; `None` if it is not known. With `is_error`, the result is an error.
+    A call without an `id` is given one.
+    """
+
+    tool: str
+    arguments: Mapping[str, Any] | str = field(default_factory=dict)
+    result: object = None
+    is_error: bool = False
+    id: str = ""
+
+
+AgentCalls = AgentCall | ToolCall | AgentAnswer | Sequence[AgentCall | ToolCall]
+"""One answer of a model in the run of an agent: a call, several calls, or calls with a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRun:
+    """All that an agent with a loop of its own did: its calls with their results, and its final answer.
+
+    Each element of `calls` is one answer of the model, in the order of the run: a call, a list of calls that were made
+    at once, or an `AgentAnswer` with its text, its calls and its tokens. `usage` counts the tokens of the whole run,
+    and replaces those of its answers. `cost_usd` is in US dollars, `latency_ms` in milliseconds; by default, the time
+    of the function is measured. With `error`, the run broke off after its calls, and its status is `error`.
+
+    >>> import workbench
+    >>> def clock_agent(request):
+    ...     noon = workbench.AgentCall("get_time", {"timezone": "Europe/Oslo"}, result="It is 12:00.")
+    ...     return workbench.AgentRun(calls=[noon], answer="It is noon.")
+    >>> report = workbench.evaluate("clock.toml", model=clock_agent, cases=["time-in-bergen"])
+    >>> report.passed, report.results[0].trajectory.final_answer
+    (True, 'It is noon.')
+    """
+
+    calls: Sequence[AgentCalls] = ()
+    answer: str | None = None
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    latency_ms: float | None = None
+    error: str | None = None
+
+
+AgentReply = str | ToolCall | Sequence[ToolCall] | AgentAnswer | AgentRun
+"""The reply of an agent: a text, a call, several calls, a whole answer, or a whole run."""
+
+AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]] | Callable[[AgentRequest], AgentReply]
+"""An agent: a function from a request to a reply, async or not."""
 
 
 class CallerLoop:
@@ -124,7 +175,7 @@ class CallerLoop:
 
 
 class FunctionModel:
-    """A model that asks an async function on the loop of its caller, for one run.
+    """A model that asks a function for one run: an async one on the loop of its caller, another one in a thread.
 
     An exception of the function ends the run with an error; after a retryable ModelError, the request is repeated.
     """
@@ -151,52 +202,159 @@ class FunctionModel:
         asked = AgentRequest(request.system, request.messages, request.tools, request.round, self._case, self._run)
         try:
             answer = answer_of(await self._loop.run(partial(self._reply, asked)))
+            events: list[ModelEvent] = []
+            if isinstance(answer, AgentAnswer):
+                events += _events(answer, request)
         except ModelError:
             raise
         except Exception as error:
             _logger.exception("the agent %s on case %s", self.name, self._case)
             raise ModelError(f"the agent {self.name} raised {type(error).__name__}: {error}") from error
-        for event in _events(answer, request):
+        if isinstance(answer, ExternalRun):
+            yield AnswerFinished("answered", run=answer)
+            return
+        for event in events:
             yield event
-        yield AnswerFinished(answer.stop_reason or ("tool calls" if answer.calls else "answered"), answer.usage)
+        reason = answer.stop_reason or ("tool calls" if answer.calls else "answered")
+        yield AnswerFinished(reason, answer.usage, cost_usd=answer.cost_usd)
 
     async def _reply(self, request: AgentRequest) -> AgentReply:
-        reply = self._function(request)
-        if not inspect.isawaitable(reply):
-            raise TypeError("an agent must be an async function: write it with `async def`")
-        return await reply
+        reply: Any
+        if is_async(self._function):
+            reply = self._function(request)
+        else:
+            # On the caller's loop it would block every other run, and whatever else the caller does there.
+            context = copy_context()
+            reply = await in_thread(lambda: context.run(self._function, request), name=f"agent {self.name}")
+        if inspect.isawaitable(reply):
+            reply = await reply
+        answer: AgentReply = reply
+        return answer
 
 
-def answer_of(reply: object) -> AgentAnswer:
-    """Return the reply of a function as an answer.
+def is_async(function: Callable[..., object]) -> bool:
+    """Return whether calling this function, or this object, gives a coroutine."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def answer_of(reply: object) -> AgentAnswer | ExternalRun:
+    """Return the reply of a function as an answer, or as a whole run.
 
     Raises TypeError for a value that is not a reply."""
     match reply:
+        case AgentRun():
+            return run_of(reply)
         case AgentAnswer():
-            answer = reply
+            return reply
         case str():
-            answer = AgentAnswer(reply)
-        case ToolCall():
-            answer = AgentAnswer(calls=(reply,))
+            return AgentAnswer(reply)
+        case ToolCall() | AgentCall():
+            return AgentAnswer(calls=(reply,))
         case list() | tuple():
-            answer = AgentAnswer(calls=tuple(reply))
+            return AgentAnswer(calls=reply)
         case _:
             raise TypeError(
-                f"an agent must answer with a text, a call, a list of calls or an AgentAnswer, not {_kind(reply)}"
+                "an agent must answer with a text, a call, a list of calls, an AgentAnswer or an AgentRun, not "
+                f"{_kind(reply)}"
             )
-    return replace(answer, calls=tuple(map(checked_call, answer.calls)))
+
+
+def run_of(run: AgentRun) -> ExternalRun:
+    """Return the run of an agent as a run that was made elsewhere.
+
+    Raises TypeError for calls, results and texts that are none."""
+    if not isinstance(run.calls, list | tuple):
+        raise TypeError(f"the calls of an AgentRun are a list, not {_kind(run.calls)}")
+    answers = [*map(_answer_in_run, run.calls)]
+    # Ids are given over the whole run, because many agents number the calls of each answer anew.
+    named = with_ids([checked_call(call) for answer in answers for call in answer.calls])
+    rounds = []
+    for answer in answers:
+        results, calls = {}, []
+        for made in answer.calls:
+            call_id, call = next(named)
+            calls.append(replace(call, id=call_id))
+            if isinstance(made, AgentCall) and (made.result is not None or made.is_error):
+                results[call_id] = external_result(made.result, is_error=made.is_error)
+        rounds.append(
+            ExternalRound(
+                *(answer.text, answer.reasoning, tuple(calls), results),
+                usage=answer.usage,
+                stop_reason=answer.stop_reason,
+                cost_usd=answer.cost_usd,
+            )
+        )
+    if run.answer is not None or not rounds:
+        rounds.append(ExternalRound(_text(run.answer or "", "answer")))
+    if run.usage is not None:
+        rounds = [replace(each, usage=None) for each in rounds]
+        rounds[-1] = replace(rounds[-1], usage=run.usage)
+    if run.cost_usd is not None:
+        rounds = [replace(each, cost_usd=None) for each in rounds]
+        rounds[-1] = replace(rounds[-1], cost_usd=run.cost_usd)
+    if run.latency_ms is not None:
+        rounds[-1] = replace(rounds[-1], latency_ms=run.latency_ms)
+    error = None if run.error is None else _text(run.error, "error")
+    return ExternalRun(tuple(rounds), error, run.latency_ms)
+
+
+def _answer_in_run(made: object) -> AgentAnswer:
+    match made:
+        case AgentAnswer():
+            return made
+        case list() | tuple():
+            return AgentAnswer(calls=made)
+        case _:
+            # Another value is refused as a call, with the names of what is one.
+            return AgentAnswer(calls=[made])  # type: ignore[list-item]
+
+
+def _text(value: object, what: str) -> str:
+    if isinstance(value, str):
+        return value
+    raise TypeError(f"the {what} of an AgentRun is a text, not {_kind(value)}: write it as JSON")
+
+
+def external_result(value: object, *, is_error: bool = False) -> ExternalResult:
+    """Return the result of a call: a text, an exception, or another value as JSON.
+
+    Raises TypeError for a value that JSON cannot express."""
+    if isinstance(value, BaseException):
+        return ExternalResult(str(value) or type(value).__name__, is_error=True)
+    if isinstance(value, str):
+        return ExternalResult(value, is_error)
+    try:
+        return ExternalResult(json.dumps(value, ensure_ascii=False, allow_nan=False), is_error)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"a result is no value of JSON: {error}") from None
 
 
 def checked_call(call: object) -> ToolCall:
     """Return a copy of a call whose arguments are plain JSON, with lists in place of tuples.
 
     Raises TypeError for a value that is not a call, and for arguments that JSON cannot express."""
+    if isinstance(call, AgentCall):
+        call = tool_call(call.id, call.tool, call.arguments)
     if not isinstance(call, ToolCall):
-        raise TypeError(f"calls are made with workbench.call(TOOL, …), not {_kind(call)}")
+        raise TypeError(
+            f"calls are made with workbench.call(TOOL, …) or workbench.AgentCall(TOOL, …), not {_kind(call)}"
+        )
+    if not isinstance(call.arguments, Mapping):
+        raise TypeError(f"the arguments of {call.tool} are an object or JSON text, not {_kind(call.arguments)}")
     arguments = {}
     for name, value in call.arguments.items():
         arguments[name] = _json(value, f"the argument {name!r} of {call.tool}")
     return replace(call, arguments=arguments)
+
+
+def tool_call(call_id: str, tool: str, arguments: Mapping[str, Any] | str) -> ToolCall:
+    """Return a call whose arguments are an object, or the text that a model wrote."""
+    if not isinstance(arguments, str):
+        return ToolCall(call_id, tool, arguments)
+    read, problem = read_arguments(arguments)
+    if problem is not None:
+        return ToolCall(call_id, tool, raw=arguments, problem=problem)
+    return ToolCall(call_id, tool, read)
 
 
 def _json(value: object, where: str) -> JsonValue:
@@ -247,7 +405,12 @@ def _events(answer: AgentAnswer, request: ModelRequest) -> Iterator[ModelEvent]:
     for message in request.messages:
         for call in message.tool_calls:
             taken.add(call.id)
-    for call_id, call in with_ids(answer.calls, taken, request.calls_before + 1):
+    calls = []
+    for made in answer.calls:
+        if isinstance(made, AgentCall) and (made.result is not None or made.is_error):
+            raise TypeError(f"the call of {made.tool} has a result: return AgentRun(calls=[…], answer=…)")
+        calls.append(checked_call(made))
+    for call_id, call in with_ids(calls, taken, request.calls_before + 1):
         yield from call_events(call_id, call, request.round)
 
 

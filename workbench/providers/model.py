@@ -9,9 +9,13 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol, runtime_checkable
 
 from workbench.dataclasses import dataclass
+from workbench.limits import MAX_ANSWER_CALLS, MAX_ANSWER_CHARS, MAX_ANSWER_VALUES, MAX_CALL_ARGUMENTS, Limit
 from workbench.trajectory.events import (
+    CallArgumentsDelta,
+    CallFinished,
     CallStarted,
     Deviation,
+    EventPayload,
     JsonValue,
     Message,
     ModelEvent,
@@ -22,6 +26,7 @@ from workbench.trajectory.events import (
     ToolDefinition,
     Usage,
 )
+from workbench.trajectory.external_run import ExternalRun
 from workbench.trajectory.media import Media
 
 
@@ -45,7 +50,8 @@ class AnswerFinished:
 
     `provider_state` is data that the provider requires back with the answer; `deviations` from its format were repaired
     in the answer. `prompt_ms` is the time for the prompt as the endpoint reports it, `waited_ms` the wait at the
-    endpoint before that, 0 if unknown. A `paused` answer goes on when it is sent back."""
+    endpoint before that, 0 if unknown. A `paused` answer goes on when it is sent back. `cost_usd` is the cost as an
+    agent reports it. With `run`, it ends no answer, but all that an agent with a loop of its own did."""
 
     stop_reason: StopReason
     usage: Usage | None = None
@@ -54,6 +60,8 @@ class AnswerFinished:
     prompt_ms: float | None = None
     waited_ms: float = 0.0
     paused: bool = False
+    cost_usd: float | None = None
+    run: ExternalRun | None = None
 
     def response(self, round_number: int, first_token_ms: float | None, latency_ms: float) -> ResponseFinished:
         """Return the event of a run, from both times in milliseconds since the request was sent."""
@@ -70,6 +78,7 @@ class AnswerFinished:
             self.provider_state,
             self.deviations,
             self.waited_ms,
+            self.cost_usd,
         )
 
 
@@ -104,6 +113,49 @@ class ModelError(Exception):
 
 class TooMuchError(ModelError):
     """An answer exceeds the limits: a failure of the model, not of the infrastructure."""
+
+
+class AnswerSize:
+    """The size of one answer while it arrives, checked against the limits of an answer."""
+
+    def __init__(self) -> None:
+        self._characters = self._calls = self._values = 0
+
+    def add(self, event: EventPayload) -> None:
+        """Count a piece of the answer.
+
+        Raises TooMuchError when the answer exceeds a limit."""
+        match event:
+            case TextDelta(text=piece) | ReasoningDelta(text=piece) | CallArgumentsDelta(fragment=piece):
+                self._characters = _counted(self._characters, len(piece), MAX_ANSWER_CHARS)
+            case CallStarted():
+                self._calls = _counted(self._calls, 1, MAX_ANSWER_CALLS)
+            case CallFinished(arguments=arguments):
+                _counted(0, len(arguments), MAX_CALL_ARGUMENTS)
+                values = _values_in(dict(arguments), MAX_ANSWER_VALUES)
+                self._values = _counted(self._values, values, MAX_ANSWER_VALUES)
+
+
+def _counted(before: int, more: int, limit: Limit) -> int:
+    if before + more > limit:
+        raise TooMuchError(limit.reached())
+    return before + more
+
+
+def _values_in(value: JsonValue, most: int) -> int:
+    """Return the number of values nested in a value, at any depth.
+
+    Counting stops soon after `most`."""
+    # A stack instead of recursion: the nesting comes from the model and may be deeper than Python's call stack.
+    count, waiting = 0, [value]
+    while waiting and count <= most:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            value = [*value.values()]
+        if isinstance(value, list):
+            count += len(value)
+            waiting.extend(value)
+    return count
 
 
 @runtime_checkable

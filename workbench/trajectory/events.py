@@ -356,6 +356,8 @@ class ResponseFinished:
     """See `Message.provider_state`."""
     deviations: tuple[Deviation, ...] = field(default=(), metadata=_SPARSE)
     waited_ms: Milliseconds = field(default=0.0, metadata=_SPARSE)
+    cost_usd: float | None = field(default=None, metadata=_SPARSE)
+    """The cost in US dollars as the agent reports it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,6 +132,8 @@ class Round:
     latency_ms: float | None = None
     waited_ms: float = 0.0
     """The time that the request waited at the endpoint for others, if known; the other times leave it out."""
+    cost_usd: float | None = None
+    """The cost in US dollars as the agent reports it; `None` for a model."""
     errors: tuple[str, ...] = ()
     """The errors of earlier attempts of this request, and of the last one if it failed."""
     provider_state: JsonValue = None
@@ -184,6 +186,7 @@ class Round:
             self.provider_state,
             self.deviations,
             self.waited_ms,
+            self.cost_usd,
         )
 
     @property
@@ -419,14 +422,14 @@ class _OpenRound:
         return _OpenRound(self.number, step=self.step, added=self.added, superseded=self.superseded, **changes)
 
     def record(self) -> Round:
-        stop_reason = usage = first_token_ms = latency_ms = provider_state = None
+        stop_reason = usage = first_token_ms = latency_ms = provider_state = cost_usd = None
         waited_ms = 0.0
         deviations: tuple[Deviation, ...] = ()
         if (response := self.response) is not None:
             stop_reason, usage = response.stop_reason, response.usage
             first_token_ms, latency_ms = response.first_token_ms, response.latency_ms
             provider_state, waited_ms = response.provider_state, response.waited_ms
-            deviations = response.deviations
+            deviations, cost_usd = response.deviations, response.cost_usd
         not_offered = tuple([call.record() for call in self.not_offered])
         return Round(
             number=self.number,
@@ -438,6 +441,7 @@ class _OpenRound:
             first_token_ms=first_token_ms,
             latency_ms=latency_ms,
             waited_ms=waited_ms,
+            cost_usd=cost_usd,
             errors=tuple(self.errors),
             provider_state=provider_state,
             deviations=deviations,

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from tests.providers.wire.reading import WEATHER, Answer, a_request, a_spec, body_of, data, named, read
 from tests.strategies import is_json, json_objects
 from workbench.config.models import OWN_URLS
-from workbench.engine.agent_loop import AnswerSize
 from workbench.limits import MAX_ANSWER_CHARS
-from workbench.providers.model import AnswerFinished, TooMuchError
+from workbench.providers.model import AnswerFinished, AnswerSize, TooMuchError
 from workbench.providers.wire.repairs import (
     CUMULATIVE,
     DETAILS,

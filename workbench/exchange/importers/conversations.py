@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple, cast
 from workbench.authoring.form.typed import holds_null, items_at, without_keys
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.dataclasses import dataclass, json_text
-from workbench.engine.external_run import ExternalResult, ExternalRound
 from workbench.exchange.importers.match import Match
 from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.limits import MAX_MILLISECONDS
@@ -36,6 +35,7 @@ from workbench.trajectory.events import (
     Usage,
     usable,
 )
+from workbench.trajectory.external_run import ExternalResult, ExternalRound
 
 # The result of reading a file: cases, the runs that were made of them, and notes on what is left out.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from workbench.engine.external_run import ExternalResult, ExternalRound
 from workbench.exchange.importers.conversations import (
     Calls,
     Conversation,
@@ -25,6 +24,7 @@ from workbench.exchange.importers.conversations import (
 from workbench.exchange.importers.match import Match, match_in
 from workbench.exchange.importers.source_files import Node, Source, as_text
 from workbench.trajectory.events import Message, ToolCall
+from workbench.trajectory.external_run import ExternalResult, ExternalRound
 
 _READ = {"input", "name", "expected_output", "expected_tools", "actual_output", "tools_called"}
 

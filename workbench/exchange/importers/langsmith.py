@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from workbench.engine.external_run import ExternalResult
 from workbench.exchange.importers.conversations import (
     Format,
     Imported,
@@ -30,6 +29,7 @@ from workbench.exchange.importers.match import Match, match_in
 from workbench.exchange.importers.messages import conversation_of, is_list_of_messages, is_message
 from workbench.exchange.importers.source_files import Node, Source, bare_values
 from workbench.trajectory.events import JsonValue, ToolCall
+from workbench.trajectory.external_run import ExternalResult
 
 _KEYS = ("inputs", "outputs", "reference_outputs")
 

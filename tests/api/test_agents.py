@@ -1,0 +1,195 @@
+"""Agents in Python: functions that run a loop of their own, and values that are refused before the first run."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench
+from workbench import AgentAnswer, AgentCall, AgentRun, Usage
+
+NOON = AgentCall("get_time", {"timezone": "Europe/Oslo"}, result="noon")
+SUITE = """
+format = 1
+name = "Clock"
+limits = { max_rounds = 1 }
+tools = [{ name = "get_time" }]
+mocks = [{ tool = "get_time", result = "from the mock" }]
+[[cases]]
+name = "Time"
+user = "What time is it in Bergen?"
+[[cases.unordered]]
+tool = "get_time"
+"""
+CHAIN = """
+format = 1
+name = "Chain"
+tools = [{ name = "get_time" }, { name = "set_clock" }]
+[[cases]]
+name = "Two clocks"
+response = { contains = "Done" }
+steps = [
+  { user = "Set the clocks", tool = "get_time" },
+  { tool = "set_clock" },
+  { user = "Thanks" },
+]
+"""
+
+
+def run_of(suite: str, agent: Any) -> workbench.RunResult:
+    Path("s.toml").write_text(suite, encoding="utf-8")
+    return workbench.evaluate("s.toml", model=agent).results[0]
+
+
+@pytest.mark.parametrize(
+    ("made", "rounds", "answer"),
+    [
+        (AgentRun([NOON], "It is noon."), [("", [("noon", False)]), ("It is noon.", [])], "It is noon."),
+        (AgentRun([NOON]), [("", [("noon", False)])], ""),
+        (AgentRun(answer="No idea."), [("No idea.", [])], "No idea."),
+        (
+            AgentRun([[NOON, NOON], NOON], "Ok"),
+            [("", [("noon", False)] * 2), ("", [("noon", False)]), ("Ok", [])],
+            "Ok",
+        ),
+        (
+            AgentRun([AgentAnswer("Let me look.", [AgentCall("get_time", "{}", KeyError("Oslo"))]), NOON], "Noon."),
+            [("Let me look.", [("'Oslo'", True)]), ("", [("noon", False)]), ("Noon.", [])],
+            "Noon.",
+        ),
+        (AgentRun([workbench.call("get_time")], "Ok"), [("", [(None, None)]), ("Ok", [])], "Ok"),
+        (AgentRun([AgentCall("get_time", result={"hour": 12})]), [("", [('{"hour": 12}', False)])], ""),
+    ],
+)  # fmt: skip
+def test_an_agent_with_its_own_loop_is_asked_once_and_its_own_results_count(
+    folder: Path, made: AgentRun, rounds: list[Any], answer: str
+) -> None:
+    """Also with `max_rounds = 1`, which limits the requests of Workbench and not those of the agent."""
+    asked: list[int] = []
+
+    def agent(request: workbench.AgentRequest) -> AgentRun:
+        asked.append(request.round)
+        return made
+
+    trajectory = run_of(SUITE, agent).trajectory
+    seen = []
+    for done in trajectory.rounds:
+        results = [(call.result and call.result.content, call.result and call.result.is_error) for call in done.calls]
+        seen.append((done.text, results))
+    assert (asked, seen, trajectory.final_answer) == ([1], rounds, answer)
+    assert len({call.call.id for call in trajectory.calls}) == len(trajectory.calls)
+    assert trajectory.finish is not None
+    assert trajectory.finish.reason == "answered"
+
+
+def test_tokens_cost_and_latency_are_those_of_the_agent(folder: Path) -> None:
+    result = run_of(SUITE, lambda _: AgentRun([NOON], "Noon.", Usage(30, 4), cost_usd=0.25, latency_ms=1500.0))
+    assert (result.trajectory.usage, result.cost_usd) == (Usage(30, 4), 0.25)
+    assert result.trajectory.model_latency_ms == 1500.0
+    each = AgentAnswer(calls=[NOON], usage=Usage(10, 1), cost_usd=0.5)
+    result = run_of(SUITE, lambda _: AgentRun([each, each]))
+    assert (result.trajectory.usage, result.cost_usd) == (Usage(20, 2), 1.0)
+    assert result.trajectory.model_latency_ms > 0
+
+
+def test_a_run_that_broke_off_is_an_error_with_its_calls(folder: Path) -> None:
+    result = run_of(SUITE, lambda _: AgentRun([NOON], error="the quota is used up"))
+    assert (result.status, result.error) == ("error", "the quota is used up")
+    assert [call.tool for call in result.trajectory.calls] == ["get_time"]
+    assert run_of(SUITE, lambda _: AgentRun([AgentAnswer("I must not", stop_reason="refused")])).status == "failed"
+
+
+def test_in_a_chain_it_is_asked_for_each_message_of_the_user(folder: Path) -> None:
+    """Its rounds are the steps up to the next message; a text after them belongs to none."""
+    asked = []
+
+    def agent(request: workbench.AgentRequest) -> AgentRun:
+        asked.append((request.round, request.prompt, len(request.messages)))
+        if request.prompt == "Thanks":
+            return AgentRun(answer="Done.")
+        more = [AgentCall("set_clock", id="1"), AgentCall("set_clock", id="1")]
+        return AgentRun([NOON, *more], "Both are set.")
+
+    result = run_of(CHAIN, agent)
+    assert asked == [(1, "Set the clocks", 1), (4, "Thanks", 6)]
+    rounds = [(done.step_number, [call.tool for call in done.calls], done.text) for done in result.trajectory.rounds]
+    assert rounds == [
+        (1, ["get_time"], ""),
+        (2, ["set_clock", "set_clock"], ""),
+        (None, [], "Both are set."),
+        (3, [], "Done."),
+    ]
+    assert result.trajectory.final_answer == "Done."
+    # It ends with the call of the first step, so it is asked for the second as a model is.
+    prompts: list[str] = []
+
+    def ends_early(request: workbench.AgentRequest) -> AgentRun:
+        prompts.append(request.prompt)
+        return AgentRun([NOON])
+
+    run_of(CHAIN, ends_early)
+    assert prompts == ["Set the clocks", "Set the clocks", "Thanks"]
+
+
+def test_plain_functions_run_at_the_same_time(folder: Path) -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    def agent(request: workbench.AgentRequest) -> str:
+        both.wait()
+        return "Hello!"
+
+    assert [result.error for result in workbench.evaluate("clock.toml", model=agent).results] == [None, None]
+
+
+class Framework:
+    """Stands for a class of a framework, under whose module's name it is defined in a test."""
+
+    def __call__(self, task: str) -> str:
+        return task
+
+
+def of_module(module: str, name: str) -> Any:
+    return type(name, (Framework,), {"__module__": module})()
+
+
+async def an_agent(request: object) -> str:
+    return "Hello!"
+
+
+def yielding(request: workbench.AgentRequest) -> Iterator[str]:
+    yield "Hello!"
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (lambda: an_agent(None), r"the coroutine an_agent\(…\) is not an agent: pass the function an_agent itself"),
+        (lambda: Framework, r"the class Framework is not an agent: pass an object of it, such as Framework\(\)"),
+        (lambda: workbench.Agent(Framework),  # type: ignore[arg-type]
+         "the class Framework is not an agent"),
+        (lambda: asyncio, "the module asyncio is not an agent"),
+        (lambda: yielding, "the generator yielding is not an agent: return the whole answer"),
+        (lambda: lambda: "Hello!", "must be callable with one argument, a workbench.AgentRequest"),
+        (lambda: partial(an_agent, None), "must be callable with one argument"),
+        (lambda: of_module("pydantic_ai.agent", "Agent"), r"its adapter: pass workbench.agents.pydantic_ai\(…\)"),
+        (lambda: of_module("agents.agent", "Agent"), r"its adapter: pass workbench.agents.openai_agents\(…\)"),
+        (lambda: of_module("langgraph.pregel", "Pregel"), r"its adapter: pass workbench.agents.langgraph\(…\)"),
+        (lambda: of_module("smolagents.agents", "CodeAgent"), r"a CodeAgent of smolagents has no adapter: pass a func"),
+        (lambda: 7, "a model is a name, a workbench.Model, a workbench.Agent or a function, not a value of type int"),
+        (lambda: None, "not a value of type NoneType"),
+    ],
+)  # fmt: skip
+def test_what_is_no_agent_is_refused_before_the_first_run(folder: Path, given: Callable[[], Any], why: str) -> None:
+    with pytest.raises(workbench.UsageError, match=why):
+        workbench.evaluate("clock.toml", models=[given()])
+
+
+def test_a_package_of_the_user_may_have_the_name_of_a_framework(folder: Path) -> None:
+    report = workbench.evaluate("clock.toml", model=of_module("agents.weather", "Agent"), cases=["small-talk"])
+    assert report.results[0].model == "Agent"

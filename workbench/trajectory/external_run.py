@@ -1,0 +1,82 @@
+"""A run that was made elsewhere: the answers of a model, and the results of its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import TypeVar
+
+from workbench.dataclasses import dataclass
+from workbench.trajectory.events import Deviation, StopReason, ToolCall, Usage
+
+
+@dataclass(frozen=True)
+class ExternalResult:
+    """The answer of a tool in a run made elsewhere."""
+
+    content: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True)
+class ExternalRound:
+    """One answer of a model, and the results of its calls, by their ids.
+
+    Latency and time to the first token are in milliseconds. `deviations` are those of the endpoint that were repaired
+    in the answer; they name calls by the same ids. Without a `stop_reason`, the answer ended with its calls or its
+    text."""
+
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    results: Mapping[str, ExternalResult] = field(default_factory=dict)
+    latency_ms: float = 0.0
+    usage: Usage | None = None
+    first_token_ms: float | None = None
+    deviations: tuple[Deviation, ...] = ()
+    stop_reason: StopReason | None = None
+    cost_usd: float | None = None
+
+    def joined(self, later: ExternalRound) -> ExternalRound:
+        """Return one round with the texts and the calls of two; their ids must differ."""
+        return replace(
+            later,
+            text="\n\n".join(filter(None, (self.text, later.text))),
+            reasoning="\n\n".join(filter(None, (self.reasoning, later.reasoning))),
+            calls=(*self.calls, *later.calls),
+            results={**self.results, **later.results},
+            latency_ms=self.latency_ms + later.latency_ms,
+            usage=_sum(self.usage, later.usage, Usage()),
+            first_token_ms=self.first_token_ms,
+            deviations=(*self.deviations, *later.deviations),
+            cost_usd=_sum(self.cost_usd, later.cost_usd, 0.0),
+        )
+
+
+_Amount = TypeVar("_Amount", Usage, float)
+
+
+def _sum(first: _Amount | None, second: _Amount | None, none: _Amount) -> _Amount | None:
+    if first is None and second is None:
+        return None
+    return (first or none) + (second or none)
+
+
+@dataclass(frozen=True)
+class ExternalRun:
+    """An agent's run, of at least one round.
+
+    With `error`, it broke off after its last round. `latency_ms` is `None` if it is unknown; `started_at` is ISO 8601
+    with an offset, or empty."""
+
+    rounds: tuple[ExternalRound, ...]
+    error: str | None = None
+    latency_ms: float | None = None
+    started_at: str = ""
+
+    def timed(self, took_ms: float) -> ExternalRun:
+        """Return the run with the time that was measured around it, in milliseconds, unless it has its own latency."""
+        if self.latency_ms is not None:
+            return self
+        *before, last = self.rounds
+        return replace(self, rounds=(*before, replace(last, latency_ms=took_ms)))
