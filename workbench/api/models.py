@@ -12,7 +12,6 @@ from workbench.providers.function import AgentFunction, CallerLoop, FunctionMode
 from workbench.providers.model import Model
 from workbench.providers.own_agent import Agent, checked_agent
 
-
 AnyModel = str | Model | Agent | AgentFunction
 """A model to evaluate: its name, a `Model`, an `Agent`, or the function of an agent."""
 
