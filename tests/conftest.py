@@ -1,6 +1,6 @@
 """Nothing fails for being slow: how fast something is, is measured in `benchmarks/`. What properties are tested with is
 drawn anew every time, but in CI, where the same tree always gets the same answer; `--hypothesis-profile=thorough` tries
-more of it."""
+ten times as much, and also the constants of the sources."""
 
 from __future__ import annotations
 
@@ -13,17 +13,31 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 settings.register_profile(
     "thorough", derandomize="CI" in os.environ, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("ordinary", settings.get_profile("thorough"), max_examples=20)
+settings.register_profile("ordinary", settings.get_profile("thorough"), max_examples=10)
 settings.load_profile("ordinary")
 
 # A shell starts what is behind `&` with these ignored, which every program that a test starts would inherit.
 for number in (signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+# By default nothing is drawn from the constants of the sources: each worker would parse the whole program for them.
+_constants_of_sources = providers._get_local_constants
+
+
+def _constants() -> Constants:
+    thorough = settings.get_current_profile_name() == "thorough"
+    return _constants_of_sources() if thorough else providers._local_constants
+
+
+providers._get_local_constants = _constants
 
 # Without bytecode, each worker would rewrite the asserts of every test file in every run: most of a collection.
 sys.dont_write_bytecode = False
@@ -41,6 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     collect = [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", "-q", "-p", "no:cacheprovider"]
     shares = [files[first :: os.cpu_count()] for first in range(os.cpu_count() or 1)]
     compiling = [subprocess.Popen([*collect, *map(str, share)], stdout=subprocess.DEVNULL) for share in shares]
+    st.text().validate()  # keeps its table of characters on the disk, which takes each process a second otherwise
     for process in compiling:
         process.wait()  # what cannot be collected, the workers say
 
@@ -49,7 +64,6 @@ def pytest_collection_finish() -> None:
     """Thousands of tests stay in memory to the end. Looking through them for garbage again and again, as a program of
     that size does while an app draws, took a third of the processor time: they are left aside, and the rest is looked
     through less often."""
-    gc.collect()
     gc.freeze()
     gc.enable()
     gc.set_threshold(50_000, 20, 20)

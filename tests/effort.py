@@ -6,5 +6,5 @@ from hypothesis import settings
 
 
 def examples(thorough: int) -> int:
-    """Returns so many where 100 are the ordinary number, as in the profile `thorough`, and in proportion in another."""
-    return thorough * settings().max_examples // 100
+    """Return `thorough` in a profile of 100 examples, fewer in proportion in another, and 3 at least."""
+    return max(thorough * settings().max_examples // 100, min(thorough, 3))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.analysis.drawn_runs import asked, call, run, trajectories
+from tests.effort import examples
 from workbench.analysis import alignment
 from workbench.analysis.alignment import (
     MAX_COMPARED,
@@ -25,7 +26,7 @@ from workbench.analysis.alignment import (
 from workbench.trajectory.events import JsonValue, Message, RunStarted
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
-FEW = settings(max_examples=50)
+FEW = settings(max_examples=examples(100))
 SEARCH, BOOK = call("search", to="LHR"), call("book", flight="BA 700")
 
 

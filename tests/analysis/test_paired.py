@@ -174,7 +174,7 @@ def test_another_says_what_the_test_on_scores_found() -> None:
     assert paired(alike, apart).score_sentence("A", "B") == told
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(100))
 @given(FEW, FEW, FEW, FEW)
 def test_more_cases_are_the_fewest_with_which_the_scaled_counts_would_tell(
     better: int, worse: int, both_good: int, both_bad: int

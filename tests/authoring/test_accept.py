@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.authoring.edited import EditedCase
+from tests.effort import examples
 from tests.strategies import json_values
 from tests.trajectories import CallSpec
 from workbench.authoring.accept import accept_call, accept_missing, accept_run
@@ -269,7 +270,7 @@ _runs = st.lists(st.lists(_calls, min_size=1, max_size=3), max_size=3).map(lambd
 
 
 @given(_runs, _runs, st.randoms(use_true_random=False))
-@settings(max_examples=40)
+@settings(max_examples=examples(100))
 def test_a_run_that_was_accepted_passes(before: Trajectory, run: Trajectory, random: Any) -> None:
     edited = Edited(CASE)
     try:

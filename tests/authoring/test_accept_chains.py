@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.authoring.test_accept import Edited
+from tests.effort import examples
 from tests.strategies import json_values
 from tests.trajectories import CallSpec
 from workbench.authoring.accept import accept_call, accept_missing, accept_run
@@ -184,7 +185,7 @@ _runs = st.tuples(_answers, _answers, _answers).map(lambda answers: ran(*answers
 
 
 @given(_runs)
-@settings(max_examples=30)
+@settings(max_examples=examples(100))
 def test_every_step_of_a_run_that_was_accepted_passes(run: Trajectory) -> None:
     edited = Edited(CHAIN)
     try:

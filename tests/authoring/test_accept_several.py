@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.authoring.edited import EditedCase
 from tests.authoring.test_accept import CASE, HEAD, ran
+from tests.effort import examples
 from tests.strategies import json_values
 from tests.trajectories import CallSpec
 from workbench.authoring.accept import RunToAccept, accept_run, accept_runs, proposal_for_all
@@ -216,7 +217,7 @@ def _similar_runs(draw: st.DrawFn) -> list[Trajectory]:
 
 
 @given(_similar_runs(), st.sampled_from(GRADERS), st.one_of(st.none(), _similar_runs()))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_every_run_meets_what_they_share(runs: list[Trajectory], by: str, before: list[Trajectory] | None) -> None:
     """Whatever is proposed is in the format, and each run passes with it by the grader of the case (`take` grades). It
     is refused only by graders that count calls, or before values that a suite cannot have."""

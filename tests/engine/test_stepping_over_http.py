@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.engine.stepped import Person, Stepped
 from tests.programs import program_of
 from tests.providers.server import APIS, Answer, Api, Call, Request, Server, base_url_of, said
@@ -162,7 +163,7 @@ ASKED = Said("user", "Weather in Oslo?")
 CALLS = [Said("call", {"city": "Oslo"}, "call_1"), Said("call", {"city": "Rome"}, "call_2")]
 RESULTS = [Said("result", "rain in Oslo", "call_1"), Said("result", "rain in Rome", "call_2")]
 TWICE_ASKED = settings(
-    max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=examples(75), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.providers.http.test_rate_limiter import World
 from workbench.evaluation.cluster.dask import SILENCE_S
 from workbench.evaluation.cluster.endpoint_limits import LOST_S, EndpointLimits
@@ -31,7 +32,7 @@ portions = st.lists(
 )
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(30))
 @given(portions, st.integers(1, 9), st.none() | st.floats(0.5, 120.0), st.integers(1, 5))
 def test_no_minute_has_more_requests_and_no_moment_more_at_a_time_than_the_endpoint_allows(
     works: list[Work], concurrency: int, per_minute: float | None, workers: int

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.grading.test_packed import ASKED_OF_ALL
 from tests.history.batches import SUITE, run_kept
 from tests.limits import lower
@@ -104,7 +105,7 @@ def test_of_stored_runs_a_few_are_in_memory(kept: Path) -> None:
     assert all(most_while(report.pieces(form)) <= before + 6 for form in ("records", "csv"))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(120))
 @given(st.lists(st.tuples(*(st.integers(0, 3) for _ in range(4))), max_size=12))
 def test_cases_are_joined_in_the_order_of_their_first_runs(drawn: list[tuple[int, int, int, int]]) -> None:
     runs = [

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.results import result
 from tests.show.test_json_report import runs_made_up
 from tests.trajectory.scripts import scripts
@@ -38,7 +39,7 @@ MOST_BYTES = 1600
 ASKED_OF_ALL = [name for name, value in vars(RunResult).items() if isinstance(value, property) and name != "small"]
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(45))
 @given(st.lists(runs_made_up, min_size=1, max_size=3), scripts())
 def test_a_packed_result_is_the_one_that_was_packed(runs: list[RunResult], others: list[Event]) -> None:
     in_common = InCommon()

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.trajectories import trajectory_of
 from workbench.checks.check import EMPTY_CONTEXT, by_json
 from workbench.grading.grade import Grade, GradingError
@@ -60,7 +61,7 @@ wants = st.builds(
 single = st.tuples(wants)
 items = single | st.tuples(wants, wants)
 made = st.lists(st.tuples(st.sampled_from("AB"), st.sampled_from([1, 2])), max_size=5)
-often = settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
+often = settings(max_examples=examples(120), suppress_health_check=list(HealthCheck), deadline=None)
 
 
 def suite_of(ordered: list[Item], unordered: list[Want] | None = None, **case: object) -> Suite:

@@ -104,7 +104,7 @@ def merged(target: Path, *shards: StoredShard) -> Merged:
     return merge(target, shards, Path("/nowhere"), SAID.append)
 
 
-@hypothesis_settings(max_examples=max(examples(25), 5), deadline=None)
+@hypothesis_settings(max_examples=examples(50), deadline=None)
 @given(data=st.data(), runs=st.integers(1, 14), of=st.integers(1, 6))
 def test_shards_in_any_order_are_the_undisturbed_batch(data: st.DataObject, runs: int, of: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

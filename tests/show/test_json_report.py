@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.grading.cases import call, case_of
 from tests.results import result
 from tests.show.test_steps import BY_HAND
@@ -154,7 +155,7 @@ runs_made_up = st.builds(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(100))
 @given(runs_made_up, st.integers(0, 2))
 def test_a_report_written_run_by_run_is_laid_out_as_the_whole(run: RunResult, number: int) -> None:
     runs, cases = [run] * number, [case_result(TWO_REPEATS)] * number

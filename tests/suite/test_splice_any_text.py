@@ -219,7 +219,7 @@ def test_keys_that_come_and_go_take_no_comments_of_others_along(data: st.DataObj
     assert comments(changed.block(0)) == comments(COMMENTED) - {line for key in gone for line in lost[key]}
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_the_whole_format_is_edited_value_by_value_without_loss(data: st.DataObject) -> None:
     suite = SuiteText.of(WHOLE)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import workbench
 from tests.cli.program import Program
+from tests.effort import examples
 from tests.programs import grant_of
 from tests.tools.conftest import SERVERS
 from tests.tools.processes import becomes_true, servers_of
@@ -62,7 +63,7 @@ def answers(path: Path, concurrency: int) -> list[str]:
 
 
 @given(repeats=st.integers(2, 8), concurrency=st.integers(1, 5))
-@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_runs_at_once_are_equal_when_each_has_its_own_server(tmp_path: Path, repeats: int, concurrency: int) -> None:
     assert set(answers(suite_in(tmp_path, repeats=repeats), concurrency)) == {"look 1: here look 2: there"}
     assert servers_of(os.getpid(), str(SERVERS / "counting.py")) == []

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.programs import program_of, started
 from tests.providers.server.script import Answer, document, page
 from tests.providers.server.server import Server as RawServer
@@ -264,7 +265,7 @@ async def test_a_server_that_forgets_each_session_at_once_is_asked_twice_and_no_
     lasts=st.lists(st.integers(1, 6), max_size=4),
     calls=st.lists(st.integers(1, 3), min_size=1, max_size=8),
 )
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(36), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_runs_at_once_never_share_a_lost_session_nor_repeat_a_call(
     tmp_path: Path, lasts: list[int], calls: list[int]
 ) -> None:

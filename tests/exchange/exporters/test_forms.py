@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import given, settings
 
+from tests.effort import examples
 from tests.exchange.exporters.made import events_of, run_of, wrong_run
 from tests.trajectory.scripts import scripts
 from workbench.exchange.exporters.export import write_runs
@@ -80,7 +81,7 @@ def test_runs_are_samples_of_a_log_of_inspect() -> None:
     assert sample["output"]["completion"] == "It rains."
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(events=scripts())
 def test_every_run_can_be_exported_as_far_as_it_is(events: list[Event]) -> None:
     """Forks, edits, retries, chains, runs that broke off."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.exchange.exporters.made import Said, events_of, run_of
 from tests.strategies import is_json, json_objects
 from workbench.config.secrets import Secrets
@@ -77,7 +78,7 @@ def again(form: str, text: str) -> ExportedRun:
 
 
 @pytest.mark.parametrize(("form", "imported_as"), [("messages", "openai"), ("otlp", "otel"), ("atif", "atif")])
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(made=_runs())
 def test_what_is_imported_again_is_the_same_conversation(
     form: str, imported_as: str, made: tuple[str | None, list[Message], list[Said]]

@@ -111,7 +111,7 @@ def test_a_sample_with_anything_in_it_is_imported_or_refused(
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(content=st.binary(max_size=60), ending=st.sampled_from(["json", "jsonl", "yaml", "csv", "tsv", "txt"]))
 def test_any_bytes_are_imported_or_refused(form: str, content: bytes, ending: str) -> None:
     _imports_or_refuses(form, f"any.{ending}", content)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.engine.making import Made, make
 from tests.providers.http.runs import TWICE, run_alone, spec_of
 from tests.providers.server import Answer, Api, Call, Server, said, serve
@@ -100,7 +101,7 @@ def run(api: Api, *answers: Answer, **settings: Any) -> tuple[Made, Server]:
     return made, server
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(paused=BLOCKS, blocks=BLOCKS, call=TOOL_USE, piece=SIZES, pauses=st.integers(0, 2))
 def test_blocks_of_messages_go_back_as_they_came(
     paused: list[Item], blocks: list[Item], call: Item, piece: int, pauses: int
@@ -171,7 +172,7 @@ def in_response(items: Sequence[Item], piece: int, only_at_end: bool) -> Answer:
     return Answer(tuple(sse(event, event["type"]) for event in events)).in_pieces_of(piece)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(items=ITEMS, piece=SIZES, only_at_end=st.booleans())
 def test_items_of_responses_go_back_as_they_came(items: list[Item], piece: int, only_at_end: bool) -> None:
     items = [*items, FUNCTION_CALL]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.providers.wire.reading import WEATHER, Answer, a_request, a_spec, body_of, data, named, read
 from tests.strategies import is_json, json_objects
 from workbench.config.models import OWN_URLS
@@ -32,7 +33,7 @@ from workbench.trajectory.events import CallArgumentsDelta, CallFinished, Deviat
 OSLO = '{"city": "Oslo"}'
 
 objects = json_objects.filter(is_json)
-few = settings(max_examples=40)
+few = settings(max_examples=examples(100))
 
 
 def chat(*fragments: str) -> Answer:

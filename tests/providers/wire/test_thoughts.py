@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.providers.wire.reading import Answer, a_request, a_spec, body_of, data, named
 from tests.providers.wire.reading import read as read_stream
 from tests.providers.wire.test_repairs import split
@@ -139,7 +140,7 @@ def test_ordinary_texts_are_never_changed(provider: Provider, written: str) -> N
         assert (got.end.deviations, got.end.provider_state) == ((), None)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(120))
 @given(st.data(), st.text(st.sampled_from("<>/|[]think THINK◁▷ \n"), max_size=40))
 def test_pieces_make_no_difference(drawn: st.DataObject, written: str) -> None:
     whole = said("openai", written)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from workbench.tui.kit.memory import MAX_PROJECTS, NOTHING, Memory, Place, Remembered
 
 HOME = Place("/suites/home.toml", "movie-night", (("folder", "/suites/old"),), ("offline", "fast"))
@@ -77,7 +78,7 @@ LOOKS = st.dictionaries(st.sampled_from(["theme", "view", "right", "zoomed", "pr
 PLACES = st.dictionaries(st.sampled_from(["suite", "case", "folded", "models", "x"]), JSON)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(100))
 @given(LOOKS, PLACES)
 def test_whatever_stands_in_the_file_can_be_read_and_kept(
     tmp_path_factory: pytest.TempPathFactory, looks: dict[str, object], place: dict[str, object]

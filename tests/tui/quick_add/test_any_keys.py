@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.tui.apps import SMART_HOME, Call, conversation, opened, suites_in
 from workbench.tui.quick_add import adder
 
@@ -23,7 +24,7 @@ BLOCKS = [f"[[cases]]\n{block.strip()}\n" for block in SMART_HOME.split("[[cases
 
 @pytest.mark.slow
 @given(st.lists(st.sampled_from(KEYS), max_size=60), st.booleans())
-@settings(max_examples=12)
+@settings(max_examples=examples(36))
 def test_any_keys_lose_no_text_and_change_no_case(keys: list[str], calls: bool) -> None:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(adder, "REST_S", 0.001)

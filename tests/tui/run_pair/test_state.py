@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.trajectory.scripts import scripts
 from tests.tui.run_pair.pairs import DEAR, flight, record_with
 from workbench.show.spans import cells, plain
@@ -150,7 +151,7 @@ def test_a_screen_of_a_long_comparison_costs_what_one_of_a_short_one_does(*, sta
     assert laid_out(2_000) <= laid_out(200)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(100))
 @given(scripts(), scripts(), st.integers(24, 130), st.booleans())
 def test_lines_are_never_wider_than_the_screen(
     left: list[Event], right: list[Event], width: int, stacked: bool

@@ -21,6 +21,7 @@ from textual._context import visible_screen_stack
 from textual.geometry import Region
 from textual.strip import Strip
 
+from tests.effort import examples
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened, suites_in
 from tests.tui.frames import every_frame
 from workbench.config.folders import bundled
@@ -181,7 +182,7 @@ def frames(draw: st.DrawFn) -> list[ChopsUpdate | LayoutUpdate]:
     return [whole(), *(draw(st.sampled_from(kinds))() for _ in range(draw(st.integers(1, 5))))]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(frames(), st.sampled_from([FULL, SIMPLE, Erasing(keeps_colour=True), Erasing(within_row=True)]))
 def test_both_outputs_show_the_same(updates: list[ChopsUpdate | LayoutUpdate], erases: Erasing) -> None:
     both = Both(WIDTH, HEIGHT, erases)
