@@ -24,6 +24,9 @@ from workbench.trajectory.json_schema import (
 _NEAR = 0.85
 """The similarity (difflib's ratio) from which a key may be a misspelt check: `patern` reaches it, `orange` does not."""
 
+_MAX_REFERENCES = 8
+"""How many references of a schema are followed: it may refer to itself endlessly."""
+
 _AS_VALUE = "to compare the table as a value, write { equals = { … } }"
 
 
@@ -74,10 +77,10 @@ class _Spot(NamedTuple):
 
 
 def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, place: Place) -> Iterator[Finding]:
-    """Yield a finding for each table that names no check, unless the tool's schema takes an object in its place.
+    """Yield a finding for each table that names no check, unless the tool's schema has such a table in its place.
 
     A schema that takes no object makes the finding an error. If the schema is unknown, only tables that look like a
-    check are found, also inside a value.
+    check are found, also inside a value; if it takes any object, only those with the misspelt name of a check.
     """
     root: Schema = tool.parameters if tool is not None else {}
     spot = _Spot(lambda text: f"{key_text(argument)} = {text}")
@@ -97,7 +100,8 @@ def _literal_tables(
     if check.bare_value is None:
         return
     value = check.bare_value
-    if isinstance(value, dict) and (takes := _takes_object(schema, root)) is not True:
+    takes = _takes_object(schema, root)
+    if isinstance(value, dict) and (takes is not True or not _names_properties(schema, root)):
         meant = _meant(value)
         hint = f"did you mean `{meant}`?" if meant else ""
         if (unlike := _without_shape(value)) is not None:
@@ -109,13 +113,13 @@ def _literal_tables(
         if unlike is not None:
             yield warning(place, f"{hint}, so the table is compared as a value", _AS_VALUE)
             return
-        if meant and _looks_like_check(value):
+        if meant and _looks_like_check(value, any_name=takes is None):
             message = "names no check, so the table is compared as a value"
             yield warning(place, message, f"{hint} {_AS_VALUE}".strip())
             return
-    for at, name in _nested(value, schema, root):
+    for at, key, name in _nested(value, schema, root):
         message = (
-            f"`{name}` is compared as a field here, because nothing inside a plain value is a check: write "
+            f"`{key}` is compared as a field here, because nothing inside a plain value is a check: write "
             f"`{spot.inside(at).written(f'{{ {name} = … }}')}`, or `{spot.written('{ equals = … }')}` if it is meant"
         )
         yield warning((*place, *at), message)
@@ -135,8 +139,8 @@ def _without_shape(value: Mapping[str, JsonValue]) -> type[CheckBase] | None:
     return None
 
 
-def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[tuple[Place, str]]:
-    """Yield the place of each table inside a value that would be a check elsewhere, and the name of that check."""
+def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[tuple[Place, str, str]]:
+    """Yield the place of each table inside a value that would be a check elsewhere, its key, and the check's name."""
     inner: list[tuple[str | int, JsonValue, Schema | None]]
     if isinstance(value, dict):
         inner = [(key, each, _property(schema, key, root)) for key, each in value.items()]
@@ -145,11 +149,15 @@ def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[t
     else:
         return
     for key, each, of_key in inner:
-        if isinstance(each, dict) and _is_check(each, _takes_object(of_key, root)):
-            yield (key,), check_names_in(each)[0]
+        takes = _takes_object(of_key, root)
+        if isinstance(each, dict) and _is_check(each, takes):
+            name = check_names_in(each)[0]
+            yield (key,), name, name
+        elif isinstance(each, dict) and takes is None and (misspelt := _misspelt(each)) is not None:
+            yield (key,), *misspelt
         else:
-            for at, name in _nested(each, of_key, root):
-                yield (key, *at), name
+            for at, written, name in _nested(each, of_key, root):
+                yield (key, *at), written, name
 
 
 def _is_check(value: Mapping[str, JsonValue], takes_object: bool | None) -> bool:
@@ -162,10 +170,23 @@ def _is_check(value: Mapping[str, JsonValue], takes_object: bool | None) -> bool
     return all(key in CHECK_WORDS or did_you_mean(key, options) for key in value)
 
 
-def _looks_like_check(value: Mapping[str, JsonValue]) -> bool:
-    """Return whether a table would be a check if one key had another name."""
+def _misspelt(value: Mapping[str, JsonValue]) -> tuple[str, str] | None:
+    """Return the key of a table that misspells a check, and the check's name; its other keys are options of it."""
+    others = [key for key in value if key not in RESERVED_NAMES]
+    if len(others) != 1 or (name := _near_check(others[0])) is None:
+        return None
+    # `types` and `dates` are names of fields more often than checks.
+    if others[0] in (name, f"{name}s") or not value.keys() - {others[0]} <= CHECK_CLASSES[name].model_fields.keys():
+        return None
+    return others[0], name
+
+
+def _looks_like_check(value: Mapping[str, JsonValue], *, any_name: bool) -> bool:
+    """Return whether a table would be a check if one key had another name; not `any_name`: a misspelt one."""
     if _fields_as_option(value) is not None:
         return True
+    if not any_name:
+        return _misspelt(value) is not None
     others = [key for key in value if key not in RESERVED_NAMES]
     if len(others) != 1:
         return False
@@ -236,10 +257,21 @@ def _options_take_object(options: Iterable[JsonValue], root: Schema, depth: int)
     return {_takes_object(resolved(option, root), root, depth + 1) for option in options}
 
 
+def _names_properties(schema: Schema | None, root: Schema, depth: int = 0) -> bool:
+    """Return whether a schema, or an option of it, lists properties of objects."""
+    if schema is None or depth > _MAX_REFERENCES:
+        return False
+    if properties_of(schema):
+        return True
+    for options in alternatives_of(schema, *UNIONS, "allOf"):
+        if any(_names_properties(resolved(option, root), root, depth + 1) for option in options):
+            return True
+    return False
+
+
 def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool | None:
     """Return whether a schema accepts objects; `None` if it does not say."""
-    # A schema may refer to itself endlessly.
-    if schema is None or depth > 8:
+    if schema is None or depth > _MAX_REFERENCES:
         return None
     if (values := listed_values(schema)) is not None:
         return any(isinstance(value, dict) for value in values)
