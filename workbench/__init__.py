@@ -38,7 +38,9 @@ __all__ = [
     "RunEvent",
     "RunOptions",
     "RunResult",
+    "ServerError",
     "Status",
+    "Suite",
     "SuiteCase",
     "SuiteError",
     "SuiteNeeds",
@@ -55,6 +57,7 @@ __all__ = [
     "grade_calls",
     "import_file",
     "is_suite",
+    "list_tools",
     "load",
 ]
 
@@ -65,6 +68,8 @@ if TYPE_CHECKING:
     from workbench.api.grade import Graded, call, grade, grade_calls
     from workbench.api.import_file import Imported, import_file
     from workbench.api.options import RunOptions
+    from workbench.api.servers import ServerError, list_tools
+    from workbench.api.suite_builder import Suite
     from workbench.api.suites import (
         ApprovalError,
         Cell,
@@ -95,6 +100,8 @@ _MODULES = {
     "workbench.api.grade": ("Graded", "call", "grade", "grade_calls"),
     "workbench.api.import_file": ("Imported", "import_file"),
     "workbench.api.options": ("RunOptions",),
+    "workbench.api.servers": ("ServerError", "list_tools"),
+    "workbench.api.suite_builder": ("Suite",),
     "workbench.api.suites": (
         "ApprovalError",
         "Cell",

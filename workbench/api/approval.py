@@ -260,15 +260,26 @@ def TRUSTED(needs: SuiteNeeds) -> bool:  # noqa: N802
     return False
 
 
-def approval_for(needs: Needs, approve: Approve, program: Program) -> Approval:
+def approval_for(needs: Needs, approve: Approve, program: Program, own: Collection[SuiteFile] = ()) -> Approval:
     """Ask `approve` about each suite that needs something.
+
+    `own` are suites that the caller's own code wrote: that code could start what they name itself, so they are
+    approved. Text that came to them from elsewhere, such as a file of variants, makes them other suites.
 
     Raises ApprovalError with all needs that are not approved.
     """
-    asked = [request for request in needs.requests if request.must_ask]
+    written = {(file.path, file.text) for file in own}
+    others, granted = [], set()
+    for request in needs.requests:
+        file = request.file.written or request.file
+        if (file.path, file.text) in written and not request.of_history:
+            granted.add(file.path)
+        else:
+            others.append(request)
+    asked = [request for request in others if request.must_ask]
     # Standing approval and trust depend on files as well as needs, so that a function of the needs cannot decide.
     if isinstance(approve, StandingApproval):
-        approve.check(needs, program)
+        approve.check(replace(needs, requests=tuple(others)), program)
         refused = []
     elif approve is TRUSTED:
         trust = Trust(trust_store(program.folders))
@@ -281,4 +292,4 @@ def approval_for(needs: Needs, approve: Approve, program: Program) -> Approval:
             lines = [*map(program.secrets.redact, request.needs.lines(request.asked))]
             described.append((str(request.file.path), request.needs, lines))
         raise ApprovalError(described)
-    return needs.approved({request.file.path for request in asked})
+    return needs.approved({*granted, *(request.file.path for request in asked)})

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import warnings
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from workbench.api.approval import approval_for
 from workbench.api.cells import CellDone, Cells
+from workbench.api.given_suites import Suites, loaded
+from workbench.api.loops import run_to_end
 from workbench.api.models import named
-from workbench.api.options import RunOptions, Suites, with_keywords
-from workbench.api.suites import LoadedSuite, SuitePath, UsageError, loaded
+from workbench.api.options import RunOptions, with_keywords
+from workbench.api.suite_builder import variant_table
+from workbench.api.suites import LoadedSuite, SuitePath, UsageError
 from workbench.config.folders import history_file, home_in, user_folders
 from workbench.config.model_list import names_in
 from workbench.config.models import ConfigError
 from workbench.config.program import program_in
 from workbench.config.secrets import Secrets
+from workbench.encoding import toml_of
 from workbench.engine.events import BatchEvent, ClusterSaid, HistorySaid
 from workbench.engine.recordings import Recordings, recording_lines
-from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval, needs
 from workbench.evaluation.model_names import full_model_names
 from workbench.evaluation.options import AddedVariants, CommonOptions, OptionsError, Resume
@@ -33,18 +35,13 @@ from workbench.evaluation.report import Report
 from workbench.evaluation.run import Evaluation
 from workbench.history.records import HistoryError
 from workbench.providers.function import CallerLoop
-from workbench.suite.suite_file import AddedVariantError, SuiteFile, variants_in
+from workbench.suite.suite_file import AddedVariantError, SuiteFile, parse_suite, variants_in, with_variants
+from workbench.suite.toml_edit import CannotEditError, edited
 from workbench.suite.variants import Variants
 
 if TYPE_CHECKING:
     from workbench.evaluation.baseline import Baseline
     from workbench.show.views.baseline import AgainstBaseline, FailOn
-
-
-_Result = TypeVar("_Result")
-
-END_TIMEOUT_S = 20.0
-"""The longest time that an interrupted evaluation waits for its runs to stop and its servers to close."""
 
 
 @with_keywords(RunOptions)
@@ -70,7 +67,7 @@ def evaluate(suites: Suites, options: RunOptions) -> Report:
     >>> case.status, case.reason, case.runs[0].trajectory.calls
     ('failed', 'quantity: 1 call expected, 0 made', ())
     """
-    return _run(_evaluate(suites, options))
+    return run_to_end(_evaluate(suites, options))
 
 
 @with_keywords(RunOptions)
@@ -95,10 +92,16 @@ async def evaluate_async(suites: Suites, options: RunOptions) -> Report:
 async def _evaluate(suites: Suites, given: RunOptions) -> Report:
     if given.confirm not in ("reruns", "repeats", "none"):
         raise UsageError(f"cases are confirmed by 'reruns', by 'repeats', or by 'none', not {given.confirm!r}")
-    files = tuple(suite.file for suite in loaded(suites))
+    tables = _variant_tables(given.variants)
+    files, own = [], []
+    for suite in loaded(suites):
+        file = suite.file if given.system is None else _with_system(suite.file, given.system)
+        files.append(file)
+        if suite.is_own:
+            own.append(_with_variants(file, tables))
     own_history = history_file(user_folders(), files[0].path.parent, home_in(os.environ))
     loop = CallerLoop()
-    options = _batch_options(files, given, own_history, loop)
+    options = _batch_options(tuple(files), given, own_history, loop)
     program = program_in(user_folders(), os.environ, options.model_options)
     try:
         planned = plan(options, program)
@@ -106,7 +109,7 @@ async def _evaluate(suites: Suites, given: RunOptions) -> Report:
         raise UsageError(program.secrets.redact(str(error))) from None
     # A plan holds a lock on the batch that it resumes: it must be abandoned unless an evaluation takes it over.
     try:
-        approval = approval_for(needs(planned), given.approve, program)
+        approval = approval_for(needs(planned), given.approve, program, own)
         before = None
         if given.baseline is not None:
             before = _baseline(str(given.baseline), options.history or own_history, planned, given.fail_on)
@@ -227,28 +230,62 @@ async def _report(
         return await evaluation.report()
 
 
-def _variants(wanted: bool | Sequence[SuitePath]) -> Variants:
-    if isinstance(wanted, bool):
-        return Variants(all_of_them=wanted)
-    names = {os.fspath(each) for each in wanted}
-    return Variants(frozenset(names.difference(_files(wanted))), plain=not wanted)
-
-
-def _added_variants(wanted: bool | Sequence[SuitePath]) -> tuple[AddedVariants, ...]:
-    """Return the variants in the files among `wanted`; raise UsageError for a file that cannot be used."""
+def _with_system(file: SuiteFile, system: str) -> SuiteFile:
+    """Return a suite with another system prompt, which its cases share, in its text in memory."""
+    document = toml_of(file.text)
+    changed = {**document, "system": system}
+    if "cases" in document:
+        changed["cases"] = [{key: case[key] for key in case if key != "system"} for case in document["cases"]]
+    line_end = "\r\n" if "\r\n" in file.text else "\n"
     try:
-        return tuple(AddedVariants(variants_in(Path(file)), file) for file in _files(wanted))
+        return parse_suite(edited(file.text, document, changed, line_end), file.path)
+    except (CannotEditError, ValueError) as error:
+        raise UsageError(f"the system prompt of {file.path} cannot be replaced: {error}") from error
+
+
+def _with_variants(file: SuiteFile, tables: Sequence[Mapping[str, object]]) -> SuiteFile:
+    try:
+        return with_variants(file, tables, _ORIGIN) if tables else file
     except AddedVariantError as error:
         raise UsageError(str(error)) from None
 
 
-def _files(wanted: bool | Sequence[SuitePath]) -> list[str]:
+_ORIGIN = "a variant given to evaluate"
+
+_Wanted = bool | Sequence[SuitePath | Mapping[str, Any]]
+
+
+def _variants(wanted: _Wanted) -> Variants:
+    if isinstance(wanted, bool):
+        return Variants(all_of_them=wanted)
+    names = [os.fspath(each) for each in wanted if not isinstance(each, Mapping)]
+    return Variants(frozenset(names).difference(_files(wanted)), plain=not wanted)
+
+
+def _variant_tables(wanted: _Wanted) -> list[Mapping[str, object]]:
+    if isinstance(wanted, bool):
+        return []
+    return [variant_table(each) for each in wanted if isinstance(each, Mapping)]
+
+
+def _added_variants(wanted: _Wanted) -> tuple[AddedVariants, ...]:
+    """Return the variants that are given as tables or in files; raise UsageError for a file that cannot be used."""
+    added = []
+    if tables := _variant_tables(wanted):
+        added.append(AddedVariants(tuple(tables), _ORIGIN))
+    try:
+        added += [AddedVariants(variants_in(Path(file)), file) for file in _files(wanted)]
+    except AddedVariantError as error:
+        raise UsageError(str(error)) from None
+    return tuple(added)
+
+
+def _files(wanted: _Wanted) -> list[str]:
     if isinstance(wanted, bool):
         return []
     files = []
     for each in wanted:
-        name = os.fspath(each)
-        if name.endswith(".toml"):
+        if not isinstance(each, Mapping) and (name := os.fspath(each)).endswith(".toml"):
             files.append(name)
     return files
 
@@ -273,23 +310,3 @@ def _recordings(whole: SuitePath | None, failed: SuitePath | None, secrets: Secr
     except OSError as error:
         raise UsageError(f"runs cannot be recorded in {folder}: {error.strerror}") from error
     return Recordings(Path(folder), recording_lines(secrets), only_failed=failed is not None)
-
-
-def _run(work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Run a coroutine to its end and return its result, also inside a running event loop."""
-    if not _in_event_loop():
-        return asyncio.run(work)
-    # `asyncio.run` refuses to run inside a loop, such as that of a notebook: so the work gets a thread with its own.
-    thread = EngineThread()
-    try:
-        return thread.submit(work).result()
-    finally:
-        thread.close(END_TIMEOUT_S)
-
-
-def _in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

@@ -13,7 +13,8 @@ from itertools import chain
 from pathlib import Path
 
 from workbench.api.approval import Approve, approval_for, approve_nothing
-from workbench.api.suites import LoadedSuite, SuiteCase, SuitePath, UsageError, load
+from workbench.api.given_suites import AnySuite, one_suite
+from workbench.api.suites import SuiteCase, SuitePath, UsageError
 from workbench.checks.check import CheckContext
 from workbench.config.folders import user_folders
 from workbench.config.models import ConfigError
@@ -175,7 +176,8 @@ def grade(
     # Settings that cannot be read give this program no secret that it could show.
     with suppress(ConfigError):
         learn_secrets(program, case.suite.path.parent, suite, case.suite.file.text)
-    approval = approval_for(Needs.of_grading([(case.suite.file, definition)], program), approve, program)
+    own = [case.suite.file] if case.suite.is_own else []
+    approval = approval_for(Needs.of_grading([(case.suite.file, definition)], program), approve, program, own)
     grant = approval.grant(case.suite.path)
     planned = PlannedRun(next_run_id(), case.suite.file, definition, MODEL_NAME, 0)
     *before, end = _events_of(case, definition, calls, answer, results, latency_ms)
@@ -195,7 +197,7 @@ def grade(
 
 
 def grade_calls(
-    suite: SuitePath | LoadedSuite,
+    suite: AnySuite,
     calls: SuitePath | Mapping[str, object] | Sequence[Mapping[str, object]],
     *,
     by: GraderName | None = None,
@@ -215,7 +217,7 @@ def grade_calls(
     (True, 2)
     """
     program = program_in(user_folders(), os.environ)
-    of_suite = suite if isinstance(suite, LoadedSuite) else load(suite)
+    of_suite = one_suite(suite)
     with suppress(ConfigError):
         learn_secrets(program, of_suite.path.parent, of_suite.definition, of_suite.file.text)
     # Problems in calls that are given as objects name them as a file `calls`.
@@ -233,7 +235,8 @@ def grade_calls(
         raise UsageError(program.secrets.redact("; ".join(wrong)))
     to_grade = (RunToGrade(each.recording, each.recorded, of_suite.file, each.case, given=True) for each in runs)
     regrading = RegradePlan(tuple(to_grade), GradeOptions(calls=(path,), by=by, min_score=min_score), program)
-    approval = approval_for(regrading.needs(), approve, program)
+    own = [of_suite.file] if of_suite.is_own else []
+    approval = approval_for(regrading.needs(), approve, program, own)
     # Grading needs an event loop of its own, and the caller may be in one: so it gets a thread.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(grade_recordings, regrading, approval).result()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from workbench.api.approval import Approve, approve_nothing
+from workbench.api.given_suites import Suites
 from workbench.api.models import AnyModel
-from workbench.api.suites import Cell, LoadedSuite, SuitePath
+from workbench.api.suites import Cell, SuitePath
 from workbench.dataclasses import dataclass
 from workbench.evaluation.options import CommonOptions
 from workbench.suite.problems import did_you_mean
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from workbench.api.cells import CellDone
     from workbench.engine.events import BatchEvent
     from workbench.show.views.baseline import Confirm, FailOn
-
-Suites = SuitePath | LoadedSuite | Iterable[SuitePath | LoadedSuite]
-"""One or several suites, each a path of a suite file, of a folder with suite files, or a suite of `load`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +43,11 @@ class RunOptions(CommonOptions):
     """Several models."""
     cells: Iterable[Cell] | None = None
     """The only pairs of a case and a model to run; `suite.cells()` has all of them."""
-    variants: bool | Sequence[SuitePath] = False
+    system: str | None = None
+    """The system prompt, in place of those of the suites and of their cases."""
+    variants: bool | Sequence[SuitePath | Mapping[str, Any]] = False
     """`True` runs all variants of the suites beside the suites as they are written; a list of names runs these variants
-    instead. A path (`*.toml`) in the list adds the variants in that file."""
+    instead. The list may also add variants: a table with the keys of `[[variants]]`, or a path (`*.toml`) with some."""
     history: bool | SuitePath = False
     """`True` records the runs in the project's history, a path in that file. By default nothing is written."""
     record: SuitePath | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from workbench.dataclasses import dataclass
 from workbench.suite.files import absolute
 from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Problem, did_you_mean
-from workbench.suite.project import find_suites, is_installed
+from workbench.suite.project import is_installed
 from workbench.suite.project import is_suite as is_suite_file
 from workbench.suite.rules import replaces_statuses
 from workbench.suite.settings import settings_of
@@ -110,6 +110,8 @@ class LoadedSuite:
     name: str
     path: Path
     file: SuiteFile = field(repr=False)
+    is_own: bool = field(default=False, repr=False)
+    """Whether the caller's code wrote the suite, as a `workbench.Suite`, so that its needs are not asked about."""
 
     @property
     def definition(self) -> Suite:
@@ -192,42 +194,9 @@ def is_suite(path: SuitePath) -> bool:
     return is_suite_file(Path(path))
 
 
-def loaded(suites: SuitePath | LoadedSuite | Iterable[SuitePath | LoadedSuite]) -> tuple[LoadedSuite, ...]:
-    """Return suites, reading those that are given as paths of files or folders; a file counts once.
-
-    Raises SuiteError with the errors of all files, and UsageError for a path without a suite.
-    """
-    given = [suites] if isinstance(suites, str | os.PathLike | LoadedSuite) else list(suites)
-    # By absolute path, so that a suite that is given by itself and with its folder is run once.
-    files: dict[Path, SuiteFile] = {}
-    for each in given:
-        found: Iterable[SuiteFile] = [each.file] if isinstance(each, LoadedSuite) else _read(each)
-        for file in found:
-            files.setdefault(file.path.absolute(), file)
-    # All files are read before the error, so that it lists the problems of every file at once.
-    problems: list[Problem] = []
-    broken = [file for file in files.values() if file.suite is None]
-    for file in broken:
-        problems += file.problems
-    if broken:
-        raise SuiteError(problems)
-    if not files:
-        raise UsageError("there is no suite to evaluate: give a path, a loaded suite, or several of them")
-    return tuple(map(_sound, files.values()))
-
-
 def holds_packages(folder: Path) -> bool:
     """Return whether a folder holds installed packages, so that suites in it are not the user's own."""
     return is_installed(folder.name, {entry.name for entry in folder.iterdir()})
-
-
-def _read(path: SuitePath) -> Iterator[SuiteFile]:
-    if not os.fspath(path):
-        raise UsageError("an empty path is not allowed: give '.' for the current folder")
-    found = find_suites([Path(path)])
-    if not found:
-        raise UsageError(f"there is no suite in {path}: a suite is a TOML file with 'format = 1'")
-    return map(load_suite, found)
 
 
 def _sound(file: SuiteFile) -> LoadedSuite:

@@ -170,10 +170,10 @@ def load_suite(path: Path) -> SuiteFile:
         problem = Problem(path, line, "", message, SAVE_AS_UTF_8)
         text = content.decode("utf-8", errors="replace")
         return SuiteFile(path, text, _sha256(content), None, (problem,))
-    return _with_images(_loaded(text, path, _sha256(content)))
+    return with_images(_loaded(text, path, _sha256(content)))
 
 
-def _with_images(file: SuiteFile) -> SuiteFile:
+def with_images(file: SuiteFile) -> SuiteFile:
     """Return a suite file with the problems of the images of its cases."""
     if file.suite is None or not any(case.images for case in file.suite.cases):
         return file

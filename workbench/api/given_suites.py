@@ -1,0 +1,79 @@
+"""Suites as functions of the API take them: paths, suites that were loaded, and suites that were built."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from workbench.api.suite_builder import Case, Suite
+from workbench.api.suites import LoadedSuite, SuiteError, SuitePath, UsageError, load
+from workbench.suite.problems import Problem
+from workbench.suite.project import find_suites
+from workbench.suite.suite_file import load_suite
+
+AnySuite = SuitePath | LoadedSuite | Suite
+"""The path of a suite file or of a folder with suite files, a suite of `load`, or one that was built in Python."""
+
+Suites = AnySuite | Iterable[AnySuite]
+"""One or several suites."""
+
+
+def loaded(suites: Suites) -> tuple[LoadedSuite, ...]:
+    """Return suites, reading those that are given as paths of files or folders; a file counts once.
+
+    Raises SuiteError with the errors of all suites, and UsageError for a path without a suite, and for two suites that
+    would be one in a report.
+    """
+    given: Iterable[AnySuite]
+    given = [suites] if isinstance(suites, str | os.PathLike | LoadedSuite | Suite | Case) else suites
+    # By absolute path, so that a suite that is given by itself and with its folder is run once.
+    found: dict[Path, LoadedSuite] = {}
+    # All suites are read before the error, so that it lists the problems of every one at once.
+    problems: list[Problem] = []
+    for each in given:
+        try:
+            for suite in _suites_of(each):
+                known = found.setdefault(suite.path.absolute(), suite)
+                if known.is_own != suite.is_own or (suite.is_own and known.file.text != suite.file.text):
+                    raise UsageError(f"two suites are called {suite.path.name}: give the built one another name")
+        except SuiteError as error:
+            problems += error.problems
+    if problems:
+        raise SuiteError(problems)
+    if not found:
+        raise UsageError("there is no suite to evaluate: give a path, a loaded or built suite, or several of them")
+    return tuple(found.values())
+
+
+def one_suite(suite: AnySuite) -> LoadedSuite:
+    """Return one suite, reading it if it is the path of a file. Raises SuiteError."""
+    if isinstance(suite, str | os.PathLike):
+        return load(suite)
+    (found,) = _suites_of(suite)
+    return found
+
+
+def _suites_of(given: AnySuite) -> Iterator[LoadedSuite]:
+    match given:
+        case LoadedSuite():
+            yield given
+        case Suite():
+            yield given.load()
+        case Case():
+            raise UsageError(f"{given!r} is one case: give its suite, as by .suite at the end of a chain")
+        case _:
+            yield from _read(given)
+
+
+def _read(path: SuitePath) -> Iterator[LoadedSuite]:
+    if not os.fspath(path):
+        raise UsageError("an empty path is not allowed: give '.' for the current folder")
+    files = [*map(load_suite, find_suites([Path(path)]))]
+    if not files:
+        raise UsageError(f"there is no suite in {path}: a suite is a TOML file with 'format = 1'")
+    if problems := [problem for file in files if file.suite is None for problem in file.problems]:
+        raise SuiteError(problems)
+    for file in files:
+        assert file.suite is not None
+        yield LoadedSuite(file.suite.name, file.path, file)

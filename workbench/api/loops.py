@@ -1,0 +1,34 @@
+"""Runs coroutines to their end, also inside a running event loop, such as that of a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from workbench.engine.thread import EngineThread
+
+_Result = TypeVar("_Result")
+
+END_TIMEOUT_S = 20.0
+"""The longest time that an interrupted evaluation waits for its runs to stop and its servers to close."""
+
+
+def run_to_end(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run a coroutine to its end and return its result; a running event loop is blocked meanwhile."""
+    if not _in_event_loop():
+        return asyncio.run(work)
+    # `asyncio.run` refuses to run inside a loop: so the work gets a thread with its own.
+    thread = EngineThread()
+    try:
+        return thread.submit(work).result()
+    finally:
+        thread.close(END_TIMEOUT_S)
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,109 @@
+"""MCP servers as Python names them: the table of a suite, a command, or an address; and the tools that they list."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.api.loops import run_to_end
+from workbench.api.suites import UsageError, WorkbenchError
+from workbench.config.folders import user_folders
+from workbench.config.models import ConfigError
+from workbench.config.program import program_in
+from workbench.evaluation.approval import Needs
+from workbench.evaluation.client_servers import ClientConfigError, FoundServers, server_of_text, typed_server
+from workbench.evaluation.first_suite import ServersToAsk, servers_to_ask
+from workbench.evaluation.tool_list import tools_of
+from workbench.show.views.tools import ToolSource
+from workbench.tools.pool import ServerPool
+from workbench.trajectory.events import ToolDefinition
+
+ServerLike = str | Sequence[str] | Mapping[str, Any]
+"""A server: a command as in a shell, its words, an address (`https://…`), or a table as in `[[servers]]`."""
+
+
+class ServerError(WorkbenchError):
+    """A server could not be started or reached, or did not list its tools."""
+
+
+def server_table(server: ServerLike, name: str | None = None) -> dict[str, Any]:
+    """Return a server as a suite writes it; its name, unless it is given, follows from its command or its host.
+
+    Raises UsageError for a text that is no server, and for one with a key in it: a key belongs into the environment.
+
+    >>> server_table("uvx mcp-server-time")
+    {'name': 'time', 'command': ['uvx', 'mcp-server-time']}
+    """
+    found = _found(server)
+    if keys := sorted(variable for variable, value in found.variables.items() if value is not None):
+        raise UsageError(
+            f"a server is given with the value of {', '.join(keys)}, which a suite must not hold: put it into the "
+            f'environment, and give the server as a table with env = {{"{keys[0]}": "${{{keys[0]}}}"}}'
+        )
+    (table,) = found.tables
+    if name is not None:
+        table = {**table, "name": name}
+    return dict(table)
+
+
+def _found(server: ServerLike) -> FoundServers:
+    if isinstance(server, Mapping):
+        table = dict(server)
+        if "name" not in table:
+            words = table.get("command")
+            named = table.get("module") or "server"
+            if isinstance(words, list | tuple) and words:
+                named = _typed(list(words)).tables[0]["name"]
+            elif isinstance(table.get("url"), str):
+                named = _typed(table["url"]).tables[0]["name"]
+            table = {"name": named, **table}
+        return FoundServers((table,), {})
+    return _typed(server)
+
+
+def _typed(server: str | Sequence[str]) -> FoundServers:
+    try:
+        if isinstance(server, str):
+            return server_of_text(server)
+        return typed_server(list(server), None)
+    except (ClientConfigError, TypeError) as error:
+        raise UsageError(f"{server!r} is not a server: {error}") from None
+
+
+def list_tools(server: ServerLike) -> tuple[ToolDefinition, ...]:
+    """Start a server, or reach it at its address, and return its tools, as `workbench.Suite` takes them.
+
+    `server` is a command as in a shell (`"uvx mcp-server-time"`) or its words, an address, or a table with the keys of
+    `[[servers]]`. It is started as you name it here, without `approve`, and closed again. A tool has a `name`, a
+    `description` and `parameters`, a JSON Schema.
+
+    Raises UsageError for what is no server, and ServerError if it does not start or answer.
+
+    >>> import sys, workbench
+    >>> tools = workbench.list_tools([sys.executable, "-m", "mcp_server_time"])
+    >>> [tool.name for tool in tools], tools[0].parameters["required"]
+    (['get_current_time', 'convert_time'], ['timezone'])
+    """
+    program = program_in(user_folders(), os.environ)
+    folder = Path.cwd()
+    try:
+        asked = servers_to_ask(_found(server), "tools", folder / "tools.toml", folder, program)
+    except (ClientConfigError, ConfigError) as error:
+        raise UsageError(program.secrets.redact(str(error))) from None
+    source = run_to_end(_listed(asked))
+    if source.error is not None:
+        raise ServerError(program.secrets.redact(source.error))
+    return tuple(source.tools)
+
+
+async def _listed(asked: ServersToAsk) -> ToolSource:
+    # The caller's own code names the server, so nobody else is asked.
+    approval = Needs.of_servers([asked.file], asked.program).approved()
+    pool = ServerPool(asked.program)
+    try:
+        (source,) = (await tools_of(asked.file, None, pool, approval)).sources
+    finally:
+        await pool.close()
+    return source
