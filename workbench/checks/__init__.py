@@ -5,7 +5,7 @@ Importing any module of this room registers all kinds, in the order in which the
 
 from typing import TYPE_CHECKING
 
-# isort: off  (the order of the format)
+# isort: off
 from workbench.checks import value_kinds, text_kinds, combined_kinds, structure_kinds, element_kinds  # noqa: F401
 from workbench.checks.check import CHECK_CLASSES
 # isort: on
