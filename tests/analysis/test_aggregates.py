@@ -152,7 +152,8 @@ def test_every_number_that_a_grader_gives_can_be_aggregated() -> None:
             "name": "any order",
             "user": "go",
             "unordered": [{"tool": "a"}],
-            "grading": {"accuracy": {"mode": "flexible"}},
+            "grading": {"accuracy": {"mode": "flexible", "answer_checks": "averaged"}},
+            "response": {"says": {"contains": "x"}},
         },
     ]
     suite = Suite.model_validate({"format": 1, "name": "suite", "cases": cases})

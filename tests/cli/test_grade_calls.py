@@ -147,6 +147,73 @@ def test_the_schema_takes_the_example_and_so_does_the_reader(tmp_path: Path) -> 
     )
 
 
+CALL = {"toolName": "get_weather", "toolCallId": "1", "input": {"city": "Oslo"}}
+RESULT = {"type": "tool-result", "toolCallId": "1", "toolName": "get_weather"}
+
+
+@pytest.mark.parametrize(
+    ("of_case", "result", "answer"),
+    [
+        ([CALL], None, ""),
+        ([{"toolName": "get_weather", "args": {"city": "Oslo"}}], None, ""),
+        ({"calls": [[CALL]], "answer": "Rain"}, None, "Rain"),
+        ({"runs": [{"toolCalls": [CALL], "text": "", "finishReason": "tool-calls"}]}, None, ""),
+        ({"toolCalls": [CALL], "toolResults": [{"toolCallId": "1", "result": "wet"}], "text": "Rain"}, "wet", "Rain"),
+        (
+            {"steps": [{"content": [CALL, {**RESULT, "output": {"mm": 3}}]}, {"content": [], "text": "Rain"}]},
+            '{"mm":3}',
+            "Rain",
+        ),
+        (
+            [
+                {"role": "user", "content": "Weather?"},
+                {"role": "assistant", "content": [{"type": "text", "text": "I look."}, {"type": "tool-call", **CALL}]},
+                {"role": "tool", "content": [{**RESULT, "output": {"type": "error-text", "value": "down"}}]},
+                {"role": "assistant", "content": "Rain"},
+            ],
+            "down",
+            "Rain",
+        ),
+        (
+            {
+                "response": {
+                    "messages": [
+                        {
+                            "role": "assistant",
+                            "parts": [
+                                {"type": "step-start"},
+                                {
+                                    "type": "tool-get_weather",
+                                    "toolCallId": "1",
+                                    "input": CALL["input"],
+                                    "output": "wet",
+                                },
+                                {"type": "step-start"},
+                                {"type": "text", "text": "Rain"},
+                            ],
+                        }
+                    ]
+                }
+            },
+            "wet",
+            "Rain",
+        ),
+    ],
+)
+def test_runs_may_have_the_shapes_of_the_ai_sdk(tmp_path: Path, of_case: Any, result: str | None, answer: str) -> None:
+    (tmp_path / "calls.json").write_text(json.dumps({"cases": {"oslo": of_case}}))
+    ((run,),) = read_calls(tmp_path / "calls.json").runs.values()
+    made = [call for each in run.rounds for call in each.calls]
+    assert [(call.tool, call.arguments) for call in made] == [("get_weather", {"city": "Oslo"})]
+    results = [given for each in run.rounds for given in each.results.values()]
+    assert [each.content for each in results] == ([] if result is None else [result])
+    assert [each.is_error for each in results] == [result == "down"] * len(results)
+    assert run.rounds[-1].text == answer
+    if isinstance(of_case, dict):
+        (tmp_path / "calls.jsonl").write_text(json.dumps({"case": "oslo", **of_case.get("runs", [of_case])[0]}))
+        assert read_calls(tmp_path / "calls.jsonl").runs == {"oslo": (run,)}
+
+
 PAYMENTS = """
 format = 1
 name = "Shop"
@@ -188,6 +255,51 @@ def test_a_look_up_passes_and_a_second_payment_fails_where_the_suite_says_so(pro
     published = graded(program, find, pay, verbose=True)
     assert "as Arcade evals reports it: 1 case, 0 passed, 1 failed, pass rate 0.00%" in published
     assert "1 run: 0 passed, 1 failed" in graded(program, pay, pay)
+
+
+SCORERS = """
+[[aggregates]]
+name = "Percentage"
+of = "trajectory.percentage"
+[[cases]]
+name = "Pay"
+user = "Pay 21"
+ordered = [{ tool = "pay", args = { amount = 21 } }]
+[cases.response]
+"Says so, briefly" = { contains = "paid" }
+contains = { contains = "Done" }
+brief = { has_length = [1, 9] }
+"""
+
+
+@pytest.mark.parametrize(
+    ("checks", "score", "said"),
+    [
+        ("apart", "0.50", "accuracy: matches 0 · name only 1 · wrong 0"),
+        ("averaged", "0.63", "accuracy: calls 0.5 · matches 0 · name only 1 · wrong 0"),
+    ],
+)
+def test_scorers_of_any_name_average_as_evalite_averages_them(
+    program: Program, checks: str, score: str, said: str
+) -> None:
+    grading = f'[grading]\nby = "accuracy"\npublished_report = true\naccuracy.answer_checks = "{checks}"\n'
+    program.write("s.toml", PAYMENTS.partition("[grading]")[0] + grading + SCORERS)
+    shown = graded(program, ("pay", {"amount": 27}), verbose=True)
+    assert said in shown
+    assert f"Shop › Pay  given calls   {score}" in shown.replace("≠", "")
+    # (0.5 + 0 + 1 + 1) / 4, in either case; the percentage is that of the calls alone.
+    assert "as Evalite toolCallAccuracy reports it: score 63%, 1 eval" in shown
+    assert "Percentage of Shop: trajectory.percentage, 1 run: mean 0.00" in shown
+
+
+def test_apple_s_percentage_is_that_of_the_calls_beside_checks_of_the_answer(program: Program) -> None:
+    cases = SCORERS.replace('name = "Percentage"', 'name = "Percentage"\nat_least = { mean = 1 }')
+    program.write("s.toml", PAYMENTS.partition("[grading]")[0] + '[grading]\nby = "trajectory"\n' + cases)
+    shown = graded(program, ("pay", {"amount": 21}), verbose=True)
+    assert "Percentage of Shop: trajectory.percentage, 1 run: mean 1.00" in shown
+    assert "mean 1.00, at least 1 required: met" in shown
+    assert "as Apple Evaluations reports it: 1 of 1 all pass, percentage mean 1.00" in shown
+    assert "1 run: 0 passed, 1 failed" in shown
 
 
 def test_what_earned_a_part_shows_it_and_a_run_says_why_it_passed_nevertheless(program: Program) -> None:

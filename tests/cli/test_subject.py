@@ -80,6 +80,19 @@ def test_nothing_starts_before_trust_and_then_it_is_run_like_a_model(agent: Prog
     assert "my-agent" in shown.stdout
 
 
+def test_its_tools_need_no_definition_and_each_new_name_is_warned_of_once(agent: Program) -> None:
+    suite = SUITE.replace("get_weather", "look_up").replace('name = "my-agent"', 'name = "agent"')
+    before, _, after = suite.partition("[[tools]]")
+    agent.write("weather.toml", before + "[[cases]]" + after.partition("[[cases]]")[2])
+    agent.write("agent.py", AGENT.replace("get_weather", "look_up"))
+    done = agent.run("run", "weather.toml", "--trust", "--no-history")
+    assert done.returncode == OK, done.stdout
+    warned = agent.run("validate", "weather.toml").stderr
+    assert warned.count("only the subject can have 'look_up': the suite defines no such tool") == 1
+    with_model = agent.run("run", "weather.toml", "--trust", "--no-history", "--model", "offline")
+    assert "expects 'look_up', but no such tool is offered" in with_model.stdout
+
+
 def test_what_it_is_asked_and_given(agent: Program) -> None:
     agent.write("agent.py", "import sys\nopen('asked', 'w').write(sys.stdin.read())\nprint('{\"answer\": \"ok\"}')\n")
     agent.run("run", "weather.toml", "--trust")

@@ -25,7 +25,7 @@ from workbench.numerals import (
     points_text,
     rate_text,
 )
-from workbench.suite.rules import NAMED_MEASURE, is_score
+from workbench.suite.rules import NAMED_MEASURE, PERCENTAGE, is_score
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -319,7 +319,7 @@ def _of_grader(run: RunResult, grader: str, number: str) -> float | None:
     for grade in run.grades:
         if grade.grader != grader:
             continue
-        if not number:
+        if not number or f"{grader}.{number}" == PERCENTAGE:
             return grade.score
         if grade.verdict in (NOT_APPLICABLE, Status.ERROR):
             return grade.numbers.get(number)

@@ -71,15 +71,17 @@ def share(part: int, whole: int, digits: int) -> float:
 
 
 def score_metadata(grade: Grade) -> dict[str, JsonValue]:
-    """Return the counts that the `accuracy` scorer reports with its score, under its own names.
+    """Return the metadata that the `accuracy` scorer reports with its score, in its own names and words.
 
-    If nothing was expected, or nothing called, only the number of the other side is reported."""
+    If nothing was expected, or nothing called, that is a sentence and the number of the other side."""
     counts = {name: int(amount) for name, amount in grade.numbers.items()}
     expected, made = counts["expected"], counts["made"]
+    if not expected and not made:
+        return {"note": "Both empty - perfect match"}
     if not expected:
-        return {"outputCount": made} if made else {}
+        return {"warning": "Reference tool calls are empty but predictions exist", "outputCount": made}
     if not made:
-        return {"referenceCount": expected}
+        return {"warning": "No tool calls found in output", "referenceCount": expected}
     matched: dict[str, JsonValue] = {"exactMatches": counts["exact"], "nameOnlyMatches": counts["name_only"]}
     totals: dict[str, JsonValue] = {"reference": expected, "output": made}
     if "wrong" in counts:
@@ -147,14 +149,41 @@ def _metadata(run: RunResult, grade: Grade, cases: Mapping[str, Case]) -> dict[s
 
 
 def _accuracy_summary(runs: Sequence[RunResult], cases: Mapping[str, Case]) -> Summary:
-    average = statistics.fmean(_scores(runs))
-    details = tuple(f"{run.case_name}: {_percent(run.score)}%" for run in runs)
-    scores: list[JsonValue] = []
+    every: list[float] = []
+    details: list[str] = []
+    evals: list[JsonValue] = []
     for run in runs:
-        if run.grade is not None:
-            scores.append({"name": run.case_name, "score": run.score, "metadata": _metadata(run, run.grade, cases)})
+        scores = _eval_scores(run)
+        every += scores.values()
+        of_eval = statistics.fmean(scores.values())
+        details.append(f"{run.case_name}: {_percent(of_eval)}%")
+        found: dict[str, JsonValue] = {"name": run.case_name, "score": of_eval}
+        if len(scores) > 1:
+            found["scores"] = dict(scores)
+        if run.grade is not None and "expected" in run.grade.numbers:
+            found["metadata"] = _metadata(run, run.grade, cases)
+        evals.append(found)
+    # The average is over all scores, so that an eval with more scorers weighs more.
+    average = statistics.fmean(every)
     headline = f"score {_percent(average)}%, {counted(len(runs), 'eval')}"
-    return Summary(headline, details, {"average": average, "evals": scores})
+    return Summary(headline, tuple(details), {"average": average, "evals": evals})
+
+
+_CALLS_SCORER = "Tool Call Accuracy"
+
+
+def _eval_scores(run: RunResult) -> dict[str, float]:
+    """Return the scores of an eval's scorers by name: of the calls, and of each named check of the answer."""
+    scores: dict[str, float] = {}
+    grade = run.grade
+    if grade is None or "expected" in grade.numbers:
+        own = run.score if grade is None else grade.numbers.get("calls", grade.score)
+        scores[_CALLS_SCORER] = own or 0.0
+    for metric in run.metrics:
+        # A metric about something else is the score of the system that made the run.
+        if metric.about is None:
+            scores[metric.name] = metric.value
+    return scores
 
 
 def _scores(runs: Iterable[RunResult]) -> list[float]:

@@ -18,10 +18,16 @@ def answer_check_names(table: Mapping[str, Any]) -> list[str]:
 def are_named_checks(value: object) -> bool:
     """Return whether the value of `response` is a table of named checks.
 
-    It is one if no key is the name of a check, and every value is a table."""
-    if not isinstance(value, dict) or not value or answer_check_names(value):
+    It is one if every value is a table, and no key is the name of a check, unless every table is a check itself: an
+    answer is a text, so that no check of one has a table as its value."""
+    if not isinstance(value, dict) or not value:
         return False
-    return all(isinstance(inner, dict | CheckBase) for inner in value.values())
+    tables = all(isinstance(inner, dict | CheckBase) for inner in value.values())
+    return tables and (not answer_check_names(value) or all(map(_is_check, value.values())))
+
+
+def _is_check(value: object) -> bool:
+    return isinstance(value, CheckBase) or (isinstance(value, dict) and bool(check_names_in(value)))
 
 
 def _one_or_named(value: Any) -> str:

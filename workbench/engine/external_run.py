@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from workbench.checks.clock import fixed_clock
 from workbench.dataclasses import json_text
+from workbench.engine.ai_sdk import native_run
 from workbench.engine.turns import opening_messages
 from workbench.limits import MAX_MILLISECONDS, MAX_TOKENS
 from workbench.providers.function import call_events, tool_call, with_ids
@@ -228,10 +229,10 @@ def _text_of(result: JsonValue) -> str:
 
 
 def run_document(value: object) -> RunDocument:
-    """Return the document of an agent's run, read from JSON.
+    """Return the document of an agent's run, read from JSON; it may have a shape of the AI SDK.
 
     Raises RunDocumentError, also for an empty document."""
-    run = document(RunDocument, value)
+    run = document(RunDocument, native_run(value))
     if not run.model_fields_set & {"calls", "answer", "error"}:
         raise RunDocumentError(
             '$: has neither calls nor an answer: write {"calls": […], "answer": "…"}, with "calls": [] for no calls'

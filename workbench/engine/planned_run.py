@@ -284,6 +284,7 @@ async def _open_tools(planned: PlannedRun, context: RunContext, clock: Clock | N
         changes=changed_tools(planned.variant),
         instructions=context.instructions.get(path, {}),
         clock=clock,
+        of_subject=planned.subject is not None,
     )
 
 

@@ -19,6 +19,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from workbench.dataclasses import dataclass, parsed_json
 from workbench.encoding import SAVE_AS_UTF_8, why_not_utf_8
+from workbench.engine.ai_sdk import native_run
 from workbench.engine.external_run import (
     Made,
     RunDocument,
@@ -225,7 +226,20 @@ def calls_of(value: object) -> GivenCalls:
         return _of_records((f"line {number}", f"line {number}: $", record) for number, record in value)
     if isinstance(value, list):
         return _of_records((f"$[{index}]", f"$[{index}]", record) for index, record in enumerate(value))
-    return _of_document(document(CallsDocument, value))
+    return _of_document(document(CallsDocument, _native(value)))
+
+
+def _native(value: object) -> object:
+    """Return a file of calls with all runs in the document's own shape."""
+    if not isinstance(value, dict) or not isinstance(value.get("cases"), dict):
+        return value
+    cases: dict[str, object] = {}
+    for case, of_case in value["cases"].items():
+        if isinstance(of_case, dict) and isinstance(of_case.get("runs"), list):
+            cases[case] = of_case | {"runs": [native_run(run) for run in of_case["runs"]]}
+        else:
+            cases[case] = native_run(of_case)
+    return value | {"cases": cases}
 
 
 def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
@@ -234,7 +248,7 @@ def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
     places: dict[str, str] = {}
     for place, root, value in records:
         try:
-            record = document(RecordDocument, value)
+            record = document(RecordDocument, native_run(value))
         except RunDocumentError as error:
             raise RunDocumentError(str(error).replace("$", root)) from None
         runs.setdefault(record.case, []).append(record.external_run)

@@ -6,14 +6,16 @@ The arguments of a call are correct as a whole or not at all: every listed one m
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
 from workbench.checks.check import EMPTY_CONTEXT, CheckContext, Checks, by_json
 from workbench.checks.value_kinds import Equals
-from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue
+from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, GradingError, Issue, Metric
 from workbench.grading.pairing import NOT_ALL_COMPARED, Candidates, broken_calls, paired_in_turn, remaining
 from workbench.grading.pairing_issues import findings, outcomes_text
 from workbench.grading.scoring import judge_arguments, unlisted_arguments, verdict_of
+from workbench.numerals import score_text
 from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall
 from workbench.suite.model import Case
 from workbench.suite.settings import AccuracyOptions, Grading
@@ -58,6 +60,26 @@ def grade_accuracy(
     if numbers.get("exact") != len(lines):
         issues = findings(expected, calls, lines, extras_matter=True)
     return Grade("accuracy", score, verdict_of(score, grading), reason, lines, issues, numbers)
+
+
+def averaged(grade: Grade, metrics: Sequence[Metric], grading: Grading) -> Grade:
+    """Return the grade of a run whose named checks of the answer are scorers beside that of the calls.
+
+    The score is the mean of all scorers' scores, as Evalite averages an eval; `numbers["calls"]` keeps the score of the
+    calls, which a case without expected calls does not have.
+    """
+    if not metrics:
+        return grade
+    parts = {metric.name: metric.value for metric in metrics}
+    numbers = dict(grade.numbers)
+    scores = list(parts.values())
+    if grade.score is not None:
+        numbers["calls"] = grade.score
+        scores.insert(0, grade.score)
+        parts = {"calls": grade.score} | parts
+    score = statistics.fmean(scores)
+    reason = "mean of " + ", ".join(f"{name} {score_text(part)}" for name, part in parts.items())
+    return grade._replace(score=score, verdict=verdict_of(score, grading), reason=reason, numbers=numbers)
 
 
 class _Reading:

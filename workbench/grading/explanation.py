@@ -373,6 +373,8 @@ def _accuracy(grade: Grade, grading: Grading) -> Reading:
         shortcut = f"no call is expected and none was made, so the score is {figure(grade.score or 0.0)}"
     elif not made:
         shortcut = "no call was made, so the score is 0"
+    if options.answer_checks == "averaged" and ("calls" in numbers or "expected" not in numbers):
+        shortcut = f"the score is the {grade.reason}"
     return Reading(
         Clamped(Quotient(top, _number(grade, "expected"))),
         shortcut,

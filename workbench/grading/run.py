@@ -12,7 +12,7 @@ from workbench.checks.clock import Clock, fixed_clock
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value
 from workbench.dataclasses import ByIdentity, dataclass
-from workbench.grading.accuracy import grade_accuracy
+from workbench.grading.accuracy import averaged, grade_accuracy
 from workbench.grading.at_most import budget_issues
 from workbench.grading.critics import by_casting, grade_critics
 from workbench.grading.decision import grade_decision
@@ -67,12 +67,19 @@ class Grader:
     """The time that `max_latency_ms` limits, in milliseconds."""
 
 
+def _by_accuracy(case: Case, grading: Grading, run: Trajectory, context: CheckContext) -> Grade:
+    grade = grade_accuracy(case, grading, run, context=context)
+    if grading.accuracy.answer_checks == "apart":
+        return grade
+    return averaged(grade, metrics_of(case, run, context), grading)
+
+
 GRADER_OF: Mapping[str, Grader] = {
     "critics": Grader(lambda case, of, run, context: grade_critics(case, of.grading, run, context=context), by_casting),
     "decision": Grader(
         lambda case, of, run, context: grade_decision(case, of.grading, run, context=context), by_python
     ),
-    "accuracy": Grader(lambda case, of, run, context: grade_accuracy(case, of.grading, run, context=context), by_json),
+    "accuracy": Grader(lambda case, of, run, context: _by_accuracy(case, of.grading, run, context), by_json),
     "trajectory": Grader(
         lambda case, of, run, context: grade_trajectory(case, rule_of(case, of.grading, run), run, context=context),
         by_json,

@@ -97,7 +97,9 @@ TRAITS: Mapping[str, GraderTraits] = {
     ),
     "accuracy": GraderTraits(
         "Evalite toolCallAccuracy",
-        _numbers(exact="matches", name_only="name only", wrong="wrong", extra="extras", missing="missing"),
+        _numbers(
+            calls="calls", exact="matches", name_only="name only", wrong="wrong", extra="extras", missing="missing"
+        ),
         counts_other_arguments=True,
     ),
     "trajectory": GraderTraits(

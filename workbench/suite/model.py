@@ -114,6 +114,7 @@ class AccuracyTable(Frozen):
     name_only: Finite | None = None
     extra_penalty: Finite | None = None
     wrong_penalty: Finite | None = None
+    answer_checks: Literal["apart", "averaged"] | None = None
 
 
 class DimensionsTable(Frozen):

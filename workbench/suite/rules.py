@@ -23,7 +23,6 @@ from workbench.checks.check import (
 from workbench.checks.schemas import BrokenSchemaError, dangling_references, dialect_of, is_plainly_valid
 from workbench.checks.structure_kinds import mixed_check
 from workbench.checks.values import file_name_fault
-from workbench.startup import late_pattern
 from workbench.suite.call_rules import ARGUMENT_KEYS, call_rules, nothing_scored
 from workbench.suite.check_rules import check_rules, checks_rules, given_rules, mixed_rules, weight_rules
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite, derived_id
@@ -50,7 +49,7 @@ STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 NUMBERS: dict[GraderName, tuple[str, ...]] = {
     "critics": ("earned", "possible"),
     "decision": ("items", "total", "should_call", "tool_name", "arguments"),
-    "accuracy": ("expected", "made", "exact", "name_only", "wrong", "extra", "missing"),
+    "accuracy": ("expected", "made", "exact", "name_only", "wrong", "extra", "missing", "calls"),
     "trajectory": ("matched", "total", "unexpected", "all_pass"),
     "dimensions": ("precision", "recall", "parameters", "content", "latency_ms", "latency_ok"),
 }
@@ -66,7 +65,10 @@ def _quantities() -> Iterator[str]:
             yield f"{grader}.{number}"
 
 
-MEASURES: tuple[str, ...] = (*RUN_MEASURES, *GRADERS, *_quantities())
+PERCENTAGE: Final = "trajectory.percentage"
+"""Apple's name for the score of `trajectory`, which no check of the answer changes."""
+
+MEASURES: tuple[str, ...] = (*RUN_MEASURES, *GRADERS, *_quantities(), PERCENTAGE)
 """The values of `of` in every suite: the deciding grader's score, the model's latency, its tokens (input and
 output), their cost in US dollars, the share of calls with valid arguments, the score of one grader, and one of its
 quantities."""
@@ -76,7 +78,7 @@ NAMED_MEASURE: Final = "response."
 
 
 _SHARES: Final = (
-    "trajectory.all_pass",
+    *("accuracy.calls", "trajectory.all_pass", PERCENTAGE),
     *("dimensions.precision", "dimensions.recall", "dimensions.parameters", "dimensions.content"),
 )
 """The quantities of graders that are scores themselves, 0..1."""
@@ -524,19 +526,15 @@ def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
         yield Finding(place, "must be text, one check, or checks by name", 'such as { contains = "text" }')
     for name, value in checks.items():
         at = (*place, name)
-        if name in RESERVED_NAMES:
+        if name in RESERVED_NAMES and not (isinstance(value, dict) and check_names_in(value)):
             yield Finding(at, f"`{name}` cannot be the name of a check: it is a check or an option", "choose another")
-        elif not _NAME.fullmatch(name):
-            hint = "write letters, digits, `_` and `-`"
-            yield Finding(at, f"{quoted(name)} cannot be the name of a check", hint)
+        elif not name.isprintable() or not name.strip():
+            yield Finding(at, f"{quoted(name)} cannot be the name of a check", "write one line of text")
         elif not isinstance(value, dict) or not check_names_in(value):
             hint = did_you_mean(name, CHECK_CLASSES) or 'such as { contains = "text" }'
             yield Finding(at, "must be a table with one check", hint)
         else:
             yield from check_rules(value, at, of_answer=True)
-
-
-_NAME = late_pattern(r"[\w-]+")
 
 
 def _message_rules(messages: object, place: Place) -> Iterator[Finding]:

@@ -56,6 +56,7 @@ class AccuracyOptions:
     name_only: float = 0.5
     extra_penalty: float = 0.25
     wrong_penalty: float = 0.25
+    answer_checks: Literal["apart", "averaged"] = "apart"
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,9 @@ def unknown_in_suite(
     `case_indices` are the indices of its cases in the file, `listed` the names of tools of servers, and `prefixes` the
     prefixes of servers whose tools are not known."""
     known = names_for_all(suite, listed, prefixes)
+    if suite.subject is not None:
+        yield from _new_names(suite, case_indices, known)
+        return
     yield from unknown_mocks(suite.mocks, known)
     yield from unknown_answers(suite.answers, known)
     yield from _unknown_free(suite.grading.extra_calls, ("grading", "extra_calls"), known)
@@ -145,3 +148,19 @@ def unknown_in_suite(
         written += [tool.name for tool in suite.provider_tools]
         for found in unknown_names(suite, case, KnownNames((*written, *listed), tuple(prefixes))):
             yield warning(("cases", index, *found.place), found.message, found.hint)
+
+
+def _new_names(suite: Suite, case_indices: Iterable[int], known: KnownNames) -> Iterator[Finding]:
+    """Find the tools that only the subject can have, each where a call first names it."""
+    found: set[str] = set()
+    for index, case in zip(case_indices, suite.cases, strict=True):
+        for at, call in case.written_calls():
+            name = call.tool
+            if not name or name == ANY_TOOL or name in found or call.unlisted or known.has(name, loosely=True):
+                continue
+            found.add(name)
+            hint = "define it in [[tools]] to check its arguments"
+            if known.names:
+                hint = f"{known.hint(name)}; {_ON_PURPOSE}"
+            message = f"only the subject can have {name!r}: the suite defines no such tool"
+            yield warning(("cases", index, *at, "tool"), message, hint)

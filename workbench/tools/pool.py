@@ -114,8 +114,11 @@ class ServerPool:
         changes: Sequence[ToolChange] = (),
         instructions: Mapping[str, str] = NO_INSTRUCTIONS,
         clock: Clock | None = None,
+        of_subject: bool = False,
     ) -> Toolbox:
         """Return the tools of one run of a case; `changes` are those of a variant, which `case` has already.
+
+        With `of_subject`, the run is one of the suite's subject, which may have further tools.
 
         `instructions` replace those of servers, by name, with the ones that earlier runs of the batch were sent. Dates
         in conditions of mocks and answers are relative to `clock`.
@@ -127,7 +130,9 @@ class ServerPool:
         try:
             if execute and grant is not None and any(server.state == "run" for server in suite.servers):
                 await leases.wait()
-            return await self._open(suite, case, suite_file, execute, grant, changes, instructions, clock, leases)
+            return await self._open(
+                *(suite, case, suite_file, execute, grant, changes, instructions, clock, leases, of_subject)
+            )
         except BaseException:
             leases.close()
             raise
@@ -143,6 +148,7 @@ class ServerPool:
         instructions: Mapping[str, str],
         clock: Clock | None,
         leases: Leases,
+        of_subject: bool,
     ) -> Toolbox:
         listings = []
         for server in suite.servers:
@@ -173,7 +179,7 @@ class ServerPool:
         modules = frozenset(_modules_of_runs((*case.mocks, *suite.mocks)))
         functions = shared.for_run(modules)
         mocks = Mocks(case.mocks, suite.mocks, functions, row=case.row, clock=clock)
-        tools = offered(definitions, suite, case)
+        tools = offered(definitions, suite, case, of_subject=of_subject)
         forms = _withheld(suite, grant)
         withheld = [tool.name for tool in tools if tool.provider in forms]
         if case.offer is not None:

@@ -237,11 +237,13 @@ def _executed(call: ToolCall, server: RunServer, tool: ToolDefinition) -> Planne
     return PlannedAnswer("server", run, tool.server, server.turn)
 
 
-def offered(definitions: Sequence[ToolDefinition], suite: Suite, case: Case) -> list[ToolDefinition]:
+def offered(
+    definitions: Sequence[ToolDefinition], suite: Suite, case: Case, *, of_subject: bool = False
+) -> list[ToolDefinition]:
     """Return the definitions that a case offers to the model.
 
     Raises ToolsError for two tools of one name, and UnknownToolError if the case offers, expects, forbids or mocks, or
-    the suite mocks, a tool that does not exist."""
+    the suite mocks, a tool that does not exist. With `of_subject`, such a tool may be one of the subject's own."""
     by_name: dict[str, ToolDefinition] = {}
     for definition in definitions:
         other = by_name.setdefault(definition.name, definition)
@@ -257,7 +259,7 @@ def offered(definitions: Sequence[ToolDefinition], suite: Suite, case: Case) -> 
         *unknown_mocks(suite.mocks, for_all),
         *unknown_answers(suite.answers, for_all),
     ]
-    if unknown:
+    if unknown and not of_subject:
         messages = [f"{found.message} ({found.hint})" for found in unknown]
         raise UnknownToolError(_listed(messages, _MAX_NAMED, "; ", "; and "))
     if case.offer is None:

@@ -610,6 +610,36 @@ def as_lines(*values: object) -> bytes:
     return b"".join(json.dumps(value).encode() + b"\n" for value in values)
 
 
+_CALLS = {"type": "tool-call", "toolCallId": "1", "toolName": "list_posts", "input": {"tag": "vue"}}
+_ACCURACY = {"name": "Tool Call Accuracy", "score": 0.5, "metadata": {"mode": "exact"}}
+EVALITE: dict[str, Any] = {
+    "run": {"id": 1, "runType": "full", "createdAt": "2026-11-30T14:33:31.460Z"},
+    "suites": [
+        {
+            "name": "Blog [A]",
+            "variantName": "A",
+            "variantGroup": "Blog",
+            "evals": [
+                {
+                    "input": "Posts about Vue?",
+                    "output": {"text": "", "toolCalls": [_CALLS]},
+                    "expected": {"toolCalls": [{"toolName": "list_posts", "input": {"tag": "react"}}]},
+                    "createdAt": "2026-11-30T14:33:31.467Z",
+                    "scores": [_ACCURACY],
+                },
+                {
+                    "input": {"messages": [{"role": "user", "content": "Capital of Italy?"}]},
+                    "output": "Milan, then Rome",
+                    "expected": "Rome",
+                    "createdAt": "2026-11-30 14:33:31",
+                    "scores": [{"name": "Exact Match", "score": 0}, {"name": "Contains", "score": 1}],
+                },
+            ],
+        }
+    ],
+}
+
+
 SAMPLES: dict[str, tuple[str, bytes]] = {
     "openai": ("sample.json", as_json(OPENAI)),
     "anthropic": ("sample.json", as_json(ANTHROPIC)),
@@ -625,6 +655,7 @@ SAMPLES: dict[str, tuple[str, bytes]] = {
     "tau": ("airline.json", as_json([TAU])),
     "langsmith": ("dataset.jsonl", as_lines(LANGSMITH)),
     "agentevals": ("examples.jsonl", as_lines(AGENTEVALS)),
+    "evalite": ("results.json", as_json(EVALITE)),
     "arcade": ("evals.json", as_json(ARCADE)),
 }
 

@@ -257,6 +257,42 @@ def test_rows_may_stand_in_a_list_and_fields_inside_others() -> None:
     ]
 
 
+EXPECTED = [{"toolName": "a", "input": {"x": 1}}, {"toolName": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("row", "fields", "calls"),
+    [
+        ({"expected": EXPECTED}, {"tool": "expected.toolName", "args": "expected.input"}, [("a", ["x"]), ("b", None)]),
+        ({"expected": []}, {"tool": "expected.toolName", "args": "expected.input"}, []),
+        ({"expected": EXPECTED}, {"tool": "expected[1].toolName"}, [("b", None)]),
+        (
+            {"expected": json.dumps(EXPECTED)},
+            {"tool": "expected.0.toolName", "args": "expected.0.input"},
+            [("a", ["x"])],
+        ),
+        ({"expected": {"toolCalls": EXPECTED}}, {"tool": "expected.toolCalls"}, [("a", None), ("b", None)]),
+    ],
+)
+def test_fields_lead_into_lists(row: Any, fields: dict[str, str], calls: list[tuple[str, list[str] | None]]) -> None:
+    rows = [{"q": "Hi", **row}, {"q": "Ho", "expected": EXPECTED}]
+    suite, _ = made_of("table", "t.json", as_json(rows), {"user": "q", **fields})
+    case = suite.cases[0]
+    made = [(call.tool, None if call.args is None else [*call.args]) for call in case.expected_calls()]
+    assert made == calls and case.expect_no_calls is (not calls)
+
+
+def test_a_sample_with_instructions_and_a_system_prompt_keeps_both() -> None:
+    rows = [
+        {"prompt": "Hi", "instructions": "Be brief.", "system": "You help."},
+        {"prompt": "Ho", "system": "You help."},
+    ]
+    fields = fields_of("user=prompt,system=system+instructions")
+    suite, made = made_of("table", "t.json", as_json(rows), fields)
+    assert [case.system for case in suite.cases] == ["You help.\n\nBe brief.", "You help."]
+    assert not any("without a meaning" in note.why for case in made.cases for note in case.notes)
+
+
 def test_a_map_that_fits_nothing_is_refused() -> None:
     with pytest.raises(RefusedError, match="no row has the field 'x', which --map names as tool; there are: question"):
         made_of("table", "t.csv", TABLE, {"user": "question", "tool": "x"})

@@ -97,6 +97,7 @@ _ABOUT = {
     "name_only": "credit for the right tool with wrong arguments",
     "extra_penalty": "the cost of an extra call",
     "wrong_penalty": "the cost of a wrong call",
+    "answer_checks": "whether the score is the mean of the calls and the named checks of the answer",
     "dimensions.latency": "the time that is compared with the limit",
     "repeated_calls": "how repeated calls of a tool count",
     # A suite

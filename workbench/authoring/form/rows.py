@@ -106,6 +106,7 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
         Field("name_only", "number"),
         Field("extra_penalty", "number"),
         Field("wrong_penalty", "number"),
+        Field("answer_checks", "choice", choices=("apart", "averaged")),
     ),
     ("grading", "dimensions"): (
         Field("latency", "choice", choices=("wall", "model")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from workbench.authoring.from_calls import case_expecting
@@ -80,41 +81,79 @@ def _read(source: Source) -> Imported:
     return imported_of(rows, partial(_case, fields=fields), "row")
 
 
+_INDEX = re.compile(r"\[(\d+)\]")
+
+
 def _at(row: Node, field: str) -> Node | None:
-    """Return a row's value under a field; dots in the field's name lead into tables."""
+    """Return a row's value under a field; dots in the field's name lead into tables, and into each table of a list.
+
+    `calls[0].tool` and `calls.0.tool` take one element of a list, and `prompt+question` the texts of two fields."""
     # A column may have a dot in its name, so the whole name comes first.
     if (whole := row.get(field)) is not None:
         return whole
-    *path, last = field.split(".")
-    for key in path:
-        row = row.at(key)
-    return row.get(last)
+    if "+" in field:
+        return _joined(row, field)
+    return _below(row, _INDEX.sub(r".\1", field).split("."))
+
+
+def _below(node: Node, path: list[str]) -> Node | None:
+    if not path:
+        return None if node.value is None else node
+    # A cell of CSV may hold a list or a table as its JSON text.
+    if isinstance(node.value, str) and node.value.lstrip()[:1] in ("[", "{"):
+        node = node.parsed()
+    key, *rest = path
+    if not isinstance(node.value, list):
+        return _below(node.at(key), rest)
+    if key.isdecimal():
+        elements = node.items()
+        return _below(elements[int(key)], rest) if int(key) < len(elements) else None
+    # A missing value keeps its place: the arguments of a call stand where its tool stands.
+    found = [_below(each, path) for each in node.items()]
+    if found and not any(found):
+        return None
+    return Node([None if each is None else each.value for each in found], f"{node.place}.{'.'.join(path)}")
+
+
+def _joined(row: Node, field: str) -> Node | None:
+    parts = filter(None, (_at(row, part) for part in field.split("+")))
+    values = [each.value for part in parts for each in part.listed()]
+    return Node(values, f"{row.place}.{field}") if values else None
+
+
+def _text(node: Node) -> str:
+    """Return the text of a field, or the texts of several fields with an empty line between them."""
+    if isinstance(node.value, list):
+        return "\n\n".join(filter(None, (each.text().strip() for each in node.items())))
+    return node.text()
 
 
 def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
     row.table()
     asked = _at(row, fields["user"])
-    if asked is None or not asked.text().strip():
+    if asked is None or not _text(asked).strip():
         raise row.refused(f"has no request: the field {fields['user']!r} is missing or empty")
     given: dict[str, Node] = {}
     for meaning, field in fields.items():
         if (found := _at(row, field)) is not None:
             given[meaning] = found
-    name = given["name"].text() if "name" in given else name_of(asked.text(), row.place)
+    name = _text(given["name"]) if "name" in given else name_of(_text(asked), row.place)
     table: Table = {"name": name}
     if "id" in given:
         table["id"] = _said(given["id"])
-    table["user"] = asked.text()
+    table["user"] = _text(asked)
     for meaning in ("system", "skip"):
         if meaning in given:
-            table[meaning] = given[meaning].text()
+            table[meaning] = _text(given[meaning])
     if (tags := given.get("tags")) is not None:
         table["tags"] = list(map(_said, tags.items())) if isinstance(tags.value, list) else _split(tags)
     if "answer" in given:
         table["response_contains"] = list(map(_said, given["answer"].listed()))
     notes = _expect(table, row, fields, given)
     # A field inside a table stands for all of its column.
-    used = {field.split(".")[0] for field in fields.values()} | set(fields.values())
+    used = set(fields.values())
+    for field in fields.values():
+        used |= {re.split(r"[.\[]", part)[0] for part in field.split("+")}
     left = [key for key in row.table() if key not in used]
     if left:
         notes.append(Note(row.place, f"fields without a meaning in --map: {', '.join(left)}"))
@@ -143,6 +182,9 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
     calls: list[object] = []
     # Written as the form writes a call, so that arguments which look like checks stay values.
     for tool, each in zip(tools, listed, strict=True):
+        if each.value is None:
+            calls.append({"tool": tool})
+            continue
         made = case_expecting({}, tool, each.parsed().table())["ordered"]
         assert isinstance(made, list)
         calls += made
@@ -156,7 +198,7 @@ def _tools(node: Node) -> list[str]:
         node = node.parsed()
     names = []
     for each in node.listed():
-        names.append((each.first("name", "tool", "tool_name") or each).text().strip())
+        names.append((each.first("name", "tool", "tool_name", "toolName") or each).text().strip())
     return list(filter(None, names))
 
 

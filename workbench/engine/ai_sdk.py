@@ -1,0 +1,182 @@
+"""Runs in the shapes of Vercel's AI SDK, rewritten to the keys of `external_run.RunDocument`.
+
+The SDK writes a call as `{toolName, input}` (`args` in version 4): alone, among the `toolCalls` of a result or of one
+of its `steps`, as a part of a message (`tool-call`), or of a message of the interface (`tool-NAME`). Values in other
+shapes stay as they are, so that the reader of the document reports their mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any
+
+Document = dict[str, Any]
+
+_KEPT = ("case", "started_at", "answer", "error", "latency_ms")
+"""The keys of a run in a file of calls that may stand beside those of the SDK."""
+
+_USAGE = {
+    "inputTokens": "input_tokens",
+    "promptTokens": "input_tokens",
+    "outputTokens": "output_tokens",
+    "completionTokens": "output_tokens",
+    "cachedInputTokens": "cached_input_tokens",
+    "reasoningTokens": "reasoning_tokens",
+}
+
+
+def native_call(value: object) -> object:
+    """Return a call of the SDK as a call of a run document, a list of them as the calls of one answer.
+
+    Example: `{"toolName": "a", "input": {"x": 1}}` becomes `{"tool": "a", "arguments": {"x": 1}}`."""
+    if isinstance(value, list):
+        return [native_call(each) for each in value]
+    if not isinstance(value, dict) or not isinstance(value.get("toolName"), str) or "tool" in value:
+        return value
+    call: Document = {"tool": value["toolName"]}
+    for key in ("input", "args"):
+        if value.get(key) is not None:
+            call.setdefault("arguments", value[key])
+    if isinstance(value.get("toolCallId"), str):
+        call["id"] = value["toolCallId"]
+    _add_result(call, value)
+    return call
+
+
+def native_run(value: object) -> object:
+    """Return a run of the SDK as a run document: a result, with or without steps, or a list of messages.
+
+    The calls of a native run may be written as the SDK writes them."""
+    if is_messages(value):
+        return _of_messages(value)
+    if not isinstance(value, dict):
+        return native_call(value)
+    if isinstance(value.get("calls"), list):
+        return value | {"calls": native_call(value["calls"])}
+    messages = value.get("messages")
+    if messages is None and isinstance(value.get("response"), dict):
+        messages = value["response"].get("messages")
+    if isinstance(value.get("steps"), list):
+        run = _of_steps(value["steps"])
+    elif isinstance(value.get("toolCalls"), list):
+        run = _of_steps([value])
+    elif is_messages(messages):
+        run = _of_messages(messages)
+    else:
+        return value
+    if isinstance(value.get("text"), str):
+        _answer(run, value["text"])
+    if usage := _usage_of(value.get("totalUsage") or value.get("usage")):
+        run["usage"] = usage
+    return run | {key: value[key] for key in _KEPT if key in value}
+
+
+def is_messages(value: object) -> bool:
+    """Return whether a value is a list of messages of the SDK."""
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(each, dict) and "role" in each and ("content" in each or "parts" in each) for each in value)
+
+
+def _of_steps(steps: list[Any]) -> Document:
+    """Return the run of steps, each one answer: its `content`, or its `toolCalls` and `toolResults`."""
+    calls: list[list[Document]] = []
+    run: Document = {"calls": calls}
+    for step in filter(_is_table, steps):
+        parts = step.get("content")
+        if not isinstance(parts, list):
+            parts = []
+            for key in ("toolCalls", "toolResults"):
+                parts += step.get(key) or []
+        text = _add_parts(calls, parts)
+        # Only the text of the last answer is the answer of the run.
+        _answer(run, step["text"] if isinstance(step.get("text"), str) else text)
+    return run
+
+
+def _of_messages(messages: Any) -> Document:
+    calls: list[list[Document]] = []
+    run: Document = {"calls": calls}
+    for message in messages:
+        if message["role"] not in ("assistant", "tool"):
+            continue
+        content = message.get("parts", message.get("content"))
+        text = content if isinstance(content, str) else _add_parts(calls, content)
+        if message["role"] == "assistant":
+            _answer(run, text)
+    return run
+
+
+def _answer(run: Document, text: str) -> None:
+    # An empty text beside calls is no answer: the run ended with its calls.
+    run.pop("answer", None)
+    if text:
+        run["answer"] = text
+
+
+def _add_parts(calls: list[list[Document]], parts: object) -> str:
+    """Add the calls among the parts of an answer, and the results to their calls; return the text of the last answer.
+
+    A message of the interface holds several answers, each behind a part `step-start`."""
+    group: list[Document] = []
+    texts: list[str] = []
+    for part in filter(_is_table, parts if isinstance(parts, list) else []):
+        kind = str(part.get("type", ""))
+        if kind == "step-start":
+            calls += [group] if group else []
+            group, texts = [], []
+        elif kind == "text":
+            texts.append(str(part.get("text", "")))
+        elif (answered := _answered(part, chain(chain.from_iterable(calls), group))) is not None:
+            _add_result(answered, part)
+        elif "toolName" in part and kind not in ("tool-result", "tool-error"):
+            group += _only_tables(native_call(part))
+        elif kind.startswith("tool-"):
+            group += _only_tables(native_call({"toolName": kind.removeprefix("tool-"), **part}))
+    calls += [group] if group else []
+    return "".join(texts)
+
+
+def _answered(part: Document, calls: Iterable[Document]) -> Document | None:
+    """Return the call whose result a part holds, `None` for a part that is no result of an earlier call."""
+    if not any(key in part for key in _RESULTS):
+        return None
+    wanted = part.get("toolCallId")
+    return next((call for call in calls if wanted is not None and call.get("id") == wanted), None)
+
+
+_RESULTS = ("output", "result", "error", "errorText")
+"""The keys of a result."""
+
+
+def _add_result(call: Document, part: Mapping[str, Any]) -> None:
+    """Add the result that a part holds to its call; `{type, value}` is the SDK's form of an output."""
+    kind = str(part.get("type", ""))
+    for key in _RESULTS:
+        if part.get(key) is not None:
+            result = part[key]
+            is_error = kind == "tool-error" or key.startswith("error")
+            if isinstance(result, dict) and result.keys() == {"type", "value"}:
+                is_error = is_error or str(result["type"]).startswith("error")
+                result = result["value"]
+            call["result"] = result
+            if is_error:
+                call["is_error"] = True
+            return
+
+
+def _usage_of(given: object) -> Document:
+    usage: Document = {}
+    if isinstance(given, dict):
+        for theirs, ours in _USAGE.items():
+            if isinstance(given.get(theirs), int):
+                usage[ours] = given[theirs]
+    return usage
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _only_tables(value: object) -> list[Document]:
+    return [value] if isinstance(value, dict) else []
