@@ -88,7 +88,10 @@ class Expectations:
             table["grading"] = {"invalid_arguments": "fail"}
             # promptfoo also refuses an answer without calls.
             if not self._ordered and not self._calls:
-                self._calls.append({"tool": ANY_TOOL, "times": [1, math.inf]})
+                self._calls.append({**self._any_call(), "times": [1, math.inf]})
+            # So a call of an unknown tool fails; the other assertions decide about the known ones.
+            if self._tools and not self._no_others:
+                table["extra_calls"] = self._tools
         if self._ordered:
             table["ordered"] = self._ordered
         if self._calls:
@@ -108,6 +111,11 @@ class Expectations:
         if self._at_most:
             table["at_most"] = self._at_most
         return table
+
+    def _any_call(self) -> Table:
+        if len(self._tools) > 1:
+            return {"any_of": [{"tool": tool} for tool in self._tools]}
+        return {"tool": self._tools[0] if self._tools else ANY_TOOL}
 
     def _expect_uses(self, tool: str, least: int, most: float) -> None:
         """Expect as many calls of a tool, of which other assertions may expect some already."""
