@@ -60,7 +60,7 @@ def told(args: dict[str, Any], tool: str = "book", **more: Any) -> list[Finding]
         ({"price": {"near": 110, "tolerance": 10}}, "warning", "price", "only what is below 100"),
         ({"room": {"kind": {"contains": "double"}}}, "warning", "room.kind", "is compared as a field here"),
         ({"room": {"x": {"one_of": [1]}}}, "warning", "room.x", "is compared as a field here"),
-        ({"object": {"has_field": {"a": 1}}}, "warning", "object", 'did you mean `has_fields = {"a": 1}`?'),
+        ({"object": {"has_feild": {"a": 1}}}, "warning", "object", 'did you mean `has_fields = {"a": 1}`?'),
         ({"object": {"only_fields": {"a": 1}}}, "warning", "object", "only_fields = true`?"),
         ({"object": {"has_length": "3"}}, "warning", "object", "`has_length` needs a whole number, or [low, high]"),
         ({"either": {"contain": 1, "weight": 2}}, "warning", "either", "did you mean `contains = 1`?"),

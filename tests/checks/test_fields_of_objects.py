@@ -149,9 +149,13 @@ def test_a_mistake_in_a_check_of_fields_is_named_at_its_place(expected: str, pro
         ('{ has_fields = { contains = "x" } }', ""),
         ("{ has_fields = { a = 1 }, only_fields = true }", "never holds here: the final answer is text"),
         ("{ named = { has_fields = { a = 1 } } }", "never holds here: the final answer is text"),
+        ("{ has_fields = { a = 1 } }", "`has_fields` never holds here: the final answer is text"),
+        ("{ has_feild = { a = 1 } }", "`has_fields` never holds here: the final answer is text"),
+        ("{ named = { has_field = { a = 1 } } }", "`has_fields` never holds here: the final answer is text"),
+        ("{ named = { contain = 'a' } }", "must be a table with one check (did you mean `contains`?)"),
     ],
 )
 def test_checks_of_the_answer_may_have_the_name_and_are_no_checks_of_fields(response: str, problem: str) -> None:
     file = parse_suite(SUITE.format(expected=f"response = {response}"), Path("shop.toml"))
-    assert problem in "".join(each.message for each in file.problems)
+    assert problem in "".join(f"{each.message} ({each.hint})" for each in file.problems)
     assert (file.suite is None) is bool(problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from typing import Final
 
 from workbench.checks.check import CHECK_CLASSES, OPTION_NAMES, SWALLOWED, CheckBase, check_names_in
@@ -71,8 +72,34 @@ def check_rules(
         if value.get(option) == word and not of_answer:
             message = f'`{option} = "{word}"` is only for checks of the answer'
             yield Finding((*place, option), message, "write it in `response`")
-    if of_answer and CHECK_CLASSES[name].is_newer and "string" not in CHECK_CLASSES[name].types:
-        yield Finding(place, f"`{name}` never holds here: the final answer is text", "check the text")
+    if of_answer:
+        yield from answer_rules(name, place)
+
+
+_NEAR: Final = 0.85
+"""The similarity (difflib's ratio) from which a key may be a misspelt check: `patern` reaches it, `orange` does not."""
+
+_NEAR_OF_WORDS: Final = 0.82
+"""The same where key and check are of several words, which no other word resembles: `has_feild`."""
+
+
+def near_check(key: str) -> str | None:
+    """Return the check that a key may misspell, or the check of that name; `None` if no name is near."""
+    squeezed = key.replace("_", "").replace("-", "").lower()
+    of_words = {name.replace("_", ""): name for name in CHECK_CLASSES if "_" in name}
+    found = get_close_matches(squeezed, of_words, n=1, cutoff=_NEAR_OF_WORDS) if "_" in key else []
+    known = of_words | {name: name for name in CHECK_CLASSES if "_" not in name}
+    found = found or get_close_matches(squeezed, known, n=1, cutoff=_NEAR)
+    if found and found[0][0] == squeezed[0]:
+        return known[found[0]]
+    return None
+
+
+def answer_rules(name: str, place: Place) -> Iterator[Finding]:
+    """Find a check of a kind that never holds of an answer."""
+    if CHECK_CLASSES[name].is_newer and "string" not in CHECK_CLASSES[name].types:
+        hint = 'check the text, such as { contains = "text" }, or the `result` of a call'
+        yield Finding(place, f"`{name}` never holds here: the final answer is text", hint)
 
 
 def _expected_rules(

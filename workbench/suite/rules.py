@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final, cast, get_args
 
@@ -24,7 +25,15 @@ from workbench.checks.schemas import BrokenSchemaError, dangling_references, dia
 from workbench.checks.structure_kinds import mixed_check
 from workbench.checks.values import file_name_fault
 from workbench.suite.call_rules import ARGUMENT_KEYS, call_rules, nothing_scored
-from workbench.suite.check_rules import check_rules, checks_rules, given_rules, mixed_rules, weight_rules
+from workbench.suite.check_rules import (
+    answer_rules,
+    check_rules,
+    checks_rules,
+    given_rules,
+    mixed_rules,
+    near_check,
+    weight_rules,
+)
 from workbench.suite.model import GRADERS, GraderName, Statistic, Suite, derived_id
 from workbench.suite.problems import (
     Finding,
@@ -531,10 +540,22 @@ def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
         elif not name.isprintable() or not name.strip():
             yield Finding(at, f"{quoted(name)} cannot be the name of a check", "write one line of text")
         elif not isinstance(value, dict) or not check_names_in(value):
-            hint = did_you_mean(name, CHECK_CLASSES) or 'such as { contains = "text" }'
-            yield Finding(at, "must be a table with one check", hint)
+            yield from _without_check(name, value, at)
         else:
             yield from check_rules(value, at, of_answer=True)
+
+
+def _without_check(name: str, value: object, place: Place) -> Iterator[Finding]:
+    """Find the check that was meant by a name in `response` whose value names none."""
+    # The name may be meant as a check, and the table may misspell one, among its options.
+    words = (name, *islice(table(value), 4))
+    for word in words:
+        if (kind := near_check(word)) is not None and (never := [*answer_rules(kind, place)]):
+            yield from never
+            return
+    hints = [did_you_mean(word, CHECK_CLASSES) for word in words]
+    hint = next(filter(None, hints), 'such as { contains = "text" }')
+    yield Finding(place, "must be a table with one check", hint)
 
 
 def _message_rules(messages: object, place: Place) -> Iterator[Finding]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from workbench.checks.check import CHECK_CLASSES, CHECK_WORDS, RESERVED_NAMES, Check, CheckBase, check_names_in
 from workbench.checks.values import describe_value
+from workbench.suite.check_rules import near_check
 from workbench.suite.problems import Finding, Place, did_you_mean, quoted, warning
 from workbench.suite.render import key_text
 from workbench.trajectory.events import JsonValue, ToolDefinition
@@ -20,9 +20,6 @@ from workbench.trajectory.json_schema import (
     resolved,
     type_names,
 )
-
-_NEAR = 0.85
-"""The similarity (difflib's ratio) from which a key may be a misspelt check: `patern` reaches it, `orange` does not."""
 
 _MAX_REFERENCES = 8
 """How many references of a schema are followed: it may refer to itself endlessly."""
@@ -173,7 +170,7 @@ def _is_check(value: Mapping[str, JsonValue], takes_object: bool | None) -> bool
 def _misspelt(value: Mapping[str, JsonValue]) -> tuple[str, str] | None:
     """Return the key of a table that misspells a check, and the check's name; its other keys are options of it."""
     others = [key for key in value if key not in RESERVED_NAMES]
-    if len(others) != 1 or (name := _near_check(others[0])) is None:
+    if len(others) != 1 or (name := near_check(others[0])) is None:
         return None
     # `types` and `dates` are names of fields more often than checks.
     if others[0] in (name, f"{name}s") or not value.keys() - {others[0]} <= CHECK_CLASSES[name].model_fields.keys():
@@ -192,7 +189,7 @@ def _looks_like_check(value: Mapping[str, JsonValue], *, any_name: bool) -> bool
         return False
     # Arguments of tools may have the names that other systems give to checks (`date`, `like`), so any name counts
     # beside an option, and alone only one that is near to a check's.
-    return len(value) > 1 or _near_check(others[0]) is not None
+    return len(value) > 1 or near_check(others[0]) is not None
 
 
 def _fields_as_option(value: Mapping[str, JsonValue]) -> JsonValue:
@@ -201,21 +198,12 @@ def _fields_as_option(value: Mapping[str, JsonValue]) -> JsonValue:
     return fields if isinstance(fields, dict) and len(value) == 1 else None
 
 
-def _near_check(key: str) -> str | None:
-    squeezed = key.replace("_", "").replace("-", "").lower()
-    known = {name.replace("_", ""): name for name in CHECK_CLASSES}
-    nearest = get_close_matches(squeezed, known, n=1, cutoff=_NEAR)
-    if nearest and nearest[0][0] == squeezed[0]:
-        return known[nearest[0]]
-    return None
-
-
 def _meant(value: Mapping[str, JsonValue]) -> str:
     """Return the check that a table was probably meant to be, as a suite writes it; empty if there is no clue."""
     if (fields := _fields_as_option(value)) is not None:
         return f"has_fields = {describe_value(fields)}, only_fields = true"
     for key, inner in value.items():
-        if key not in RESERVED_NAMES and (name := _near_check(key) or _check_of_alias(key)):
+        if key not in RESERVED_NAMES and (name := near_check(key) or _check_of_alias(key)):
             return f"{name} = {describe_value(inner)}"
     for key in value:
         for kind, cls in CHECK_CLASSES.items():
