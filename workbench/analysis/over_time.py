@@ -13,7 +13,7 @@ from workbench.encoding import toml_of
 from workbench.grading.status import Status
 from workbench.history.database import Say
 from workbench.history.history import History
-from workbench.history.records import RunRow, SuiteRef
+from workbench.history.records import CaseTexts, RunRow, SuiteRef
 from workbench.suite.model import derived_id
 from workbench.suite.suite_file import SuiteFile
 
@@ -204,23 +204,44 @@ def last_results(
     for run in history.last_runs(places, damaged):
         found.setdefault((run.suite.key, run.case_id), []).append(run)
     texts: dict[int, Mapping[str, str]] = {}
+    regraded: dict[int, CaseTexts] = {}
 
-    def is_edited(suite: SuiteRef, case_id: str) -> bool:
-        file = files[suite.key]
+    def is_edited(run: RunRow) -> bool:
+        suite, file = run.suite, files[run.suite.key]
+        if run.batch not in regraded:
+            regraded[run.batch] = history.regraded_texts(run.batch)
+        then = regraded[run.batch].get(suite.key, {}).get(run.case_id)
         # An unchanged file, the usual case, spares reading the texts of its cases from the history.
-        if file.hash == suite.hash:
+        if then is None and file.hash == suite.hash:
             return False
-        if suite.id not in texts:
-            texts[suite.id] = history.case_texts(suite)
-        then = texts[suite.id].get(case_id)
+        if then is None:
+            if suite.id not in texts:
+                texts[suite.id] = history.case_texts(suite)
+            then = texts[suite.id].get(run.case_id)
         if file.parts is None or then is None:
             return True
-        return not _say_the_same(then, redacted(file.parts.block(places[suite.key][case_id])))
+        return not _say_the_same(then, redacted(file.parts.block(places[suite.key][run.case_id])))
 
     results = {}
     for (suite, case_id), runs in found.items():
-        results[files[suite].path, case_id] = LastResult(tuple(runs), is_edited(runs[-1].suite, case_id))
+        results[files[suite].path, case_id] = LastResult(tuple(runs), is_edited(runs[-1]))
     return results
+
+
+def edited_texts(
+    history: History, suite: SuiteRef, file: SuiteFile, cases: Iterable[str], redacted: Callable[[str], str]
+) -> dict[str, str]:
+    """Return today's texts of those cases of a suite whose text is not the one that ran, by their ids, redacted."""
+    if file.hash == suite.hash or file.parts is None:
+        return {}
+    then, places = history.case_texts(suite), _places(file)
+    edited: dict[str, str] = {}
+    for case in cases:
+        if case in places:
+            text = redacted(file.parts.block(places[case]))
+            if case not in then or not _say_the_same(then[case], text):
+                edited[case] = text
+    return edited
 
 
 def _key_of(path: Path) -> str:

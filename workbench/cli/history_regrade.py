@@ -86,7 +86,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
                 again = grade_again(history, plan.runs, judges, damaged.append)
                 # Storing begins with the first result, so that no grading is without runs.
                 if (first := next(again, None)) is not None:
-                    _keep(plan.batch, found.each(chain((first,), again)), command)
+                    _keep(plan, found.each(chain((first,), again)), command)
                     found.number = history.gradings(plan.batch.number)[-1].number
                     graded.append(found)
         command.warn_of_damage(damaged)
@@ -154,10 +154,10 @@ def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
         )
 
 
-def _keep(batch: BatchRow, again: Iterable[GradedAgain], command: HistoryCommand) -> None:
+def _keep(plan: RegradingPlan, again: Iterable[GradedAgain], command: HistoryCommand) -> None:
     """Store the new grades while they are made."""
     graded_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    store_grades(command.file, batch, again, graded_at, command.program.secrets, command.warn)
+    store_grades(command.file, plan, again, graded_at, command.program.secrets, command.warn)
 
 
 def _lines(graded: Iterable[_Graded], command: HistoryCommand) -> Iterator[str]:

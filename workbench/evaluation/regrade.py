@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from workbench.analysis.over_time import edited_texts
 from workbench.checks.check import CheckContext
 from workbench.checks.clock import clock_at
 from workbench.checks.patterns import CheckError
@@ -40,7 +41,7 @@ from workbench.history.claims import claimed
 from workbench.history.database import Say
 from workbench.history.edits import add_grading
 from workbench.history.history import History
-from workbench.history.records import BatchRow, HistoryError, RunRow, SuiteRef
+from workbench.history.records import BatchRow, CaseTexts, HistoryError, RunRow, SuiteRef
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
 from workbench.show.views.grade_moves import Regraded
@@ -401,13 +402,15 @@ class RegradingPlan:
     """The `runs` of a batch that can be regraded.
 
     `gone` are runs of cases that today's suites lack, and `problems` are the reasons for which suites cannot be used.
-    Runs that never finished are in neither.
+    Runs that never finished are in neither. `texts` are those of cases that were edited since they ran, unless they
+    send other requests.
     """
 
     batch: BatchRow
     runs: StoredRunsToGrade
     gone: Sequence[RunRow]
     problems: tuple[str, ...]
+    texts: CaseTexts
 
 
 _Today = tuple[SuiteFile, Case, bool]
@@ -500,6 +503,8 @@ def plan_regrading(
     rule = rule_named(batch.settings.get("repeat_rule"))
     # A batch may have a million runs but few kinds of them: each kind is matched with today's suites once.
     kinds: dict[tuple[int, str, str | None, str | None], int | None] = {}
+    alike: dict[int, dict[str, None]] = {}
+    """The ids of cases that send the same requests as then, by suite."""
     for place, row in enumerate(rows):
         if row.missing or row.suite.id not in today:
             continue
@@ -511,12 +516,20 @@ def plan_regrading(
             kinds[key] = None
             if case is not None and varied is not None:
                 graded_by = with_grader(case, by or grader_named(row.by), rule)
-                kinds[key] = runs.kind((varied, graded_by, then.asked_otherwise(row, varied, case)))
+                asked_otherwise = then.asked_otherwise(row, varied, case)
+                kinds[key] = runs.kind((varied, graded_by, asked_otherwise))
+                if not asked_otherwise:
+                    alike.setdefault(row.suite.id, {})[row.case_id] = None
         if (kind := kinds[key]) is None:
             gone.append(place)
         else:
             runs.add(place, kind)
-    return RegradingPlan(batch, runs, Chosen(rows, gone), tuple(problems))
+    texts = {}
+    for ref in batch.suites:
+        if ref.id in alike:
+            file, _ = today[ref.id]
+            texts[ref.key] = edited_texts(history, ref, file, alike[ref.id], program.secrets.redact)
+    return RegradingPlan(batch, runs, Chosen(rows, gone), tuple(problems), texts)
 
 
 def _replaced_by(suite: SuiteFile, batch_suites: Sequence[SuiteRef]) -> set[SuiteRef]:
@@ -556,9 +569,9 @@ def grade_again(
 
 
 def store_grades(
-    file: Path, batch: BatchRow, graded: Iterable[GradedAgain], graded_at: str, secrets: Secrets, say: Say
+    file: Path, plan: RegradingPlan, graded: Iterable[GradedAgain], graded_at: str, secrets: Secrets, say: Say
 ) -> None:
-    """Store new grades of a batch beside the old ones, one by one; `graded_at` is ISO 8601.
+    """Store new grades of a plan's batch beside the old ones, one by one; `graded_at` is ISO 8601.
 
     Raises HistoryError.
     """
@@ -568,7 +581,7 @@ def store_grades(
             # Redaction copies a result, and the copies of a large batch would not fit into memory at once.
             yield each.run.row.id, secrets.redacted(each.figures), secrets.redacted(each.after)
 
-    add_grading(file, batch.number, graded_at, __version__, rows(), say)
+    add_grading(file, plan.batch.number, graded_at, __version__, rows(), say, plan.texts)
 
 
 def _small(result: RunResult, run: StoredRun) -> RunResult:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 
 from workbench.grading.grade import RunResult
 from workbench.grading.run_summary import RunSummary
@@ -22,8 +23,8 @@ from workbench.history.database import (
     transaction,
     unhurried,
 )
-from workbench.history.packing import arguments_text, grading_text, metrics_text, packed_outcome
-from workbench.history.records import NAMED_AFTER, HistoryError
+from workbench.history.packing import arguments_text, case_texts_json, grading_text, metrics_text, packed_outcome
+from workbench.history.records import NAMED_AFTER, CaseTexts, HistoryError
 from workbench.history.rows import values_in
 
 # Other programs cannot write during a step, so a step must be short.
@@ -72,11 +73,13 @@ def add_grading(
     program: str,
     regraded: Iterable[tuple[int, RunSummary, RunResult]],
     say: Say,
+    texts: CaseTexts = MappingProxyType({}),
 ) -> None:
     """Store a regrade: new grades of a batch's runs, in addition to the old ones.
 
     `regraded` gives the id of each run with its new figures and result. It is read one by one and written in small
-    steps; readers see the regrade once all of it is stored. Raises HistoryError also if the batch is running."""
+    steps; readers see the regrade once all of it is stored. `texts` are those of cases that were graded by another text
+    than ran. Raises HistoryError also if the batch is running."""
     with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
         claims.callback(claim(file, batch).release)
         # The row of the regrade is written last, and its absence hides the grades until then. Foreign keys would demand
@@ -101,8 +104,8 @@ def add_grading(
                 if not connection.execute("SELECT 1 FROM batches WHERE id = ?", (batch,)).fetchone():
                     raise HistoryError(f"batch {batch} is no longer in {file}")
                 connection.execute(
-                    "INSERT INTO gradings (id, batch, graded_at, program, hashes) VALUES (?, ?, ?, ?, '{}')",
-                    (grading or _number(connection, _NEXT_GRADING), batch, graded_at, program),
+                    "INSERT INTO gradings (id, batch, graded_at, program, hashes) VALUES (?, ?, ?, ?, ?)",
+                    (grading or _number(connection, _NEXT_GRADING), batch, graded_at, program, case_texts_json(texts)),
                 )
         except BaseException:
             # Grades that cannot be cleared now are cleared by the next regrade of the batch.

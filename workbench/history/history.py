@@ -19,12 +19,13 @@ from workbench.grading.result_json import outcome_from_json
 from workbench.grading.status import FINAL, Status
 from workbench.history import columns
 from workbench.history.database import Say, as_history_errors
-from workbench.history.packing import unpacked, unpacked_blocks, unpacked_events, unpacked_outcome
+from workbench.history.packing import case_texts_of, unpacked, unpacked_blocks, unpacked_events, unpacked_outcome
 from workbench.history.records import (
     BatchPart,
     BatchRow,
     CaseName,
     CaseOutline,
+    CaseTexts,
     DamagedError,
     DatedPart,
     HistoryError,
@@ -573,6 +574,13 @@ class History(StoredBatches):
             if blocks:
                 return {case: whole[first:end] for case, first, end in unpacked_blocks(blocks)}
             return {}
+
+    def regraded_texts(self, batch: int) -> CaseTexts:
+        """Return the texts of the cases that the last regrade of a batch graded by another text than ran."""
+        statement = "SELECT hashes FROM gradings WHERE batch = ? ORDER BY id DESC LIMIT 1"
+        for (stored,) in self._stored(statement, (batch,)):
+            return case_texts_of(stored)
+        return {}
 
     def recording(self, run: RunRow, grading: Regrade | None = None) -> Recording:
         """Return a run with its events in the form of a recording file.

@@ -15,7 +15,7 @@ from workbench.grading.result_json import outcome_of, outcome_pieces
 from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
 from workbench.history.columns import stored
-from workbench.history.records import DoneRun
+from workbench.history.records import CaseTexts, DoneRun
 from workbench.limits import MAX_STORED_TEXT_BYTES
 from workbench.suite.excerpts import Blocks
 from workbench.suite.settings import Grading
@@ -361,6 +361,26 @@ def figure_values(figures: RunSummary) -> Mapping[str, object]:
         "arguments": arguments_text(figures),
         "repaired": repaired,
     }
+
+
+def case_texts_json(texts: CaseTexts) -> str:
+    """Return texts of cases as JSON, read by `case_texts_of`."""
+    return compact_json({"texts": {suite: dict(cases) for suite, cases in texts.items()}} if texts else {})
+
+
+def case_texts_of(stored: object) -> CaseTexts:
+    """Return the texts of cases that were stored with a regrade; empty for the different content of old files."""
+    try:
+        found = parsed_json(stored) if isinstance(stored, str) else None
+    except ValueError:
+        return {}
+    suites = found.get("texts") if isinstance(found, dict) else None
+    texts: dict[str, dict[str, str]] = {}
+    if isinstance(suites, dict):
+        for suite, cases in suites.items():
+            if isinstance(cases, dict):
+                texts[suite] = {case: text for case, text in cases.items() if isinstance(text, str)}
+    return texts
 
 
 def metrics_text(figures: RunSummary) -> str | None:

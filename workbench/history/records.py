@@ -536,6 +536,9 @@ class Regrade:
     program: str
 
 
+CaseTexts = Mapping[str, Mapping[str, str]]
+"""Texts of cases, redacted, by `SuiteRef.key` and the case's id."""
+
 SameSuites = Mapping[str, str]
 """Maps the key of a suite in an earlier batch to the key of the same suite in a later batch."""
 

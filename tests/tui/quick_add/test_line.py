@@ -289,3 +289,4 @@ async def test_an_added_case_has_its_grade_also_after_a_restart(tmp_path: Path) 
             await app.until(lambda: kept.regraded() == {1: 1})
     async with opened(suites, live=True, history=history) as app:
         await app.until(lambda: "✓ Turn the TV on" in app.screen)
+        assert "edited" not in app.screen and "◇" not in app.screen

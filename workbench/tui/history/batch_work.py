@@ -403,7 +403,7 @@ class BatchWork:
             again = grade_again(history, plan.runs, lambda: RegradingJudges(program, approval), damaged.append)
             graded = list(self._until_stopped(again))
         if graded and not self._stopped:
-            store_grades(self._file, plan.batch, graded, now, program.secrets, lambda _: None)
+            store_grades(self._file, plan, graded, now, program.secrets, lambda _: None)
         return graded
 
 

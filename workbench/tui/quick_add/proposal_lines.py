@@ -7,7 +7,7 @@ from collections.abc import Callable
 from workbench.authoring.proposal import AcceptedArgument
 from workbench.authoring.quick_add import TYPED, Question, calls_shown
 from workbench.show.glyphs import GLYPHS
-from workbench.show.spans import Line, Role, Span, cut_line, padded
+from workbench.show.spans import ELLIPSIS, Line, Role, Span, cut_line, padded
 from workbench.show.views.run_items import CallItem
 from workbench.show.visible import compact_json, one_line, widest_cells
 
@@ -33,7 +33,8 @@ def unseen_calls(question: Question) -> str:
         for argument in call.arguments:
             if argument.choice.written is not None:
                 arguments.append(f"{argument.name}={argument.choice.text}")
-        calls.append(one_line(f"{call.tool}({', '.join(arguments)})"))
+        # Without any, the arguments do not matter.
+        calls.append(one_line(f"{call.tool}({', '.join(arguments) or ELLIPSIS})"))
     return ", ".join(calls)
 
 
