@@ -202,6 +202,37 @@ def test_every_vector_is_of_a_kind_that_is_tested() -> None:
     assert {vector["input"]["kind"] for vector in VECTORS} == {"case", "suite", "analysis", "gate"}
 
 
+BOTH = {"all_of": [{"equals": "Hanoi"}, {"pattern": "^[A-Z]"}, {"one_of": ["Hanoi", "Hue", "Oslo", "hue"]}]}
+
+
+@pytest.mark.parametrize(
+    ("check", "arguments", "parameters", "kinds"),
+    [
+        (BOTH, {"city": "Hanoi", "days": 1}, 1, []),
+        (BOTH, {"city": "Hue", "days": 1}, (0.5 + 1) / 2, ["wrong argument"]),
+        (BOTH, {"city": "hue", "days": 1}, (0.5 + 0 + 1) / 3, ["wrong argument", "invalid argument"]),
+        (BOTH, {"city": "rome", "days": 1}, (0.5 + 0 + 0 + 1) / 4, ["wrong argument"] + ["invalid argument"] * 2),
+        (BOTH, {"days": 1}, (0 + 1) / 2, ["missing argument"]),
+        ({"all_of": [{"equals": "rome"}, {"pattern": "^[A-Z]"}]}, {"city": "rome", "days": 1}, (1 + 0 + 1) / 3,
+         ["invalid argument"]),
+        ({"all_of": [{"present": True}, {"pattern": "^[A-Z]"}]}, {"city": "rome"}, (1 + 0 + 0) / 3,
+         ["invalid argument", "missing argument"]),
+    ],
+)  # fmt: skip
+def test_a_required_value_and_its_validators_are_entries_of_their_own_as_published(
+    check: dict[str, Any], arguments: dict[str, Any], parameters: float, kinds: list[str]
+) -> None:
+    case = Case.model_validate(
+        {"name": "both", "user": "go", "ordered": [{"tool": "get_weather", "args": {"city": check, "days": 1}}]}
+    )
+    options = {"dimensions": {"repeated_calls": "as published"}}
+    suite = Suite.model_validate({"format": 1, "name": "both", "cases": [case], "grading": options})
+    run = trajectory_of(("get_weather", arguments), answer="")
+    grade = graded_by("dimensions", case, settings_of(suite, case), run, EMPTY_CONTEXT)
+    assert grade.numbers["parameters"] == pytest.approx(parameters)
+    assert [issue.kind for issue in grade.issues] == kinds
+
+
 LITERAL = [pytest.param(vector, id=vector["id"]) for vector in VECTORS if {"F2", "F3"} & {*vector.get("tags", ())}]
 
 

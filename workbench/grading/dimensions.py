@@ -6,18 +6,20 @@ It is the published five-dimension tool evaluator, with the repairs that `docs/g
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from workbench.checks.check import (
     EMPTY_CONTEXT,
     Check,
     CheckContext,
+    Checks,
     CheckVerdict,
     FunctionRaisedError,
     by_python,
     describe,
     evaluate,
 )
+from workbench.checks.combined_kinds import AllOf
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue
@@ -168,9 +170,11 @@ def _paired(
     def judged_on(row: int, column: int) -> _Compared:
         judged = known.get((row, column))
         if judged is None:
-            broken = calls[column].is_broken and not first_call_for_all
-            compared = _without_object if broken else _compared
-            judged = known[row, column] = compared(expected[row], calls[column], context)
+            if calls[column].is_broken and not first_call_for_all:
+                judged = _without_object(expected[row], calls[column], context)
+            else:
+                judged = _compared(expected[row], calls[column], context, as_published=first_call_for_all)
+            known[row, column] = judged
         return judged
 
     def score(row: int, column: int) -> float:
@@ -296,7 +300,24 @@ _RIGHT, _WRONG, _NOTHING = 2, 1, 0
 """The credit of an argument in halves: right, a wrong value, absent or forbidden."""
 
 
-def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> _Compared:
+def _published_parts(args: Checks) -> Iterator[tuple[str, Check]]:
+    """Yield the checks of arguments, a required value and its validators one by one.
+
+    The published system has both for one argument, which a suite writes as `all_of`: the value first.
+    """
+    for name, check in args.items():
+        if not isinstance(check, AllOf) or check.optional:
+            yield name, check
+            continue
+        value, *validators = check.all_of
+        yield name, value.model_copy(update={"required": check.required})
+        for validator in validators:
+            yield name, validator.model_copy(update={"optional": True})
+
+
+def _compared(
+    expected: ExpectedCall, record: CallRecord, context: CheckContext, *, as_published: bool = False
+) -> _Compared:
     """Compare an expected call with an actual one.
 
     An argument earns 1 if it holds, ½ for a wrong value, and 0 if it is absent; a forbidden argument that was given and
@@ -305,7 +326,10 @@ def _compared(expected: ExpectedCall, record: CallRecord, context: CheckContext)
     arguments = record.arguments
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
     halves = entries = 0
-    for name, check in (expected.args or {}).items():
+    checks: Iterable[tuple[str, Check]] = (expected.args or {}).items()
+    if as_published:
+        checks = _published_parts(expected.args or {})
+    for name, check in checks:
         given = name in arguments
         if check.optional and not given:
             continue
@@ -392,10 +416,13 @@ def _issues(
 
 def _argument_issues(expected: ExpectedCall, record: CallRecord, line: CallPairing) -> Iterator[Issue]:
     checks = expected.args or {}
+    compared: set[str] = set()
     for verdict in line.arguments:
+        is_validator = verdict.argument in compared
+        compared.add(verdict.argument)
         # `requirements` reports forbidden arguments, because they are an issue under every grader.
         if verdict.holds is False and not (verdict.given and expected.unwanted([verdict.argument])):
             issue = argument_issue(expected, record, line, verdict)
-            if checks[verdict.argument].optional:
+            if is_validator or checks[verdict.argument].optional:
                 issue = issue._replace(kind="invalid argument")
             yield issue
