@@ -50,6 +50,7 @@ __all__ = [
     "UsageError",
     "WorkbenchError",
     "__version__",
+    "agents",
     "call",
     "evaluate",
     "evaluate_async",
@@ -62,6 +63,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from workbench import agents
     from workbench.api.approval import ALL, TRUSTED
     from workbench.api.cells import CellDone
     from workbench.api.evaluate import evaluate, evaluate_async
@@ -94,6 +96,7 @@ if TYPE_CHECKING:
     from workbench.version import __version__
 
 _MODULES = {
+    "workbench": ("agents",),
     "workbench.api.approval": ("ALL", "TRUSTED"),
     "workbench.api.cells": ("CellDone",),
     "workbench.api.evaluate": ("evaluate", "evaluate_async"),
@@ -125,7 +128,7 @@ _MODULES = {
     "workbench.trajectory.trajectory": ("Trajectory",),
     "workbench.version": ("__version__",),
 }
-"""The modules of the public names."""
+"""The modules of the public names; those of the package itself are modules."""
 
 # Hidden from type checkers, which would otherwise accept any name.
 if not TYPE_CHECKING:
@@ -135,6 +138,8 @@ if not TYPE_CHECKING:
 
         for module, names in _MODULES.items():
             if name in names:
+                if module == __name__:
+                    return import_module(f"{module}.{name}")
                 value = globals()[name] = getattr(import_module(module), name)
                 return value
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,6 +15,7 @@ import workbench
 
 ROOT = Path(__file__).parents[2]
 MODULES = [f"workbench.api.{file.stem}" for file in sorted((ROOT / "workbench" / "api").glob("[!_]*.py"))]
+MODULES += ["workbench.agents", "workbench.providers.function", "workbench.providers.own_agent"]
 
 
 def imported_after(code: str) -> set[str]:
