@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from copy import deepcopy
+from dataclasses import field, fields, replace
 from functools import cached_property, partial
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -29,6 +33,7 @@ from workbench.evaluation.plan import FinishedRun, LazyRuns
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy
 from workbench.grading.repeats import CaseResult, path_of_suite
+from workbench.grading.status import Status
 from workbench.numerals import counted, counted_of
 from workbench.show.forms import LINES_MAX, PLAIN_WIDTH, endings_of, form_of_file, forms_of, pieces_of
 from workbench.show.report_files import write_report
@@ -37,7 +42,7 @@ from workbench.show.text import Paint, block_lines
 from workbench.show.views.batch_text import Amount, run_lines, text_report
 from workbench.show.views.failures import failure_lines
 from workbench.show.views.timing import Timing, timing_line
-from workbench.show.views.verdict import brief_lines, broken_text, result_line
+from workbench.show.views.verdict import brief_lines, broken_text, result_line, summary_text
 from workbench.show.visible import one_line
 from workbench.suite.model import Case, Gate, Suite
 from workbench.suite.problems import did_you_mean
@@ -79,7 +84,9 @@ class CaseResults(Lazy[CaseResult]):
         return super().__getitem__(key)
 
     def __repr__(self) -> str:
-        return repr(tuple(self))
+        statuses = Counter(case.status for case in self)
+        counts = ", ".join(f"{statuses[status]} {status.counted}" for status in Status if statuses[status])
+        return f"CaseResults({counted(len(self), 'case')}: {counts})"
 
     def of(self, case_id: str, *, model: str | None = None, suite: str | Path | None = None) -> CaseResult:
         """Return the result of a case; the model and the suite are needed if several were run.
@@ -148,6 +155,52 @@ class Report:
     line_of: LineOf = field(default=no_line, repr=False)
     """The line of a case in the file of its suite."""
     secrets: Secrets = field(default=NO_SECRETS, repr=False)
+
+    def __repr__(self) -> str:
+        return self.secrets.redact(f"Report({summary_text(self)})")
+
+    def _repr_html_(self) -> str:
+        """Return the report as a notebook shows it, without secrets."""
+        from workbench.show.html.notebook import notebook_html
+
+        return notebook_html(self)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each run, without secrets, with the columns of a report in CSV."""
+        from workbench.show.csv_rows import records_of_runs
+
+        return [*records_of_runs(self)]
+
+    def to_dataframe(self) -> Any:
+        """Return `rows` as a data frame of pandas, or of polars if only that is installed.
+
+        Raises ImportError without either.
+        """
+        rows = self.rows()
+        if find_spec("pandas") is not None:
+            return import_module("pandas").DataFrame(rows)
+        if find_spec("polars") is not None:
+            return import_module("polars").DataFrame(rows, infer_schema_length=None)
+        raise ImportError("a data frame needs pandas or polars: install one of them, or use report.rows()")
+
+    def __reduce__(self) -> tuple[Callable[..., Report], tuple[dict[str, Any]]]:
+        # A pickle is usually stored or sent, so it has no secrets, like every other form of a report.
+        redacted, lines, runs = self.secrets.redacted, {}, []
+        for run in self.runs:
+            runs.append(FinishedRun(run.place, redacted(run.case), redacted(run.result)))
+            place = (run.result.suite, run.result.case_id)
+            lines[place] = self.line_of(*place)
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        del values["secrets"]
+        values["suites"] = {path: redacted(suite) for path, suite in self.suites.items()}
+        return _pickled, ({**values, "runs": tuple(runs), "line_of": _KnownLines(lines)},)
+
+    def __copy__(self) -> Report:
+        return replace(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Report:
+        runs = tuple(FinishedRun(run.place, run.case, deepcopy(run.result, memo)) for run in self.runs)
+        return replace(self, runs=runs)
 
     @cached_property
     def results(self) -> Sequence[RunResult]:
@@ -504,6 +557,20 @@ class Report:
                 yield run, self._case_of(run)
             else:
                 yield run, None
+
+
+@dataclass(frozen=True)
+class _KnownLines:
+    """The lines of cases in a pickled report."""
+
+    lines: Mapping[tuple[str, str], int | None]
+
+    def __call__(self, suite: str, case_id: str) -> int | None:
+        return self.lines.get((suite, case_id))
+
+
+def _pickled(values: dict[str, Any]) -> Report:
+    return Report(**values)
 
 
 def shard_line(shard: ShardRef, runs: int) -> str:

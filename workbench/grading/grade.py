@@ -6,11 +6,12 @@ the grades of a small run consist of about a hundred of them.
 
 from __future__ import annotations
 
+import copyreg
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from workbench.checks.check import describe, with_because
 from workbench.checks.combined_kinds import Judged
@@ -193,6 +194,14 @@ ENDPOINT_FAULT = "endpoint fault: "
 """The beginning of the reason of a run that failed by a fault of the endpoint."""
 
 _NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
+
+
+def _read_only(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(content)
+
+
+# Python itself can neither pickle nor copy such a mapping, and users do both with results.
+copyreg.pickle(MappingProxyType, lambda mapping: (_read_only, (dict(mapping),)))
 
 
 class Issue(NamedTuple):
@@ -433,6 +442,9 @@ class RunResult:
     valid_arguments: tuple[bool | None, ...] = ()
     """Whether the arguments of each call are valid by its tool's own schema, `None` where no schema can tell; empty for
     a run that was not graded."""
+
+    def __repr__(self) -> str:
+        return f"RunResult({self.case_id!r}, model={self.model!r}, status={self.status.value!r}, score={self.score})"
 
     @property
     def grade(self) -> Grade | None:

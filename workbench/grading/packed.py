@@ -16,7 +16,6 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from operator import attrgetter
 from secrets import token_hex
-from types import MappingProxyType
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -285,10 +284,6 @@ def _tool(key: str, number: int) -> ToolDefinition:
     return _ALL_IN_COMMON[key].tools[number]
 
 
-def _read_only(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
-    return MappingProxyType(content)
-
-
 class _Reducers(dict[type, Callable[[Any], Any]]):
     """A dispatch table for `pickle`, filled with a reducer for each type that occurs.
 
@@ -297,9 +292,7 @@ class _Reducers(dict[type, Callable[[Any], Any]]):
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
         reducer: Callable[[Any], Any]
-        if kind is MappingProxyType:
-            reducer = _reduced_mapping
-        elif is_dataclass(kind) and kind.__reduce__ is object.__reduce__ and _takes_its_fields(kind):
+        if is_dataclass(kind) and kind.__reduce__ is object.__reduce__ and _takes_its_fields(kind):
             values = _values_of(kind)
             reducer = lambda item: (kind, values(item))  # noqa: E731
         elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
@@ -312,10 +305,6 @@ class _Reducers(dict[type, Callable[[Any], Any]]):
 
 
 _REDUCERS = _Reducers()
-
-
-def _reduced_mapping(mapping: MappingProxyType[Any, Any]) -> Any:
-    return _read_only, (dict(mapping),)
 
 
 def _takes_its_fields(kind: Any) -> bool:

@@ -15,6 +15,7 @@ from workbench.grading.grade import ArgumentVerdict, Grade, RunResult
 from workbench.grading.lazy import Codes, Lazy
 from workbench.grading.scoring import ROUNDING_SLACK, known_values, mean, verdict_of
 from workbench.grading.status import PASS_SCORE, Status, passed_if
+from workbench.numerals import counted
 from workbench.suite.model import RepeatRule
 from workbench.suite.settings import Grading
 
@@ -82,6 +83,11 @@ class CaseResult:
     score: float | None
     deviation: float | None
     reason: str | None
+
+    def __repr__(self) -> str:
+        first = self.runs[0]
+        result = f"status={self.status.value!r}, score={self.score}, reason={self.reason!r}"
+        return f"CaseResult({first.case_id!r}, model={first.model!r}, {counted(len(self.runs), 'run')}, {result})"
 
     @property
     def arguments(self) -> tuple[ArgumentStatistics, ...]:

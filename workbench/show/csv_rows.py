@@ -21,7 +21,12 @@ from workbench.suite.files import from_here
 
 def rows_of_runs(report: RunsReport) -> Iterator[str]:
     """Yield a row for each run."""
-    return csv_rows(_run(run.result, run.line) for run in report.shown_runs())
+    return csv_rows(records_of_runs(report))
+
+
+def records_of_runs(report: RunsReport) -> Iterator[dict[str, Any]]:
+    """Yield a record for each run, without secrets: numbers and texts, and lists of texts for calls and issues."""
+    return (_run(run.result, run.line) for run in report.shown_runs())
 
 
 def rows_of_comparison(report: ComparisonReport) -> Iterator[str]:

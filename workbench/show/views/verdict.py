@@ -9,8 +9,8 @@ from rich.cells import cell_len
 
 from workbench.grading.status import GOOD_WORDS, Status
 from workbench.numerals import counted, counted_of
-from workbench.show.spans import Line, Span
-from workbench.show.views.totals import endpoint_text, not_made_text
+from workbench.show.spans import Line, Span, plain
+from workbench.show.views.totals import endpoint_text, not_made_text, run_totals, score_fact
 from workbench.show.visible import one_line
 from workbench.suite.files import from_here
 
@@ -57,6 +57,12 @@ def result_line(report: RunsReport) -> Line:
     """Return the verdict as the first line of a summary, with its sign."""
     status = _STATUSES.get(report.exit_code, Status.ERROR)
     return (Span(f"{status.sign} {one_line(verdict_of(report).text)}", status.role),)
+
+
+def summary_text(report: RunsReport) -> str:
+    """Return the verdict, the counts and the mean score in one line."""
+    facts = [plain(result_line(report)), plain(next(run_totals(report.totals))), score_fact(report.totals)]
+    return " · ".join(filter(None, facts))
 
 
 _STATUSES = {0: Status.PASSED, 1: Status.FAILED, 130: Status.STOPPED}
