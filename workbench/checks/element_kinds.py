@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import JsonValue, Strict
@@ -268,8 +268,9 @@ def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits:
 
     Plain values are matched by hash. The elements that equal one of them are alike, so that taking any of them first
     leaves no fewer for the checks. Checks are matched by augmenting paths (Kuhn, "The Hungarian method", 1955): if all
-    elements that meet a check are taken, the checks that took them look for others, breadth first. Checks that ask a
-    judge or a function come last, and only while all others are met."""
+    elements that meet a check are taken, the checks that took them look for others, breadth first. A check looks first
+    beside the element of the check before it, so that lists in the order of the checks, or in the reverse one, take a
+    comparison for each check. Checks that ask a judge or a function come last, and only while all others are met."""
     places: defaultdict[object, deque[int]] = defaultdict(deque)
     for column, element in enumerate(elements):
         places[hashable(element)].append(column)
@@ -285,25 +286,31 @@ def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits:
     # The columns that no check has yet, and the row of each other one.
     free = dict.fromkeys(column for column in range(len(elements)) if column not in taken)
     owners: dict[int, int] = {}
+    latest = -1
     for row in sorted(checks, key=lambda row: expected[row].asks_outside):
         if expected[row].asks_outside and not all_met:
             break
-        path = _path_from(row, free, owners, fits)
+        later = [column for column in free if column > latest]
+        earlier = [column for column in free if column < latest]
+        path = _path_from(row, [*later, *reversed(earlier), *owners], owners, fits)
         all_met = all_met and bool(path)
         for owner, column in path:
             free.pop(column, None)
             owners[column], found[owner] = owner, column
+        latest = found.get(row, latest)
     return found
 
 
-def _path_from(row: int, free: dict[int, None], owners: dict[int, int], fits: Fits) -> list[tuple[int, int]]:
-    """Return the new columns of the rows on a path from `row` to a free column; empty if no path leads to one."""
+def _path_from(row: int, columns: Iterable[int], owners: Mapping[int, int], fits: Fits) -> list[tuple[int, int]]:
+    """Return the new columns of the rows on a path from `row` to a free column; empty if no path leads to one.
+
+    `columns` are the free columns in the order of the search, then those of `owners`."""
     reached_from: dict[int, int] = {}
     column_of: dict[int, int | None] = {row: None}
     waiting = deque([row])
     while waiting:
         current = waiting.popleft()
-        for column in (*free, *owners):
+        for column in columns:
             if column in reached_from or not fits(current, column):
                 continue
             reached_from[column] = current
