@@ -227,9 +227,10 @@ DOORS: tuple[Door, ...] = (
     ),
     Door(
         "out of an imported program",
-        "What a file of Arcade evals holds, over a pipe to the import that runs it, which redacts what it makes of it."
-        " The program is given no secret: no variables but those that programs need.",
-        ("exchange/importers/arcade_runner.py:main",),
+        "What a file of Arcade evals or Toolvaluator tests, over a pipe to the import that runs it, which redacts what"
+        " it makes of it. The program is given no secret but those that the user names: no variables but those that"
+        " programs need.",
+        ("exchange/importers/script_runner.py:main",),
     ),
     Door(
         "nowhere",

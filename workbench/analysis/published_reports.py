@@ -379,14 +379,23 @@ def _decision_summary(runs: Sequence[RunResult]) -> Summary:
         for round_ in run.trajectory.rounds:
             if round_.latency_ms is not None:
                 latencies.append(round_.latency_ms)
-    headline = f"overall score {score:.3f} of {counted(len(runs), 'example')}"
+    chains = [len(run.steps) for run in runs if run.steps]
+    counts = []
+    if len(chains) < len(runs):
+        counts.append(counted(len(runs) - len(chains), "example"))
+    if chains:
+        counts.append(f"{counted(len(chains), 'chain')} of {counted(sum(chains), 'step')}")
+    numbers: dict[str, JsonValue] = {"score": score, "examples": len(runs), "latency": None}
+    if chains:
+        numbers |= {"chains": len(chains), "steps": sum(chains)}
+    headline = f"overall score {score:.3f} of {' and '.join(counts)}"
     if not latencies:
-        return Summary(headline, (), {"score": score, "examples": len(runs), "latency": None})
+        return Summary(headline, (), numbers)
     latency = printed_latency(latencies)
     printed: dict[str, JsonValue] = {"mean": latency.mean, "p50": None, "p95": None, "max": latency.max}
     if latency.has_percentiles:
         printed.update(p50=latency.p50, p95=latency.p95)
-    return Summary(f"{headline}, {latency}", (), {"score": score, "examples": len(runs), "latency": printed})
+    return Summary(f"{headline}, {latency}", (), numbers | {"latency": printed})
 
 
 _DECISION = System(_decision_summary)

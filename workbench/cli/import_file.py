@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from workbench.exchange.importers.forms import FORMS
 
 if TYPE_CHECKING:
     from workbench.config.program import Program
-    from workbench.exchange.importers.source_files import Source
+    from workbench.exchange.importers.source_files import RefusedError, Source
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace the suite, and add to recordings in the folder")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be imported")
     parser.add_argument(
-        "--python", metavar="EXE", help="the Python that runs a file of Arcade evals (default: Workbench's own)"
+        "--python",
+        metavar="EXE",
+        help="the Python that runs files of Arcade evals and Toolvaluator (default: Workbench's own)",
+    )
+    parser.add_argument(
+        "--env", action="append", default=[], metavar="NAME", help="pass this variable on to such a file (repeatable)"
     )
     parser.add_argument("--trust", action="store_true", help="run such a file without asking")
 
@@ -63,7 +69,8 @@ def execute(arguments: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from workbench.cli.redaction import begin_program, warn, write
-    from workbench.exchange.importers.import_files import ImportOptions, import_file, is_code, must_be_free
+    from workbench.exchange.importers.import_files import ImportOptions, import_file, must_be_free
+    from workbench.exchange.importers.scripts import scripts_of
     from workbench.exchange.importers.source_files import RefusedError
     from workbench.exchange.importers.tables import fields_of
     from workbench.show.visible import one_line
@@ -87,50 +94,101 @@ def execute(arguments: argparse.Namespace) -> int:
         force=arguments.force,
         dry=arguments.dry_run,
     )
+    every = [options]
     try:
-        if is_code(options.file, options.form):
-            # Checked before the file is run: to run it for nothing would be a surprise.
+        if scripts := scripts_of(options.file, options.form):
+            # Checked before the files are run: to run them for nothing would be a surprise.
             if not (options.force or options.dry):
                 must_be_free(options.output, options.recordings, "-o")
-            source = _executed(options.file, arguments.python, program, trusted=arguments.trust)
-            if source is None:
+            sources = _executed(scripts, options.output, arguments, program)
+            if sources is None:
                 return USAGE
-            options = replace(options, source=source)
-        report = import_file(options, program.secrets)
+            every = []
+            for number, source in enumerate(sources):
+                every.append(replace(options, source=source, output=_output(options.output, source, number)))
+            for each in every[1:]:
+                if not (options.force or options.dry):
+                    must_be_free(each.output, None, "-o")
     except RefusedError as error:
-        place = f"{arguments.file}: " if error.place else ""
-        warn(f"nothing was imported: {place}{error}", program.secrets)
-        return USAGE
-    for line in report.lines:
-        write(f"{one_line(line)}\n")
-    return OK
+        return _refused("nothing was imported", arguments.file, error, program)
+    code = OK
+    for each in every:
+        try:
+            report = import_file(each, program.secrets)
+        except RefusedError as error:
+            what = "nothing was imported" if len(every) == 1 else f"{each.output} was not written"
+            code = _refused(what, arguments.file, error, program)
+        else:
+            for line in report.lines:
+                write(f"{one_line(line)}\n")
+    return code
 
 
-def _executed(file: Path, python: str | None, program: Program, *, trusted: bool) -> Source | None:
-    """Run a file of Arcade evals after asking, and return its content; `None` if the user refused.
+def _refused(what: str, file: Path, error: RefusedError, program: Program) -> int:
+    from workbench.cli.redaction import warn
+
+    place = f"{file}: " if error.place else ""
+    warn(f"{what}: {place}{error}", program.secrets)
+    return USAGE
+
+
+def _output(first: Path, source: Source, number: int) -> Path:
+    """Return the file of a suite: a further one is named after its first suite, or by its number."""
+    from workbench.suite.model import derived_id
+
+    if not number:
+        return first
+    name = derived_id(source.name)
+    return first.with_stem(f"{first.stem}-{name or number + 1}")
+
+
+def _executed(
+    scripts: Sequence[Path], output: Path, arguments: argparse.Namespace, program: Program
+) -> list[Source] | None:
+    """Run files after asking once, and return what each suite file is made of; `None` if the user refused.
 
     The code that runs is the code that was read before the question was asked.
     """
+    import os
     import sys
 
     from workbench.cli.redaction import ask, warn
-    from workbench.exchange.importers.arcade import executed
+    from workbench.exchange.importers.scripts import executed, gathered_sources
     from workbench.exchange.importers.source_files import RefusedError
     from workbench.show.visible import one_line
 
-    try:
-        code = file.read_bytes()
-    except OSError as error:
-        raise RefusedError(f"{file} cannot be read: {error.strerror}") from error
-    python = python or sys.executable
-    if not trusted:
-        warn(f"importing {file} runs it, on this machine, and with it all that it imports:", program.secrets)
-        warn(f"  run the command: {python} {file.name} (in {file.absolute().parent})", program.secrets)
+    codes = {}
+    for file in scripts:
+        try:
+            codes[file] = file.read_bytes()
+        except OSError as error:
+            raise RefusedError(f"{file} cannot be read: {error.strerror}") from error
+    python = arguments.python or sys.executable
+    if not arguments.trust:
+        what = "it" if len(scripts) == 1 else "them"
+        warn(f"importing {arguments.file} runs {what}, on this machine, and all that is imported:", program.secrets)
+        for file in scripts:
+            warn(f"  run the command: {python} {file} (in {Path.cwd()})", program.secrets)
+        if arguments.env:
+            warn(f"  with the variables {', '.join(arguments.env)}", program.secrets)
         answer = ""
         if sys.stdin.isatty() and sys.stderr.isatty():
-            ask(f"Run {one_line(file.name)} this once? [yes/no]")
+            ask(f"Run {one_line(arguments.file.name)} this once? [yes/no]")
             answer = sys.stdin.readline().strip().lower()
         if answer not in ("yes", "y"):
             warn("not trusted, nothing was run: answer 'yes' on a terminal, or give --trust for this one import")
             return None
-    return executed(file, code, python, program.environment.own)
+    variables = program.environment.of(Path())
+    for name in arguments.env:
+        program.secrets.add(name, variables.get(name, ""))
+    sources: dict[Path, Source | RefusedError] = {}
+    for file, code in codes.items():
+        try:
+            sources[file] = executed(file, code, python, variables, passed=arguments.env)
+        except RefusedError as error:
+            if len(codes) == 1:
+                raise
+            sources[file] = error
+    # Commands of a file start in this folder, those of a suite in its own.
+    cwd = os.path.relpath(Path.cwd(), output.absolute().parent)
+    return gathered_sources(sources, python=arguments.python, cwd="" if cwd == "." else cwd)

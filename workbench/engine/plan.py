@@ -230,7 +230,8 @@ def plan_runs(
             if not selection.takes(file.suite, written):
                 continue
             case = with_grader(written, by, repeat_rule)
-            for model in contenders(file.suite, models or settings_of(file.suite, case).models, variants):
+            chosen = _variants_of_case(case, variants)
+            for model in contenders(file.suite, models or settings_of(file.suite, case).models, chosen):
                 if cells is not None and (absolute(file.path), case.id, model) not in cells:
                     continue
                 by_suite = model_of(model) not in models
@@ -241,6 +242,18 @@ def plan_runs(
                         PlannedRun(run_id, file, case, model, repeat, by_suite, by, None, own_model, repeat_rule)
                     )
     return tuple(runs)
+
+
+def _variants_of_case(case: Case, variants: Variants) -> Variants:
+    """Return the variants that run a case: for one that runs in its own alone, those of them that are selected.
+
+    Where the plan selects no variant, these are all of them."""
+    if not case.runs_in_variants_alone:
+        return variants
+    own = frozenset(each.name for each in case.variants)
+    if variants.all_of_them or variants == NO_VARIANTS:
+        return Variants(own, plain=False)
+    return Variants(own & variants.names, plain=False)
 
 
 def contenders(suite: Suite, models: Iterable[str], variants: Variants) -> tuple[str, ...]:

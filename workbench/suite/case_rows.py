@@ -45,8 +45,8 @@ _TEXTS = frozenset({"name", "user", "system", "content"})
 """Keys whose values stay texts, whatever the column holds."""
 _VALUES = frozenset({"args", "result", "response", "response_contains"})
 """Keys below which columns are filled in at any depth."""
-_CHECKS = frozenset({"ordered", "unordered", "disallowed", "steps", "final", "response"})
-_HOLDERS = frozenset({"messages", "setup", "ordered", "unordered", "disallowed", "steps", "final"})
+_CHECKS = frozenset({"ordered", "unordered", "disallowed", "steps", "final", "response", "variants"})
+_HOLDERS = frozenset({"messages", "setup", "ordered", "unordered", "disallowed", "steps", "final", "variants"})
 """Keys of a case that hold tables with such keys."""
 _WITH_BRACES = frozenset({"each", "tools"})
 """Keys whose braces are no columns: the rows themselves, and the schemas of tools."""

@@ -430,6 +430,16 @@ WrittenEach = Annotated[
 ]
 
 
+class CaseVariant(Frozen):
+    """The calls that a case expects in a variant, in place of those that it expects otherwise."""
+
+    name: NonEmpty
+    ordered: Items[OrderedItem] = ()
+    unordered: Items[OrderedItem] = ()
+    disallowed: Items[DisallowedCall] = ()
+    expect_no_calls: bool = False
+
+
 class Case(Frozen):
     """A request to the model, or a chain of them, with the expected tool calls and the checks of the final answer."""
 
@@ -467,6 +477,7 @@ class Case(Frozen):
     answers: Items[Answer] = ()
     limits: LimitsTable = LimitsTable.model_construct()
     grading: GradingTable = GradingTable.model_construct()
+    variants: Items[CaseVariant] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -482,6 +493,24 @@ class Case(Frozen):
         if self.each is None or isinstance(self.each, str):
             return {}
         return self.each[0]
+
+    def in_variant(self, name: str) -> Case:
+        """Return the case with the calls that it expects in a variant; it is unchanged if it names none for it."""
+        for own in self.variants:
+            if own.name == name:
+                calls = {key: getattr(own, key) for key in CALLS_IN_VARIANTS}
+                return self.model_copy(update={**calls, "variants": ()})
+        return self
+
+    @property
+    def versions(self) -> tuple[Case, ...]:
+        """The case as written, and as it is in each of its variants."""
+        return (self, *(self.in_variant(own.name) for own in self.variants))
+
+    @property
+    def runs_in_variants_alone(self) -> bool:
+        """Whether the case expects calls in its variants, and nothing otherwise: then it runs in these alone."""
+        return bool(self.variants) and not any(getattr(self, key) for key in CALLS_IN_VARIANTS)
 
     @property
     def template(self) -> str | None:
@@ -612,7 +641,7 @@ class Case(Frozen):
     @property
     def expects_nothing(self) -> bool:
         """Whether the case has no expectation, so that every run passes, and no `expect_nothing_yet` to say so."""
-        if self.expect_nothing_yet or self.steps or self.extra_calls not in (None, "allow"):
+        if self.expect_nothing_yet or self.steps or self.variants or self.extra_calls not in (None, "allow"):
             return False
         return not any(getattr(self, key) for key in EXPECTATIONS if key != "extra_calls")
 
@@ -624,6 +653,9 @@ class Case(Frozen):
             return "this case has no expected calls"
         return "this case expects nothing yet"
 
+
+CALLS_IN_VARIANTS = ("ordered", "unordered", "disallowed", "expect_no_calls")
+"""The keys of a case that its `variants` replace."""
 
 EXPECTATIONS = (
     *("ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls", "duplicate_calls", "at_most"),

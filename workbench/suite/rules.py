@@ -146,6 +146,7 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
     yield from unasked_rules(raw)
     yield from _state_rules(raw)
     yield from _variants_rules(raw.get("variants"))
+    yield from _named_variants_rules(raw)
     for index, aggregate in tables(raw.get("aggregates")):
         of = aggregate.get("of", "score")
         if isinstance(of, str) and of not in (measures := measures_of(raw.get("cases"))):
@@ -207,6 +208,18 @@ def _variants_rules(variants: object) -> Iterator[Finding]:
                 yield Finding(
                     (*at, "arguments"), "`arguments` renames those of the old schema", "rename in `parameters`"
                 )
+
+
+def _named_variants_rules(raw: dict[str, object]) -> Iterator[Finding]:
+    """Check that the variants that cases name are there; a file of variants may add them later."""
+    known = [str(variant.get("name")) for _, variant in tables(raw.get("variants"))]
+    for number, case in tables(raw.get("cases")):
+        for index, own in tables(case.get("variants")):
+            name = own.get("name")
+            if isinstance(name, str) and name not in known:
+                place: Place = ("cases", number, "variants", index, "name")
+                hint = did_you_mean(name, known) or "write it in [[variants]], or give its file with --variant"
+                yield warning(place, f"the suite has no variant {quoted(name)}", hint)
 
 
 def tools_rules(tools: object, place: Place) -> Iterator[Finding]:
@@ -339,7 +352,7 @@ def _state_rules(raw: dict[str, object]) -> Iterator[Finding]:
                 yield Finding((*at, "python"), message, "write the same `state` at all mocks of the module")
 
 
-_EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls")
+_EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls", "variants")
 
 _FIELDS_OF_ROLE: dict[object, tuple[str, ...]] = {
     "user": ("role", "content"),
@@ -387,11 +400,7 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
         yield Finding((*place, "skip"), "must say why the case is skipped", "write a reason, or remove the key")
     if case.get("models") == []:
         yield Finding((*place, "models"), "must not be empty", "leave it out to use the suite's models")
-    if case.get("expect_no_calls") is True:
-        for key in ("ordered", "unordered"):
-            if case.get(key):
-                message = f"`{key}` expects calls, and `expect_no_calls` expects none"
-                yield Finding((*place, key), message, "remove one of them; `disallowed` may stay")
+    yield from _no_calls_rules(case, place)
     yield from _offer_rules(case.get("offer"), (*place, "offer"))
     yield from _response_rules(case, place)
     yield from _final_rules(case, (*place, "final"))
@@ -401,6 +410,25 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     yield from mock_rules(case.get("mocks"), (*place, "mocks"))
     yield from reply_rules(case.get("answers"), (*place, "answers"))
     yield from _group_rules(case, place)
+    yield from _calls_rules(case, place)
+    yield from twice(case.get("variants"), "name", (*place, "variants"), "variants")
+    for index, variant in tables(case.get("variants")):
+        at = (*place, "variants", index)
+        yield from _no_calls_rules(variant, at)
+        yield from _group_rules(variant, at)
+        yield from _calls_rules(variant, at)
+
+
+def _no_calls_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
+    if case.get("expect_no_calls") is True:
+        for key in ("ordered", "unordered"):
+            if case.get(key):
+                message = f"`{key}` expects calls, and `expect_no_calls` expects none"
+                yield Finding((*place, key), message, "remove one of them; `disallowed` may stay")
+
+
+def _calls_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
+    """Check the calls that a case, or a variant of it, expects or forbids."""
     for call, at in _calls(case, place):
         yield from call_rules(call, at)
         yield from checks_rules(call.get("args"), (*at, "args"))

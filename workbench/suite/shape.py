@@ -31,6 +31,7 @@ from workbench.suite.model import (
     AtMost,
     Case,
     CaseImage,
+    CaseVariant,
     CriticsTable,
     DimensionsTable,
     FinalState,
@@ -79,8 +80,11 @@ _CONDITIONS = (("disallowed", "before"), ("disallowed", "after"))
 _EXPECTED_CALLS: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {}
 for _keys in (*EXPECTED_LISTS, *_CONDITIONS):
     _EXPECTED_CALLS["cases", *_keys] = ("an expected call", ExpectedCall)
+    _EXPECTED_CALLS["cases", "variants", *_keys] = ("an expected call", ExpectedCall)
 for _keys in (*EXPECTED_LISTS, *_CONDITIONS, ("steps",)):
     _EXPECTED_CALLS["cases", *_keys, "any_of"] = ("an alternative", ExpectedCall)
+for _keys in (*EXPECTED_LISTS, *_CONDITIONS):
+    _EXPECTED_CALLS["cases", "variants", *_keys, "any_of"] = ("an alternative", ExpectedCall)
 
 TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     (): ("the suite", Suite),
@@ -108,6 +112,8 @@ TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("cases", "setup"): ("a call of `setup`", SetupCall),
     **_EXPECTED_CALLS,
     ("cases", "disallowed"): ("a disallowed call", DisallowedCall),
+    ("cases", "variants"): ("a variant of a case", CaseVariant),
+    ("cases", "variants", "disallowed"): ("a disallowed call", DisallowedCall),
     ("cases", "at_most"): ("`at_most`", AtMost),
     ("cases", "final"): ("`final`", FinalTable),
     ("cases", "final", "changes"): ("a change", ExpectedCall),
@@ -137,8 +143,10 @@ ARRAYS_OF_TABLES = frozenset(
         ("cases", "messages", "tool_calls"),
         ("cases", "images"),
         ("cases", "setup"),
-        *(_EXPECTED_CALLS.keys() - {("cases", *keys) for keys in _CONDITIONS}),
+        *(key for key in _EXPECTED_CALLS if key[-2:] not in _CONDITIONS),
         ("cases", "disallowed"),
+        ("cases", "variants"),
+        ("cases", "variants", "disallowed"),
         ("cases", "final", "changes"),
         ("cases", "final", "state"),
         ("cases", "steps"),

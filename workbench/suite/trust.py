@@ -432,9 +432,10 @@ def _python_references(suite: Suite) -> Iterator[str]:
     for case in suite.cases:
         yield from _of_mocks(case.mocks)
         yield from _of_answers(case.answers)
-        for check in case.written_checks():
-            if check.function is not None:
-                yield check.function
+        for version in case.versions:
+            for check in version.written_checks():
+                if check.function is not None:
+                    yield check.function
 
 
 def _of_mocks(mocks: tuple[Mock, ...]) -> Iterator[str]:

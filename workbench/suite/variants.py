@@ -112,9 +112,11 @@ def varied_suite(suite: Suite, variant: Variant | None) -> Suite:
 
 
 def varied_case(case: Case, variant: Variant | None) -> Case:
-    """Return a case with the changes of a variant; the same arguments return the same object."""
+    """Return a case with the changes of a variant, and without variants of its own.
+
+    The same arguments return the same object."""
     if variant is None:
-        return case
+        return _plain_cases(case) if case.variants else case
     return _cases_of(variant)(case)
 
 
@@ -133,6 +135,9 @@ _suites_of: ByIdentity[Variant, ByIdentity[Suite, Suite]] = ByIdentity(
 _cases_of: ByIdentity[Variant, ByIdentity[Case, Case]] = ByIdentity(
     lambda variant: ByIdentity(partial(_varied_case, weakref.ref(variant)))
 )
+
+
+_plain_cases: ByIdentity[Case, Case] = ByIdentity(lambda case: case.model_copy(update={"variants": ()}))
 
 
 def _varied_suite(held: weakref.ref[Variant], suite: Suite) -> Suite:
@@ -154,6 +159,7 @@ def _varied_suite(held: weakref.ref[Variant], suite: Suite) -> Suite:
 def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
     variant = _held(held)
     names = _Names.of(variant)
+    own = case.in_variant(variant.name)
     offer = variant.offer
     if offer is None:
         offer = case.offer
@@ -166,9 +172,11 @@ def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
             own_tools[tool.name] = tool
     update: dict[str, object] = {
         "messages": tuple(map(names.message, case.messages)),
-        "ordered": tuple(map(names.item, case.ordered)),
-        "unordered": tuple(map(names.item, case.unordered)),
-        "disallowed": tuple(map(names.disallowed, case.disallowed)),
+        "ordered": tuple(map(names.item, own.ordered)),
+        "unordered": tuple(map(names.item, own.unordered)),
+        "disallowed": tuple(map(names.disallowed, own.disallowed)),
+        "expect_no_calls": own.expect_no_calls,
+        "variants": (),
         "setup": tuple(map(names.given, case.setup)),
         "final": names.final(case.final),
         "steps": tuple(map(names.step, case.steps)),

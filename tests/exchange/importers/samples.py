@@ -445,11 +445,29 @@ ARCADE: dict[str, Any] = {
                     "rubric": {"fail_threshold": 0.85, "warn_threshold": 0.95, "tool_selection_weight": 1.0},
                 },
             ],
-            "comparative": 1,
         }
     ],
     "problems": [{"name": "broken", "error": "ValueError: no"}],
 }
+
+
+_TOOL_OF_EXAMPLE: dict[str, Any] = {
+    "tool_name": "get_weather",
+    "tool_description": "Gets the weather.",
+    "tool_schema": WEATHER_SCHEMA,
+}
+TOOLVALUATOR = [
+    {
+        "user_query": "Weather in Oslo?",
+        **_TOOL_OF_EXAMPLE,
+        "expected_should_call": True,
+        "expected_tool_name": "get_weather",
+        "expected_arguments": {"city": "Oslo", "units": None, "near": {"km": 5}},
+        "system_prompt": None,
+    },
+    {"user_query": "What is 2+2?", **_TOOL_OF_EXAMPLE, "expected_should_call": False, "expected_arguments": {}},
+    {"user_query": "Any weather?", **_TOOL_OF_EXAMPLE, "expected_should_call": True, "expected_arguments": None},
+]
 
 
 ADK = {
@@ -657,6 +675,7 @@ SAMPLES: dict[str, tuple[str, bytes]] = {
     "agentevals": ("examples.jsonl", as_lines(AGENTEVALS)),
     "evalite": ("results.json", as_json(EVALITE)),
     "arcade": ("evals.json", as_json(ARCADE)),
+    "toolvaluator": ("dataset.json", as_json(TOOLVALUATOR)),
 }
 
 DIALECTS: dict[str, tuple[str, str, bytes]] = {

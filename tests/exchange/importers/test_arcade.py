@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from tests.exchange.importers.samples import ARCADE, as_json
 from workbench.checks.check import CheckBase
 from workbench.checks.value_kinds import Equals, Near
 from workbench.config.secrets import Secrets
-from workbench.exchange.importers.arcade import executed
+from workbench.engine.plan import plan_runs
 from workbench.exchange.importers.forms import format_of
 from workbench.exchange.importers.import_files import made_suite
+from workbench.exchange.importers.scripts import executed, gathered_sources
 from workbench.exchange.importers.source_files import RefusedError, source_of
 
 PACKAGE = """
@@ -61,11 +63,27 @@ class EvalCase:
     rubric: EvalRubric = field(default_factory=EvalRubric)
 
 class Registry:
-    _tools = {"Weather_Get": {"name": "Weather_Get", "inputSchema": {"type": "object"}}}
+    def __init__(self):
+        self._tools = {"Weather_Get": {"name": "Weather_Get", "inputSchema": {"type": "object"}}}
 
 class EvalSuite:
     def __init__(self, name, cases):
         self.name, self.cases, self._internal_registry = name, cases, Registry()
+
+    def _get_registry(self, track=None):
+        return self._internal_registry
+
+    async def add_mcp_server(self, url, *, headers=None, track=None, use_sse=False):
+        raise AssertionError("starts a server")
+
+    async def add_mcp_stdio_server(self, command, *, env=None, track=None):
+        self._internal_registry._tools["Listed"] = {"name": "Listed"}
+
+    async def add_arcade_gateway(self, gateway_slug, *, arcade_api_key=None, arcade_user_id=None, base_url=None):
+        raise AssertionError("asks a gateway")
+
+    def list_tool_names(self, track=None):
+        return list(self._internal_registry._tools)
 
 def tool_eval():
     def decorated(function):
@@ -140,10 +158,7 @@ def test_what_a_file_holds_is_the_same_here() -> None:
     assert isinstance(days, Near) and (days.near, days.value_range, days.weight) == (3, (1, 11), 0.4)
     assert isinstance(unit, CheckBase) and unit.weight == 0
     assert "the MoodCritic of mood is not mapped: it is a class of its own" in made.file.text
-    assert [note.why for note in made.notes] == [
-        "not imported: ValueError: no",
-        "not imported: 1 comparative case, whose tracks have no counterpart",
-    ]
+    assert [note.why for note in made.notes] == ["not imported: ValueError: no"]
 
 
 @pytest.mark.parametrize(
@@ -151,14 +166,113 @@ def test_what_a_file_holds_is_the_same_here() -> None:
     [
         ("import arcade_evals_of_nobody", sys.executable, "ModuleNotFoundError: .* name the Python .* with --python"),
         ("raise SystemExit(3)", sys.executable, "exit code 3"),
+        (
+            "raise ExceptionGroup('group', [ExceptionGroup('inner', [OSError('no server')]), ValueError('no tool')])",
+            sys.executable,
+            "OSError: no server; ValueError: no tool",
+        ),
         ("x = 1", sys.executable, "holds no suite with cases"),
         ("x = 1", "./no-python", "cannot be started: No such file"),
         ("while True: pass", sys.executable, r"was stopped: it ran for more than 0.5 s"),
     ],
-    ids=["import", "exit", "empty", "python", "time"],
+    ids=["import", "exit", "group", "empty", "python", "time"],
 )
 def test_what_cannot_be_run_is_refused(code: str, python: str, why: str, tmp_path: Path) -> None:
     file = tmp_path / "evals.py"
     limit_s = 0.5 if code.startswith("while") else 60
     with pytest.raises(RefusedError, match=why):
         format_of("arcade").read(executed(file, code.encode(), python, os.environ, limit_s))
+
+
+SERVERS = """
+import os
+from arcade_evals import *
+
+def expecting(suite):
+    suite.cases = [EvalCase("Oslo", "Rain?", [Call("Weather.Get", {})], [])]
+    return suite
+
+@tool_eval()
+async def started():
+    suite = EvalSuite("Started", [])
+    await suite.add_mcp_stdio_server(["python", "weather.py", "--quiet"], env={"LEVEL": "2", "API_KEY": "planted-4711"})
+    assert "Listed" in suite.list_tool_names()
+    return expecting(suite)
+
+@tool_eval()
+async def reached():
+    suite = EvalSuite("Reached", [])
+    suite._internal_registry._tools.clear()
+    await suite.add_mcp_server("http://localhost:8000", headers={"Authorization": f"Bearer {os.environ['TOKEN']}"})
+    await suite.add_arcade_gateway("Math", arcade_api_key=os.environ["TOKEN"])
+    return expecting(suite)
+"""
+
+
+def test_a_folder_becomes_a_suite_for_each_set_of_servers(tmp_path: Path) -> None:
+    program = Program(tmp_path, {"PYTHONPATH": str(tmp_path / "site"), "TOKEN": "planted-0815-pw"})
+    program.write("site/arcade_evals.py", PACKAGE)
+    program.write("evals/more/eval_servers.py", SERVERS)
+    program.write("evals/eval_bad.py", "raise ValueError('a bad day')")
+    program.write("evals/other.py", "raise SystemExit('not an eval file')")
+    program.write("out/.keep", "")
+    words = ("import", "evals", "--python", sys.executable, "--env", "TOKEN", "-o", "out/all.toml")
+    refused = program.run(*words)
+    assert "  with the variables TOKEN\n" in refused.stderr and "eval_bad.py (in " in refused.stderr
+    unset = program.run(*words, "--env", "NOT_SET", "--trust")
+    assert "--env NOT_SET: this variable is not set" in unset.stderr
+    done = program.run(*words, "--trust")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "evals/eval_bad.py: not imported: evals/eval_bad.py cannot be run by" in done.stdout
+    assert "ValueError: a bad day" in done.stdout
+    assert "a value that may be secret became $API_KEY: set this variable" in done.stdout
+    texts = [(tmp_path / "out" / name).read_text(encoding="utf-8") for name in ("all.toml", "all-reached.toml")]
+    assert not any("planted" in text for text in (*texts, done.stdout))
+    started, reached = (tomllib.loads(text) for text in texts)
+    assert [tool["name"] for tool in started["tools"]] == ["Weather_Get"] and "tools" not in reached
+    assert started["servers"] == [
+        {
+            "name": "weather",
+            "command": [sys.executable, "weather.py", "--quiet"],
+            "cwd": "..",
+            "env": {"LEVEL": "2", "API_KEY": "$API_KEY"},
+        }
+    ]
+    assert reached["servers"] == [
+        {"name": "localhost", "url": "http://localhost:8000/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+        {
+            "name": "Math",
+            "url": "https://api.arcade.dev/mcp/Math",
+            "headers": {"Authorization": "Bearer ${ARCADE_API_KEY}"},
+        },
+    ]
+    assert program.run("validate", "out").stdout == "2 valid suites (2 cases)\n"
+
+
+def test_tracks_become_variants_and_their_expectations(tmp_path: Path) -> None:
+    expected = {"calls": [{"tool": "Search", "args": {"q": "tea"}}]}
+    critic = {"critic": "BinaryCritic", "class": "BinaryCritic", "field": "q", "weight": 1.0}
+    tracks = [
+        {"track": "Google  Search", **expected, "critics": [critic]},
+        {"track": "Bing", "calls": [], "critics": []},
+    ]
+    suite = {
+        "name": "Search",
+        "tools": [],
+        "servers": [{"track": "Bing", "entry": {"url": "https://bing.example/mcp", "type": "sse"}}],
+        "tracks": [{"name": "Google  Search", "tools": [{"name": "Search"}]}, {"name": "Bing", "tools": []}],
+        "cases": [{"name": "plain", "user": "Hi", **expected, "critics": []}],
+        "comparative": [{"name": "tea", "user": "Find tea", "tracks": tracks}],
+    }
+    source = source_of(Path("evals.json"), as_json({"arcade_suites": [suite]}))
+    plain, compared = gathered_sources({Path("evals.py"): source})
+    assert "variants" not in format_of("arcade").read(plain).suite
+    made = made_suite(format_of("arcade").read(compared), "Search", tmp_path / "search.toml", Secrets())
+    assert made.file.suite is not None and not made.file.problems
+    google, bing = made.file.suite.variants
+    assert (google.name, [tool.name for tool in google.tools]) == ("Google Search", ["Search"])
+    assert [(server.url, server.transport) for server in bing.servers] == [("https://bing.example/mcp", "sse")]
+    runs = plan_runs([made.file], models=["m"])
+    assert [run.model for run in runs] == ["m × Google Search", "m × Bing"]
+    assert [len(run.case.unordered) for run in runs] == [1, 0]
+    assert [run.case.expect_no_calls for run in runs] == [False, True]

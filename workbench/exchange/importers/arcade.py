@@ -1,21 +1,16 @@
-"""Imports suites of Arcade evals.
-
-These are Python code, which is executed (`workbench.exchange.importers.arcade_runner`) by the interpreter for which it
-is written, and only with the user's consent.
-"""
+"""Imports suites of Arcade evals, which `workbench.exchange.importers.scripts` has executed."""
 
 from __future__ import annotations
 
+import json
 import math
-import os
-import signal
-import subprocess
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from workbench.authoring.form.typed import holds_null
+from workbench.evaluation.client_servers import ClientConfigError, Reading, read_servers, server_name
 from workbench.exchange.importers.conversations import (
     Format,
     Imported,
@@ -30,17 +25,14 @@ from workbench.exchange.importers.conversations import (
     not_imported,
     notes_without,
     tool_of,
+    without_tool_note,
 )
 from workbench.exchange.importers.messages import conversation_of
-from workbench.exchange.importers.source_files import Node, RefusedError, Source, bare_values, source_of
-from workbench.limits import MAX_FILE_BYTES
-from workbench.numerals import counted, seconds_text, setting_text
+from workbench.exchange.importers.source_files import Node, Source, bare_values
+from workbench.numerals import counted, setting_text
 from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue
 
-TIME_LIMIT_S = 120.0
-_RUNNER = Path(__file__).with_name("arcade_runner.py")
-_PASSED_ON = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV", "PYTHONPATH")
 _USUAL: dict[str, JsonValue] = {
     "fail_threshold": 0.8,
     "warn_threshold": 0.9,
@@ -51,60 +43,36 @@ _USUAL: dict[str, JsonValue] = {
 """The rubric of Arcade, which is also that of `critics`."""
 
 
-def executed(
-    file: Path, code: bytes, python: str, environment: Mapping[str, str], time_limit_s: float = TIME_LIMIT_S
-) -> Source:
-    """Run the code of a file in its folder, and return the suites in it.
-
-    The code sees only the environment variables that any program needs. Raises RefusedError if it fails or takes too
-    long."""
-    kept = {}
-    for name in _PASSED_ON:
-        if name in environment:
-            kept[name] = environment[name]
-    # A relative path starts at the user's folder, but the code runs in the folder of the file.
-    if os.sep in python:
-        python = str(Path(python).absolute())
-    try:
-        process = subprocess.Popen(
-            [python, str(_RUNNER), file.name],
-            cwd=file.absolute().parent,
-            env=kept | {"PYTHONUTF8": "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # a process group of its own, which `_stop` ends with all that the code started
-        )
-    except (OSError, ValueError) as error:
-        raise RefusedError(f"{python} cannot be started: {getattr(error, 'strerror', None) or error}") from error
-    try:
-        output, errors = process.communicate(code, time_limit_s)
-    except subprocess.TimeoutExpired as error:
-        raise RefusedError(f"{file} was stopped: it ran for more than {seconds_text(time_limit_s)}") from error
-    finally:
-        _stop(process)
-    if process.returncode != 0:
-        lines = errors.decode("utf-8", "replace").strip().splitlines() or [f"exit code {process.returncode}"]
-        why = lines[-1]
-        more = "; name the Python that has Arcade evals with --python" if "ModuleNotFoundError" in why else ""
-        raise RefusedError(f"{file} cannot be run by {python}: {why}{more}")
-    if len(output) > MAX_FILE_BYTES:
-        raise RefusedError(f"prints suites, and its output {MAX_FILE_BYTES.reached()}", file=file)
-    return source_of(file.with_suffix(".json"), output)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process and those that it started."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()
-
-
 def _recognizes(source: Source) -> bool:
     return source.root.has("arcade_suites")
+
+
+def suite_documents(root: dict[str, JsonValue]) -> list[dict[str, JsonValue]]:
+    """Return what was executed as one document for each suite file that is to be written.
+
+    Suites share a file unless their tools come from other servers. Comparative cases have one of their own, because the
+    tools of a track are offered in it alone.
+    """
+    documents: dict[str, dict[str, JsonValue]] = {}
+
+    def add(suite: dict[str, JsonValue], *offered: JsonValue) -> None:
+        document = documents.setdefault(json.dumps(offered), {"arcade_suites": []})
+        held = document["arcade_suites"]
+        assert isinstance(held, list)
+        held.append(suite)
+
+    for node in Node(root).need("arcade_suites").items():
+        suite = node.table()
+        servers: dict[bool, list[JsonValue]] = {True: [], False: []}
+        for server in node.items_of("servers"):
+            servers[server.value_of("track") is None].append(server.value)
+        if node.items_of("cases"):
+            tools = suite.get("tools") if servers[True] else None
+            add({**suite, "servers": servers[True], "tracks": [], "comparative": []}, servers[True], tools)
+        if node.items_of("comparative"):
+            compared = {**suite, "servers": servers[False], "tools": [], "cases": []}
+            add(compared, servers[False], suite.get("tracks"))
+    return list(documents.values()) or [root]
 
 
 def _read(source: Source) -> Imported:
@@ -112,37 +80,125 @@ def _read(source: Source) -> Imported:
     notes = []
     for each in source.root.items_of("problems"):
         notes.append(not_imported(each.text_of("name"), each.text_of("error")))
-    makers: list[Callable[[], ImportedCase]] = []
     every = []
     for suite in suites:
-        every.extend(suite.need("cases").items())
+        every += [*suite.items_of("cases"), *suite.items_of("comparative")]
+    if not every:
+        raise first_refusal(notes, "holds no suite with cases")
     # The first case's rubric becomes the suite's. Only cases with another rubric write their own.
-    usual = _rubric(every[0]) if every else _USUAL
+    usual = _rubric(every[0])
     top: Table = {"limits": {"max_rounds": 1}, "grading": _grading(usual, _USUAL, {"arcade_compatible": True})}
     systems = {case.text_of("system") for case in every}
     system = systems.pop() if len(systems) == 1 else ""
     if system:
         top["system"] = system
+    # All suites of one document have the same servers and tracks.
+    servers = _servers(source.root, suites[0].items_of("servers"), notes)
+    if shared := servers.pop(None, []):
+        top["servers"] = shared
+        if tools := list(map(tool_of, suites[0].items_of("tools"))):
+            top["tools"] = tools
+    variants: list[Table] = []
+    for track in suites[0].items_of("tracks"):
+        name = track.need("name").text()
+        variants.append(_variant(name, servers.get(name, []), list(map(tool_of, track.items_of("tools")))))
+    if variants:
+        top["variants"] = variants
+    makers: list[Callable[[], ImportedCase]] = []
     for suite in suites:
         name = suite.need("name").text()
-        tools = list(map(tool_of, suite.need("tools").items()))
-        comparative = suite.value_of("comparative")
-        if isinstance(comparative, int) and comparative:
-            left = counted(comparative, "comparative case")
-            notes.append(not_imported(name, f"{left}, whose tracks have no counterpart"))
         of_case: Table = {}
         if len(suites) == 1:
             top["name"] = name
         else:
             of_case["tags"] = [name]
-        for each in suite.need("cases").items():
-            makers.append(partial(_case, each, tools, usual, of_case, "" if system else each.text_of("system")))
+        if not shared and not variants:
+            of_case["tools"] = list(map(tool_of, suite.items_of("tools")))
+        names = _dotted_names(suite.items_of("tools"))
+        for case in (*suite.items_of("cases"), *suite.items_of("comparative")):
+            own_system = "" if system else case.text_of("system")
+            makers.append(partial(_case, case, names, usual, of_case, own_system))
     cases_made, others = gathered(makers)
     if not cases_made:
         raise first_refusal([*notes, *others], "holds no suite with cases")
     if len(suites) > 1:
         notes.append(Note("", f"{len(suites)} suites are one here: the cases of each have its name as a tag"))
     return Imported(cases_made, top, (*notes, *others))
+
+
+def _servers(root: Node, added: Iterable[Node], notes: list[Note]) -> dict[str | None, list[Table]]:
+    """Return the servers of a suite as tables, by their tracks.
+
+    Secrets in them become variables, named in `notes`."""
+    found: dict[str | None, list[Table]] = {}
+    reading = Reading("the servers of the file", None, Path(), typed=True)
+    taken: set[str] = set()
+    for server in added:
+        entry: Table = dict(server.need("entry").table())
+        entry["cwd"] = root.text_of("cwd") or None
+        if entry.get("command") in ("python", "python3") and root.has("python"):
+            entry["command"] = root.text_of("python")
+        if isinstance(url := entry.get("url"), str):
+            entry["url"] = _mcp_address(url)
+        name = _server_name(entry, taken)
+        track = server.value_of("track")
+        try:
+            tables = read_servers({name: entry}, reading).tables
+        except ClientConfigError as error:
+            notes.append(not_imported(name, str(error)))
+            continue
+        found.setdefault(track if isinstance(track, str) else None, []).extend(tables)
+    for variable, value in reading.variables.items():
+        why = f"a server reads ${variable}: set this variable"
+        if value is not None:
+            why = f"a value that may be secret became ${variable}: set this variable"
+        notes.append(Note("", why))
+    notes += (Note("", each) for each in reading.notes)
+    return found
+
+
+def _server_name(entry: Table, taken: set[str]) -> str:
+    """Return a name for a server that no other one has: that of a gateway, of the program, or of the host."""
+    name = entry.pop("name", None)
+    if not isinstance(name, str) or not name:
+        args = entry.get("args")
+        name = str(urlsplit(str(entry.get("url"))).hostname or "server")
+        if isinstance(args, list):
+            name = server_name([str(entry["command"]), *map(str, args)])
+    unique, number = name, 1
+    while unique in taken:
+        number += 1
+        unique = f"{name}-{number}"
+    taken.add(unique)
+    return unique
+
+
+def _mcp_address(url: str) -> str:
+    """Return the address that Arcade asks: with the path `/mcp`, unless a part of the path is `mcp` already."""
+    parts = urlsplit(url)
+    segments = list(filter(None, parts.path.split("/")))
+    if "mcp" not in segments:
+        segments.append("mcp")
+    return parts._replace(path="/" + "/".join(segments)).geturl()
+
+
+def _variant(name: str, servers: list[Table], tools: list[Table]) -> Table:
+    """Return a track as a variant."""
+    variant: Table = {"name": " ".join(name.split())}
+    if servers:
+        variant["servers"] = servers
+    if tools:
+        variant["tools"] = tools
+    return variant
+
+
+def _dotted_names(tools: Iterable[Node]) -> dict[str, str]:
+    """Return names of tools by the names that expected calls may have: `_` stands for the dots of a tool's name."""
+    names = {}
+    for tool in tools:
+        name = tool.text_of("name")
+        names[name.replace(".", "_")] = name
+    return names
 
 
 def _rubric(case: Node) -> dict[str, JsonValue]:
@@ -171,7 +227,7 @@ def _grading(rubric: dict[str, JsonValue], usual: dict[str, JsonValue], critics:
     return grading
 
 
-def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: Table, system: str) -> ImportedCase:
+def _case(case: Node, names: dict[str, str], usual: dict[str, JsonValue], of_case: Table, system: str) -> ImportedCase:
     name = case.need("name").text()
     said = bare_values(case.items_of("messages"))
     said.append({"role": "user", "content": case.need("user").text()})
@@ -179,49 +235,58 @@ def _case(case: Node, tools: list[Table], usual: dict[str, JsonValue], of_case: 
     conversation = conversation_of(Node({**document, "messages": said}, case.place))
     asked = case_of(conversation, last_request(conversation.messages))
     table = asked.table_without("expect_nothing_yet")
-    table["tools"] = [dict(tool) for tool in tools]
     table |= of_case
     if own := _grading(_rubric(case), usual, {}):
         table["grading"] = own
-    notes = notes_without(asked.notes, "no tools", "expects nothing yet")
+    notes = notes_without(without_tool_note(asked.notes), "no tools", "expects nothing yet")
+    if not case.has("tracks"):
+        expected, mapped = _expectation(case, names, notes)
+        return ImportedCase(case.place, table | expected, (*asked.mapped, *mapped), tuple(notes))
+    tracks = []
+    every: dict[Mapped, None] = {}
+    for track in case.items_of("tracks"):
+        expected, mapped = _expectation(track, {}, notes)
+        tracks.append({"name": " ".join(track.need("track").text().split()), **expected})
+        every.update(dict.fromkeys(mapped))
+    table["variants"] = tracks
+    tracks_mapped = Mapped(counted(len(tracks), "track"), "variants")
+    return ImportedCase(case.place, table, (*asked.mapped, tracks_mapped, *every), tuple(notes))
+
+
+def _expectation(case: Node, names: dict[str, str], notes: list[Note]) -> tuple[Table, list[Mapped]]:
+    """Return the expected calls of a case, or of a track of it, with its critics as checks."""
     calls = case.need("calls").items()
     critics = {}
     for critic in case.need("critics").items():
         critics[critic.need("field").text()] = critic
-    # The names of expected calls may have `_` for the dots of a tool's name.
-    names = {str(tool["name"]).replace(".", "_"): str(tool["name"]) for tool in tools}
     expected: list[Table] = []
+    named: set[str] = set()
     for call in calls:
         tool, given = call.need("tool").text(), call.need("args")
         args: Table = {}
         for field in given.table():
+            named.add(field)
             value = Node(given.table()[field], f"{given.place}.{field}")
             check = _check(field, critics.get(field), value, notes)
             if check is not None:
                 args[field] = check
         expected.append({"tool": names.get(tool.replace(".", "_"), tool), "args": args})
-    named: set[str] = set()
-    for call in calls:
-        named.update(call.need("args").table())
-    if expected:
-        of_call = expected[0]["args"]
-        assert isinstance(of_call, dict)
-        for field, critic in critics.items():
-            if field in named:
-                continue
-            # Arcade's critic of an argument that no call names compares it with null.
-            check = _check(field, critic, Node(None, critic.place), notes)
-            if check is not None:
-                of_call[field] = check
-        table["unordered"] = expected
-        mapped = [Mapped("expected calls", "unordered")]
-    else:
-        table["expect_no_calls"] = True
-        mapped = [Mapped("no expected call", "expect_no_calls")]
+    if not expected:
+        return {"expect_no_calls": True}, [Mapped("no expected call", "expect_no_calls")]
+    of_call = expected[0]["args"]
+    assert isinstance(of_call, dict)
+    for field, critic in critics.items():
+        if field in named:
+            continue
+        # Arcade's critic of an argument that no call names compares it with null.
+        check = _check(field, critic, Node(None, critic.place), notes)
+        if check is not None:
+            of_call[field] = check
+    mapped = [Mapped("expected calls", "unordered")]
     graded = sum(critic.text_of("critic") != "NoneCritic" for critic in critics.values())
     if graded:
         mapped.append(Mapped(counted(graded, "critic"), "checks with their weights"))
-    return ImportedCase(case.place, table, (*asked.mapped, *mapped), tuple(notes))
+    return {"unordered": expected}, mapped
 
 
 def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Table | None:

@@ -39,6 +39,7 @@ FORMS: dict[str, Form] = {
     "agentevals": Form("langsmith", "AGENTEVALS", "trajectories of agentevals"),
     "evalite": Form("evalite", "EVALITE", "results of Evalite, results.json"),
     "arcade": Form("arcade", "ARCADE", "a Python file of Arcade evals, which is run after trust"),
+    "toolvaluator": Form("toolvaluator", "TOOLVALUATOR", "a script of Toolvaluator, run after trust, or its dataset"),
 }
 """Every form by the name that `--from` takes."""
 

@@ -35,6 +35,7 @@ from workbench.exchange.importers.conversations import (
     without_tool_note,
 )
 from workbench.exchange.importers.forms import FORMS, FORMS_WITH_MATCH, format_of, forms_that_fit
+from workbench.exchange.importers.scripts import scripts_of
 from workbench.exchange.importers.source_files import RefusedError, Source, read_source
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status
@@ -349,7 +350,7 @@ class ImportOptions:
     `file` may be a folder. `form` is recognized where it is `None`; `fields` are the fields of a table by their
     meaning, `match` is the comparison of the calls of references, `tools_from` the file that defines tools. Existing
     files are replaced, and recordings added to others, only with `force`; with `dry` nothing is written. `source` is
-    the output of a Python file that was run (`workbench.exchange.importers.arcade.executed`).
+    the output of a Python file that was run (`workbench.exchange.importers.scripts.executed`).
     """
 
     file: Path
@@ -424,9 +425,9 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
     """
     if not (options.force or options.dry):
         must_be_free(options.output, options.recordings, "-o")
-    if options.source is None and is_code(options.file, options.form):
+    if options.source is None and options.file.suffix.lower() == ".py" and scripts_of(options.file, options.form):
         raise RefusedError(f"{options.file} is Python, which is run only after trust")
-    if options.file.is_dir():
+    if options.source is None and options.file.is_dir():
         read, name = _read_folder(options), options.file.resolve().name
     else:
         source = options.source or options.read(options.file)
@@ -484,7 +485,7 @@ def _read_folder(options: ImportOptions) -> _Read:
         try:
             if path.is_dir():
                 raise RefusedError("it is a folder: import it by itself")
-            if is_code(path, options.form):
+            if scripts_of(path, options.form):
                 raise RefusedError("it is Python, which is run only after trust: import it by itself")
             source = options.read(path)
             form = options.form or _form_of(source)
@@ -532,11 +533,6 @@ def _within(file: Path, place: str) -> str:
 
 def _all_within(file: Path, notes: Iterable[Note]) -> tuple[Note, ...]:
     return tuple(replace(note, place=_within(file, note.place)) for note in notes)
-
-
-def is_code(file: Path, form: str | None) -> bool:
-    """Return whether a file must be run to be imported."""
-    return file.suffix.lower() == ".py" and form in (None, "arcade")
 
 
 def written(
