@@ -206,6 +206,14 @@ welcome = { contains = "welcome", required = false }
 mine = { python = "mine:look", sees = "run", at_least = 0.5 }
 whole = { equals = "You are welcome." }
 
+[[cases.variants]]
+name = "plain"
+expect_no_calls = true
+
+[[cases.variants]]
+name = "other"
+unordered = [{ tool = "set_lights", args = { room = "bedroom" } }]
+
 [[cases]]
 id = "chain"
 name = "Multiply, then divide"

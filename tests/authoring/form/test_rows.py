@@ -57,7 +57,7 @@ def test_every_place_has_one_row(index: int | None) -> None:
 def test_what_is_not_written_is_folded_into_the_last_row() -> None:
     usual, every = (shown(source_of(index=1, every_key=every)) for every in (False, True))
     assert [line.split()[0] for line in usual.splitlines() if line[1] != " "] == [
-        *("name", "user", "expect_no_calls", "response", "id", "add")
+        *("name", "user", "expect_no_calls", "response", "variants", "id", "add")
     ]
     assert "max_rounds" in every and "forbidden_args" not in every
 

@@ -105,7 +105,7 @@ _ABOUT = {
     "servers": "an MCP server with tools",
     "provider_tools": "a tool that the provider of a model runs",
     "aggregates": "statistics over all runs",
-    "variants": "the suite with a difference, to compare",
+    "variants": "a named difference, to compare with",
     "gate.min_score": "the mean score that all runs must reach",
     "gate.min_pass_rate": "the share of runs that must pass",
     "gate.per": "whether each model must reach it, or all together",

@@ -47,6 +47,7 @@ from workbench.suite.model import (
     Aggregate,
     Case,
     CaseImage,
+    CaseVariant,
     ComparedBy,
     Gate,
     GatePer,
@@ -241,6 +242,8 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     yield from answers_section(source)
     yield from section(source, "tools", tool_rows, rare=True)
     yield from _seldom(source)
+    if not source.is_chain or "variants" in table:
+        yield from section(source, "variants", _own_variant_rows, rare=True)
     if not source.is_chain and not only_keys(table, _EXCLUDED_BY_STEPS[1:]):
         yield FormRow("section", ("steps",), 0, "steps", absent=True, rare=True, note="none")
     yield from settings_rows(source, "limits", rare=True)
@@ -266,6 +269,16 @@ def _image_rows(source: FormSource, place: Place, image: Table) -> Iterator[Form
     file = field_row(image, place, Field("file", "text", "which file?"))
     yield FormRow("item", place, 1, str(int(place[-1]) + 1), file.cells)
     yield from unknown_rows(image, place, 1 + DETAIL, tuple(CaseImage.model_fields))
+
+
+def _own_variant_rows(_: FormSource, place: Place, variant: Table) -> Iterator[FormRow]:
+    """Yield the rows of what a case expects in a variant: the variant's name, and the calls as values."""
+    yield named_row(place, variant)
+    indent = 1 + DETAIL
+    for key in ("ordered", "unordered", "disallowed"):
+        yield field_row(variant, place, Field(key, "value", "none"), indent)
+    yield field_row(variant, place, Field("expect_no_calls", "yes_no", "no"), indent)
+    yield from unknown_rows(variant, place, indent, tuple(CaseVariant.model_fields))
 
 
 def _of_suite(header: Table, key: str, default: str) -> str:
