@@ -121,7 +121,7 @@ sys.stdout.write(
                 with_kind({"multiple_of": 5}, "one_of"),
             ],
             "marked": mark({"multiple_of": 5}, {"type": "string"}),
-            "documented": [CHECK_CLASSES["multiple_of"].row(), CHECK_CLASSES["multiple_of"].form_row()],
+            "documented": [CHECK_CLASSES["multiple_of"].row(), CHECK_CLASSES["multiple_of"].typed],
         }
     )
 )

@@ -41,8 +41,7 @@ def form_rows() -> list[str]:
     """The rows of the form's table: checks whose values are typed alike share one."""
     names: dict[str, list[str]] = {}
     for cls in CHECK_CLASSES.values():
-        name, typed = cls.form_row()[2:-2].split(" | ", 1)
-        names.setdefault(typed, []).append(name)
+        names.setdefault(cls.typed, []).append(f"`{cls.form_name}`")
     return [f"| {', '.join(alike)} | {typed} |" for typed, alike in names.items()]
 
 

@@ -559,11 +559,6 @@ class CheckBase(BaseModel):
         what = "; ".join(filter(None, (cls.meaning, cls.remark)))
         return f"| `{cls.written}` | {what} | {'<br>'.join(options)} |".replace("|  |", "| |")
 
-    @classmethod
-    def form_row(cls) -> str:
-        """Return the check's row in the documentation of the form."""
-        return f"| `{cls.form_name}` | {cls.typed} |"
-
 
 # Pydantic evaluates the annotations of all bases again for each class. It has found the class variables by now; to
 # evaluate them for thirty classes would take a tenth of the time of a short command.
