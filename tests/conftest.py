@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
@@ -54,8 +53,10 @@ def pytest_configure(config: pytest.Config) -> None:
     files = sorted(here.rglob("test_*.py"), key=lambda file: file.stat().st_size)
     collect = [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", "-q", "-p", "no:cacheprovider"]
     shares = [files[first :: os.cpu_count()] for first in range(os.cpu_count() or 1)]
-    compiling = [subprocess.Popen([*collect, *map(str, share)], stdout=subprocess.DEVNULL) for share in shares]
-    st.text().validate()  # keeps its table of characters on the disk, which takes each process a second otherwise
+    # The table of characters is kept on the disk: each process would make it otherwise, which takes a second.
+    characters = [sys.executable, "-c", "from hypothesis.strategies import text; text().validate()"]
+    commands = [characters, *([*collect, *map(str, share)] for share in shares)]
+    compiling = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
     for process in compiling:
         process.wait()  # what cannot be collected, the workers say
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hatch_build import shared_files
+from tests.quick import first_of
 from workbench.cli.main import COMMANDS, WORDS
 from workbench.version import __version__
 
@@ -39,7 +40,7 @@ def shared() -> dict[str, str]:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-@pytest.mark.parametrize("name", ["workbench", "toolcall-workbench"])
+@pytest.mark.parametrize("name", first_of(["workbench", "toolcall-workbench"], 1))
 def test_bash_completes(shared: dict[str, str], tmp_path: Path, name: str, words: list[str], offered: set[str]) -> None:
     file = tmp_path / name
     file.write_text(shared[f"share/bash-completion/completions/{name}"])

@@ -29,12 +29,12 @@ BESIDE_THEIR_CODE = {
 """Names like those of limits that bound nothing from outside, and why."""
 OLD_NAME = re.compile(r"^_?(LONGEST|MOST|LARGEST|LEAST|SHORTEST|FEWEST|AT_MOST)(_|$)|_(MAX|MIN|MOST|MAX_BYTES)$")
 OF_BYTES = re.compile(r"_?MAX_\w*BYTES")
+CONSTANTS = re.compile(r"^([A-Z_][A-Z_\d]*(?:, [A-Z_][A-Z_\d]*)*)(?:: [^=\n]+)? = ", re.MULTILINE)
 
 
 def assigned(file: Path) -> Iterator[tuple[str, ast.stmt | None]]:
     """Yield the constants of a module, each with the statement after it."""
-    text = file.read_text(encoding="utf-8")
-    body = ast.parse(text).body if re.search(r"^[A-Z_]{2,}\b.* =", text, re.MULTILINE) else []
+    body = ast.parse(file.read_text(encoding="utf-8")).body
     for statement, behind in zip(body, [*body[1:], None], strict=False):
         targets = statement.targets if isinstance(statement, ast.Assign) else []
         targets = [statement.target] if isinstance(statement, ast.AnnAssign) else targets
@@ -80,6 +80,9 @@ def test_limits_are_named_alike_and_those_of_bytes_stand_in_one_file() -> None:
         place = file.relative_to(ROOT / "workbench")
         if place.parts[0] in ("limits.py", "show") or place.parts[:2] == ("tui", "lines"):
             continue
-        names = [name for name, _ in assigned(file) if OLD_NAME.search(name) or OF_BYTES.fullmatch(name)]
+        constants = [
+            name for names in CONSTANTS.findall(file.read_text(encoding="utf-8")) for name in names.split(", ")
+        ]
+        names = [name for name in constants if OLD_NAME.search(name) or OF_BYTES.fullmatch(name)]
         found += [f"{place}: {name}" for name in names if name not in BESIDE_THEIR_CODE]
     assert not found

@@ -49,7 +49,7 @@ NOT_FOR_SHOWING = {
 """Modules and folders that round for another reason than to show a number to a person, with that reason."""
 
 
-MAY_SPELL = re.compile(r"\bround\(|:[^\n:\"']*[feEg%,]\}")
+MAY_SPELL = re.compile(r"\bround\(|:[^\n:\"' ]*[feEg%,]\}")
 """Parsing takes seconds: most modules are told apart by their text."""
 
 

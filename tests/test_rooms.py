@@ -10,7 +10,8 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from workbench.cli.main import COMMANDS, WORDS
+import pytest
+
 from workbench.suite.model import GRADERS
 
 ROOT = Path(__file__).parent.parent
@@ -29,12 +30,6 @@ ROOMS = {
     for room in rooms
 }
 """Each room, and those it may import."""
-
-
-def modules_after(code: str) -> set[str]:
-    program = f"{code}\nimport sys\nprint('\\n'.join(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
 
 
 def test_every_room_is_a_layer_and_a_row_of_the_table() -> None:
@@ -78,6 +73,7 @@ def loaded_by(imported: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     return dict(map(json.loads, done.stdout.splitlines()))
 
 
+@pytest.mark.slow
 def test_importing_a_whole_room_loads_no_room_that_it_must_not_reach() -> None:
     loaded_by_room = loaded_by({room: modules_of(room) for room in ROOMS})
     assert loaded_by_room.keys() == ROOMS.keys()
@@ -103,21 +99,13 @@ A grader needs the records of a run (with their media), the models of a suite (w
 (with the clock)."""
 
 
+@pytest.mark.slow
 def test_a_module_loads_little_besides_itself() -> None:
     loaded = loaded_by({f"workbench.{name}": [f"workbench.{name}"] for name in MOST_MODULES})
     for name, most in MOST_MODULES.items():
         files = [(ROOT / module.replace(".", "/")).with_suffix(".py") for module in loaded[f"workbench.{name}"]]
         ours = [str(file.relative_to(ROOT)) for file in files if file.is_file()]
         assert len(ours) <= most, f"{name} loads {len(ours)} modules: {', '.join(sorted(ours))}"
-
-
-def test_version_and_help_load_nothing_heavy() -> None:
-    for words in (["--version"], ["--help"], *([*command.split(), "--help"] for command in (*COMMANDS, *WORDS))):
-        loaded = modules_after(
-            "import contextlib, io\nfrom workbench.cli.main import main\n"
-            f"with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n    main({words!r})"
-        )
-        assert not loaded.intersection(HEAVY), words
 
 
 def test_the_files_that_the_architecture_names_exist() -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.cli.suites import WEATHER, WRONG
+from tests.quick import first_rows
 from tests.test_ci_recipes import ROOT, Machine
 from workbench.grading.status import Status
 from workbench.history.history import History
@@ -63,12 +64,15 @@ def kubernetes(text: str) -> tuple[list[tuple[str, dict[str, str]]], str]:
 
 @pytest.mark.parametrize(
     ("heading", "language", "read"),
-    [
-        ("GitHub Actions", "yaml", github),
-        ("GitLab", "yaml", gitlab),
-        ("Slurm", "sh", slurm),
-        ("Kubernetes", "yaml", kubernetes),
-    ],
+    first_rows(
+        [
+            ("GitHub Actions", "yaml", github),
+            ("GitLab", "yaml", gitlab),
+            ("Slurm", "sh", slurm),
+            ("Kubernetes", "yaml", kubernetes),
+        ],
+        2,
+    ),
 )
 def test_a_recipe_makes_one_batch(heading: str, language: str, read: Any, tmp_path: Path) -> None:
     machine = Machine(tmp_path, WEATHER + WRONG)

@@ -18,6 +18,7 @@ from tests.engine.stepped import Person
 from tests.pictures import in_base64, png, wav
 from tests.programs import begin, program_of
 from tests.providers.server import APIS, Answer, Api, Call, Server, base_url_of, document, said, serve
+from tests.quick import first_of, first_rows
 from tests.show.html_page import Page
 from workbench.cli.main import main
 from workbench.config.models import ModelSpec
@@ -174,7 +175,7 @@ def test_messages_get_images_in_results_that_are_no_errors() -> None:
     ]
 
 
-@pytest.mark.parametrize("api", ["openai", "openai-responses", "anthropic"])
+@pytest.mark.parametrize("api", first_of(["openai", "openai-responses", "anthropic"], 1))
 @pytest.mark.parametrize("settings", ["", "images = false"])
 def test_a_model_at_another_address_reads_placeholders(api: Api, settings: str) -> None:
     with serve(said(api, "", [LOOK]), said(api, "Fine.")) as server:
@@ -201,7 +202,7 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("status", "message"), REFUSALS)
+@pytest.mark.parametrize(("status", "message"), first_rows(REFUSALS, 2))
 def test_an_endpoint_that_refuses_images_is_told_by_its_setting(status: int, message: str) -> None:
     refusal: Answer = document({"error": {"message": message}}, status, {"x-should-retry": "false"})
     with serve(said("openai", "", [LOOK]), refusal) as server:
@@ -287,7 +288,7 @@ def forked(trajectory: Trajectory, model: str, at: ForkPoint) -> RunResult:
     return event.result
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", first_of(APIS, 1))
 def test_a_fork_of_a_recording_sends_the_same_images(api: Api) -> None:
     picture = png(7, 7)
     with_picture(picture, BOTH)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.quick import first_of
 from workbench.config.folders import bundled
 
 ROOT = Path(__file__).parents[2]
@@ -49,16 +50,19 @@ def ran(program: Program, code: str, *words: str) -> subprocess.CompletedProcess
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize(
     "at",
-    [
-        "workbench.cli",  # the first of what takes long
-        "argparse",
-        "workbench.cli.parser",
-        "workbench.cli.models",  # the command is known
-        "datetime",  # imported by the core of pydantic, which panics when that fails
-        "workbench.cli.redaction",  # the command has begun
-        "workbench.evaluation.model_list",
-        "workbench.config.model_book",
-    ],
+    first_of(
+        [
+            "workbench.cli",  # the first of what takes long
+            "argparse",
+            "workbench.cli.parser",
+            "workbench.cli.models",  # the command is known
+            "datetime",  # imported by the core of pydantic, which panics when that fails
+            "workbench.cli.redaction",  # the command has begun
+            "workbench.evaluation.model_list",
+            "workbench.config.model_book",
+        ],
+        3,
+    ),
 )
 def test_an_interrupted_start_is_silent(program: Program, entry: str, at: str) -> None:
     done = ran(program, INTERRUPTED + ENTRIES[entry], at, "models")

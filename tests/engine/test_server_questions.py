@@ -13,6 +13,7 @@ import pytest
 import workbench
 from tests.engine.stepped import Does, Person
 from tests.programs import program_of
+from tests.quick import first_rows
 from workbench.engine.checkpoint import AnswerQuestion, Command, EditArguments, SkipCall, refusal
 from workbench.engine.fork import Fork, ForkPoint, replayed
 from workbench.engine.plan import plan_runs, same_question
@@ -89,16 +90,19 @@ FILLED = answer(to='"elicitation"', tool='"ask"', message='{ contains = "Size" }
 
 @pytest.mark.parametrize(
     ("asked", "answers", "reply", "source"),
-    [
-        (elicit(), FILLED, {"action": "accept", "content": {"size": 42}}, "case"),
-        (elicit(), answer(to='"elicitation"', action='"cancel"') + FILLED, {"action": "cancel"}, "case"),
-        (elicit(), answer(to='"elicitation"', action='"decline"'), {"action": "decline"}, "case"),
-        (elicit("Which colour?"), FILLED, {"action": "decline"}, "nobody"),
-        (elicit(), answer(to='"sampling"', text='"four"'), {"action": "decline"}, "nobody"),
-        (elicit("Sure?", NO_FIELDS), answer(to='"elicitation"'), {"action": "accept", "content": {}}, "case"),
-        (OPEN, answer(to='"elicitation"', message='"Pay"'), {"action": "accept"}, "case"),
-        (sample(), answer(to='"sampling"', message='{ contains = "2" }', text='"four"'), "four", "case"),
-    ],
+    first_rows(
+        [
+            (elicit(), FILLED, {"action": "accept", "content": {"size": 42}}, "case"),
+            (elicit(), answer(to='"elicitation"', action='"cancel"') + FILLED, {"action": "cancel"}, "case"),
+            (elicit(), answer(to='"elicitation"', action='"decline"'), {"action": "decline"}, "case"),
+            (elicit("Which colour?"), FILLED, {"action": "decline"}, "nobody"),
+            (elicit(), answer(to='"sampling"', text='"four"'), {"action": "decline"}, "nobody"),
+            (elicit("Sure?", NO_FIELDS), answer(to='"elicitation"'), {"action": "accept", "content": {}}, "case"),
+            (OPEN, answer(to='"elicitation"', message='"Pay"'), {"action": "accept"}, "case"),
+            (sample(), answer(to='"sampling"', message='{ contains = "2" }', text='"four"'), "four", "case"),
+        ],
+        5,
+    ),
 )
 def test_the_first_answer_that_fits_is_sent(
     tmp_path: Path, asked: dict[str, Any], answers: str, reply: Any, source: str
@@ -116,14 +120,33 @@ def test_the_first_answer_that_fits_is_sent(
 
 @pytest.mark.parametrize(
     ("asked", "answers", "why"),
-    [
-        (elicit(), answer(to='"elicitation"', content='{ size = "huge" }'), "content.size: 'huge' is not of type"),
-        (elicit(), answer(to='"elicitation"', content="{ size = 51 }"), "content.size: 51 is greater than the maximum"),
-        (elicit(), answer(to='"elicitation"'), "'size' is a required property"),
-        (elicit(), answer(to='"elicitation"', content="{ size = 1, sise = 2 }"), "no field 'sise', only size, name"),
-        (OPEN, answer(to='"elicitation"', content="{ size = 1 }"), "the server asks to open an address, not to fill"),
-        (sample(tools=[], toolChoice={"mode": "required"}), answer(to='"sampling"', text='"x"'), "a call of its tools"),
-    ],
+    first_rows(
+        [
+            (elicit(), answer(to='"elicitation"', content='{ size = "huge" }'), "content.size: 'huge' is not of type"),
+            (
+                elicit(),
+                answer(to='"elicitation"', content="{ size = 51 }"),
+                "content.size: 51 is greater than the maximum",
+            ),
+            (elicit(), answer(to='"elicitation"'), "'size' is a required property"),
+            (
+                elicit(),
+                answer(to='"elicitation"', content="{ size = 1, sise = 2 }"),
+                "no field 'sise', only size, name",
+            ),
+            (
+                OPEN,
+                answer(to='"elicitation"', content="{ size = 1 }"),
+                "the server asks to open an address, not to fill",
+            ),
+            (
+                sample(tools=[], toolChoice={"mode": "required"}),
+                answer(to='"sampling"', text='"x"'),
+                "a call of its tools",
+            ),
+        ],
+        4,
+    ),
 )
 def test_an_answer_that_does_not_fit_is_not_sent_and_ends_the_run(
     tmp_path: Path, asked: dict[str, Any], answers: str, why: str
@@ -193,12 +216,15 @@ def test_a_root_is_a_folder_inside_the_folder_of_the_suite(tmp_path: Path, root:
 
 @pytest.mark.parametrize(
     ("answers", "arguments", "content", "asked"),
-    [
-        (answer(to='"elicitation"', action='"accept"'), {}, '"opened"', 1),
-        (answer(to='"elicitation"', action='"accept"'), {"always": True}, "Open it", 1),
-        (answer(to='"elicitation"', action='"decline"'), {}, "Open it", 1),
-        ("", {}, "Open it", 1),
-    ],
+    first_rows(
+        [
+            (answer(to='"elicitation"', action='"accept"'), {}, '"opened"', 1),
+            (answer(to='"elicitation"', action='"accept"'), {"always": True}, "Open it", 1),
+            (answer(to='"elicitation"', action='"decline"'), {}, "Open it", 1),
+            ("", {}, "Open it", 1),
+        ],
+        2,
+    ),
 )
 def test_a_call_that_needs_an_address_first_is_repeated_once_the_case_accepts(
     tmp_path: Path, answers: str, arguments: dict[str, Any], content: str, asked: int
@@ -362,11 +388,14 @@ def test_a_renamed_tool_keeps_its_answers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("command", "content", "source"),
-    [
-        ([AnswerQuestion("accept", {"size": 7})], {"action": "accept", "content": {"size": 7}}, "person"),
-        ([AnswerQuestion("decline")], {"action": "decline"}, "person"),
-        ([], {"action": "accept", "content": {"size": 42}}, "case"),
-    ],
+    first_rows(
+        [
+            ([AnswerQuestion("accept", {"size": 7})], {"action": "accept", "content": {"size": 7}}, "person"),
+            ([AnswerQuestion("decline")], {"action": "decline"}, "person"),
+            ([], {"action": "accept", "content": {"size": 42}}, "case"),
+        ],
+        2,
+    ),
 )
 def test_a_person_who_steps_may_answer_and_the_recording_asks_no_server(
     tmp_path: Path, command: list[AnswerQuestion], content: dict[str, Any], source: str

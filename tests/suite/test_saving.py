@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from workbench.suite.files import ChangedOnDiskError, FileState, SavingError, save, state_of
 from workbench.suite.suite_file import load_suite
 
@@ -200,7 +201,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize("readings", [1, 20, 100])
+@pytest.mark.parametrize("readings", first_of([1, 20, 100], 1))
 def test_a_killed_writer_leaves_the_old_file_or_the_new_one(path: Path, readings: int) -> None:
     code = f"import sys\nfrom pathlib import Path\nfrom workbench.suite.files import *\n{WRITER}"
     with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True) as writer:

@@ -11,6 +11,7 @@ import pytest
 from tests.programs import started
 from tests.providers.server.script import CUT, HANG, RESET, Answer, Request, document, page
 from tests.providers.server.server import Server as RawServer
+from tests.quick import first_rows
 from tests.tools.conftest import QUICK, SERVERS, OpenServer
 from tests.tools.forgetful import Forgetful
 from tests.tools.processes import group_is_gone
@@ -34,17 +35,20 @@ exec(open({server!r}).read())
 
 @pytest.mark.parametrize(
     ("habit", "protocol", "starts", "notices"),
-    [
-        ("", "auto", 1, ()),
-        ("", "legacy", 1, ()),
-        ("strict", "auto", 2, (f"server 'bench' ended {AGAIN}{SAVES}",)),
-        ("strict", "legacy", 1, ()),
-        ("closing", "auto", 2, (f"server 'bench' ended {AGAIN}{SAVES}",)),
-        ("ignorant", "auto", 1, (f"server 'bench' left server/discover without an answer for 0.3 s{SAVES}",)),
-        ("ignorant", "legacy", 1, ()),
-        ("stuck", "auto", 2, (f"server 'bench' said nothing more {AGAIN}{SAVES}",)),
-        ("stuck", "legacy", 1, ()),
-    ],
+    first_rows(
+        [
+            ("", "auto", 1, ()),
+            ("", "legacy", 1, ()),
+            ("strict", "auto", 2, (f"server 'bench' ended {AGAIN}{SAVES}",)),
+            ("strict", "legacy", 1, ()),
+            ("closing", "auto", 2, (f"server 'bench' ended {AGAIN}{SAVES}",)),
+            ("ignorant", "auto", 1, (f"server 'bench' left server/discover without an answer for 0.3 s{SAVES}",)),
+            ("ignorant", "legacy", 1, ()),
+            ("stuck", "auto", 2, (f"server 'bench' said nothing more {AGAIN}{SAVES}",)),
+            ("stuck", "legacy", 1, ()),
+        ],
+        5,
+    ),
 )
 async def test_a_server_that_cannot_be_asked_is_greeted_the_old_way(
     open_server: OpenServer, log_file: Path, habit: str, protocol: ServerProtocol, starts: int, notices: tuple[str, ...]
@@ -71,7 +75,9 @@ async def test_a_server_of_the_newest_protocol_alone_has_no_old_way(open_server:
         await server.start()
 
 
-@pytest.mark.parametrize(("file", "habits"), [("workshop.py", []), ("antique.py", []), ("antique.py", ["strict"])])
+@pytest.mark.parametrize(
+    ("file", "habits"), first_rows([("workshop.py", []), ("antique.py", []), ("antique.py", ["strict"])], 2)
+)
 async def test_a_slow_start_is_no_silence(
     open_server: OpenServer, log_file: Path, file: str, habits: list[str]
 ) -> None:
@@ -121,13 +127,16 @@ async def test_what_ends_in_any_case_is_started_twice_and_told_once(open_server:
 
 @pytest.mark.parametrize(
     ("answer", "notices"),
-    [
-        (page("no session", 400), []),
-        (document({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}}), []),
-        (Answer((HANG,)), [f"server 'hosted' left server/discover without an answer for 0.3 s{SAVES}"]),
-        (Answer((RESET,), before=(RESET,)), [f"server 'hosted' ended {AGAIN}{SAVES}"]),
-        (Answer((CUT,), before=(CUT,)), [f"server 'hosted' ended {AGAIN}{SAVES}"]),
-    ],
+    first_rows(
+        [
+            (page("no session", 400), []),
+            (document({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}}), []),
+            (Answer((HANG,)), [f"server 'hosted' left server/discover without an answer for 0.3 s{SAVES}"]),
+            (Answer((RESET,), before=(RESET,)), [f"server 'hosted' ended {AGAIN}{SAVES}"]),
+            (Answer((CUT,), before=(CUT,)), [f"server 'hosted' ended {AGAIN}{SAVES}"]),
+        ],
+        3,
+    ),
 )
 async def test_a_server_behind_a_url_is_greeted_the_old_way_too(
     program: Program, answer: Answer, notices: list[str]

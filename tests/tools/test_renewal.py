@@ -17,6 +17,7 @@ from tests.effort import examples
 from tests.programs import program_of, started
 from tests.providers.server.script import Answer, document, page
 from tests.providers.server.server import Server as RawServer
+from tests.quick import first_rows
 from tests.tools.conftest import QUICK, SERVERS, OpenServer
 from tests.tools.forgetful import GONE, Forgetful, json_error
 from tests.tools.processes import becomes_true, group_is_gone
@@ -225,7 +226,7 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("refusal", "expired"), REFUSALS)
+@pytest.mark.parametrize(("refusal", "expired"), first_rows(REFUSALS, 4))
 async def test_a_session_that_expired_is_replaced_and_the_call_repeated(
     pool: ServerPool, refusal: Answer, expired: bool
 ) -> None:

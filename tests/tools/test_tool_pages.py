@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.programs import grant_of
+from tests.quick import first_rows
 from tests.tools.conftest import SUITE_FILE, OpenServer
 from workbench.config.program import Program
 from workbench.suite.model import Case, Suite
@@ -100,52 +101,58 @@ MORE, LAST = {"tools": [tool("a")], "nextCursor": "8"}, {"tools": [tool("b")]}
 
 @pytest.mark.parametrize(
     ("pages", "names", "issues"),
-    [
-        pytest.param([MORE, LAST], ["s_a", "s_b"], [], id="two pages"),
-        pytest.param(
-            [MORE], ["s_a"], ['cut short: nextCursor "8" was sent before: it does not advance'], id="the same cursor"
-        ),
-        pytest.param(
-            [{"tools": [tool("a")], "nextCursor": ""}],
-            ["s_a"],
-            ['cut short: nextCursor "" was sent before: it does not advance'],
-            id="an empty cursor again",
-        ),
-        pytest.param([{"tools": [tool("a")], "nextCursor": ""}, LAST], ["s_a", "s_b"], [], id="an empty cursor"),
-        pytest.param(
-            [{"tools": [tool("a")], "nextCursor": ""}, "refused"], ["s_a"], [], id="an empty cursor that is refused"
-        ),
-        pytest.param(
-            [MORE, "refused"],
-            ["s_a"],
-            ['cut short: nextCursor "8" is refused by the server that sent it: "Invalid cursor"'],
-            id="a cursor that is refused",
-        ),
-        pytest.param(
-            [MORE, {"tools": [tool("b")], "nextCursor": "9"}, {"tools": [tool("c")], "nextCursor": "8"}],
-            ["s_a", "s_b", "s_c"],
-            ['cut short: nextCursor "8" was sent before: it does not advance'],
-            id="a circle",
-        ),
-        pytest.param(
-            [MORE, {"tools": [tool("a")], "nextCursor": "9"}],
-            ["s_a"],
-            ['cut short: nextCursor "9" follows a page of tools that were all listed before'],
-            id="other cursors to the same page",
-        ),
-        pytest.param(
-            [{"tools": [tool("a")], "nextCursor": 5}],
-            ["s_a"],
-            ["cut short: nextCursor is 5, where the protocol expects a string"],
-            id="a number as cursor",
-        ),
-        pytest.param(
-            [*({"tools": [], "nextCursor": str(at)} for at in range(101)), LAST],
-            [],
-            ["cut short: nextCursor goes on after 100 pages"],
-            id="no end",
-        ),
-    ],
+    first_rows(
+        [
+            pytest.param([MORE, LAST], ["s_a", "s_b"], [], id="two pages"),
+            pytest.param(
+                [MORE],
+                ["s_a"],
+                ['cut short: nextCursor "8" was sent before: it does not advance'],
+                id="the same cursor",
+            ),
+            pytest.param(
+                [{"tools": [tool("a")], "nextCursor": ""}],
+                ["s_a"],
+                ['cut short: nextCursor "" was sent before: it does not advance'],
+                id="an empty cursor again",
+            ),
+            pytest.param([{"tools": [tool("a")], "nextCursor": ""}, LAST], ["s_a", "s_b"], [], id="an empty cursor"),
+            pytest.param(
+                [{"tools": [tool("a")], "nextCursor": ""}, "refused"], ["s_a"], [], id="an empty cursor that is refused"
+            ),
+            pytest.param(
+                [MORE, "refused"],
+                ["s_a"],
+                ['cut short: nextCursor "8" is refused by the server that sent it: "Invalid cursor"'],
+                id="a cursor that is refused",
+            ),
+            pytest.param(
+                [MORE, {"tools": [tool("b")], "nextCursor": "9"}, {"tools": [tool("c")], "nextCursor": "8"}],
+                ["s_a", "s_b", "s_c"],
+                ['cut short: nextCursor "8" was sent before: it does not advance'],
+                id="a circle",
+            ),
+            pytest.param(
+                [MORE, {"tools": [tool("a")], "nextCursor": "9"}],
+                ["s_a"],
+                ['cut short: nextCursor "9" follows a page of tools that were all listed before'],
+                id="other cursors to the same page",
+            ),
+            pytest.param(
+                [{"tools": [tool("a")], "nextCursor": 5}],
+                ["s_a"],
+                ["cut short: nextCursor is 5, where the protocol expects a string"],
+                id="a number as cursor",
+            ),
+            pytest.param(
+                [*({"tools": [], "nextCursor": str(at)} for at in range(101)), LAST],
+                [],
+                ["cut short: nextCursor goes on after 100 pages"],
+                id="no end",
+            ),
+        ],
+        6,
+    ),
 )
 async def test_a_cursor_that_does_not_advance_ends_the_list(
     open_server: OpenServer, pages: list[Any], names: list[str], issues: list[str]

@@ -98,7 +98,7 @@ async def test_progress_is_told_while_a_call_runs(pool: ServerPool, shared: Shar
     assert all(message is not None and len(message) == 200 for *_, message in told)
 
 
-@pytest.mark.parametrize("speaks", ["http", "old", "sse"])
+@pytest.mark.parametrize("speaks", first_of(["http", "old", "sse"], 1))
 async def test_a_server_that_dies_in_a_call_leaves_others_alone_and_is_reached_again_in_the_next_batch(
     pool: ServerPool, shared: Shared, speaks: Speaks
 ) -> None:
@@ -195,7 +195,7 @@ async def test_a_server_can_be_stopped_and_is_started_anew_when_it_is_needed(poo
     assert await again.call("add", ADD) == ToolAnswer("3")
 
 
-@pytest.mark.parametrize("speaks", ALL_SPEAK)
+@pytest.mark.parametrize("speaks", first_of(ALL_SPEAK, 2))
 async def test_an_answer_that_is_too_long_is_not_taken_in(pool: ServerPool, shared: Shared, speaks: Speaks) -> None:
     web = shared("sdk_workshop", speaks)
     server = await start(pool, web.definition())

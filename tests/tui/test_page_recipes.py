@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.pages import blocks_of, clone_in, follow, page, shell_in
 from workbench.checks.value_kinds import Equals
 from workbench.suite.suite_file import load_suite
@@ -13,7 +14,7 @@ from workbench.suite.suite_file import load_suite
 FOLLOWED = {"sh", "keys", "screen"}
 
 
-@pytest.mark.parametrize("name", ["authoring.md", "recording.md", "results.md", "recordings.md"])
+@pytest.mark.parametrize("name", first_of(["authoring.md", "recording.md", "results.md", "recordings.md"], 2))
 def test_what_a_page_says_is_what_one_sees(name: str, tmp_path: Path) -> None:
     with shell_in(clone_in(tmp_path), columns=120, rows=40) as terminal:
         follow([block for block in blocks_of(page(name)) if block.kind in FOLLOWED], terminal)

@@ -19,6 +19,7 @@ from tests.providers.clouds.frames import frames_of, streamed
 from tests.providers.clouds.signatures import is_signed, signed_parts
 from tests.providers.http.asking import ask, text_of
 from tests.providers.server import Answer, Request, Server, document, serve
+from tests.quick import first_of
 from workbench.config.models import ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.providers.clouds.credentials import Renewed, Token
@@ -250,7 +251,7 @@ async def test_a_file_of_a_dotenv_sends_nothing_of_this_machine(tmp_path: Path, 
     assert not server.requests
 
 
-@pytest.mark.parametrize("api", ["messages", "chat"])
+@pytest.mark.parametrize("api", first_of(["messages", "chat"], 1))
 async def test_a_token_that_ends_soon_is_fetched_again_and_each_is_a_secret(
     tmp_path: Path, private_key: str, api: str
 ) -> None:

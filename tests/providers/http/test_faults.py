@@ -32,6 +32,7 @@ from tests.providers.server import (
     serve,
     whole_document,
 )
+from tests.quick import in_turn
 from workbench.config.secrets import Secrets
 from workbench.providers.http.endpoints import Endpoints
 
@@ -202,8 +203,9 @@ def healthy() -> Iterator[Server]:
         yield server
 
 
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
+@pytest.mark.parametrize(
+    ("fault", "api"), in_turn(FAULTS, APIS), ids=[f"{fault.name}-{api}" for fault in FAULTS for api in APIS]
+)
 async def test_a_fault_ends_in_one_plain_sentence_and_harms_nobody_beside_it(
     fault: Fault, api: Api, healthy: Server
 ) -> None:
@@ -226,11 +228,10 @@ async def test_a_fault_ends_in_one_plain_sentence_and_harms_nobody_beside_it(
     assert failures(beside) == []
 
 
-@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize(
     ("encoding", "compress"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", _headless)]
 )
-@pytest.mark.parametrize("framing", FRAMINGS)
+@pytest.mark.parametrize(("framing", "api"), in_turn(FRAMINGS, APIS))
 async def test_a_compressed_answer_is_read(encoding: str, compress: Compress, framing: Framing, api: Api) -> None:
     stream = _compressed(said(api, LONG_RAIN), encoding=encoding, compress=compress, framing=framing)
     with serve(_encoded(encoding, compress, framing)(api), stream) as server:

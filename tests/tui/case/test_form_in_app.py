@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, suites_in
 from tests.tui.form_app import KEYS
 from workbench.tui.case.form.view import FormView
 
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=lambda size: f"{size[0]}x{size[1]}")
+SIZES = pytest.mark.parametrize("size", first_of([(80, 24), (120, 36)], 1), ids=lambda size: f"{size[0]}x{size[1]}")
 
 SCHEMAS = """
 [tools.parameters]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.comparison.test_compare import comparing
 
@@ -20,7 +21,7 @@ async def said(app: Opened, key: str) -> str:
     return app.screen.splitlines()[-1].strip(" !")
 
 
-@pytest.mark.parametrize("key", ["R", "T", "r", "p", "o"])
+@pytest.mark.parametrize("key", first_of(["R", "T", "r", "p", "o"], 2))
 async def test_of_a_suite_that_cannot_run_it_says_that_it_has_errors(tmp_path: Path, key: str) -> None:
     async with opened(suites_in(tmp_path, broken=BROKEN), size=(80, 24)) as app:
         screen = await comparing(app)
@@ -43,7 +44,7 @@ async def test_of_several_that_cannot_run_it_says_so_of_all(tmp_path: Path) -> N
         assert said_of_all in app.screen
 
 
-@pytest.mark.parametrize("key", ["R", "p"])
+@pytest.mark.parametrize("key", first_of(["R", "p"], 1))
 async def test_a_suite_without_cases_says_that_it_has_none(tmp_path: Path, key: str) -> None:
     async with opened(suites_in(tmp_path, a_empty=EMPTY, home=SMART_HOME), size=(80, 24)) as app:
         screen = await comparing(app, "home", "down")

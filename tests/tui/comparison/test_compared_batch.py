@@ -11,6 +11,7 @@ import pytest
 
 from tests.programs import program_of
 from tests.providers.server import Answer, Request, Server, Signal, said
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.histories import BEGAN, keep_run, keeping, well
 from workbench.engine.events import BatchDone
@@ -143,7 +144,7 @@ async def test_a_batch_of_another_program_is_as_of_then_until_f5_reads_it_again(
             await app.until(lambda: dict(screen.totals.rows)["graded cases"] == ["3 of 3"])
 
 
-@pytest.mark.parametrize("width", [80, 160])
+@pytest.mark.parametrize("width", first_of([80, 160], 1))
 async def test_what_a_stopped_batch_lacks_is_in_its_head(tmp_path: Path, width: int) -> None:
     with other_program(tmp_path) as (suites, history, other):
         async with opened(suites, size=(width, 24), live=True, history=history) as app:

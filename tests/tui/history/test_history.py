@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.history.foreign import HEAD, ONE_CASE, foreign_history, starting
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, suites_in
 from tests.tui.histories import Made, utc, well, write_history
 from workbench.authoring.document import Document
@@ -60,7 +61,7 @@ async def shown(app: Opened, *keys: str) -> HistoryScreen:
 
 
 @pytest.mark.usefixtures("utc")
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", first_of(SIZES, 1), ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_batches_stand_with_their_pass_rates_and_their_trend(tmp_path: Path, size: tuple[int, int]) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, size=size, live=True, history=history) as app:
@@ -304,7 +305,7 @@ async def test_damage_that_enter_finds_is_said_and_the_file_stays(tmp_path: Path
     assert history.read_bytes() == content
 
 
-@pytest.mark.parametrize("size", [*SIZES, (40, 10)])
+@pytest.mark.parametrize("size", first_of([*SIZES, (40, 10)], 1))
 async def test_what_is_said_of_two_batches_has_the_rows_it_needs_where_there_are_some(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:

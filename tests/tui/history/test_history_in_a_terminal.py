@@ -8,6 +8,7 @@ import pytest
 
 from tests.history.batches import SUITE, run_kept
 from tests.programs import program_of
+from tests.quick import first_of
 from tests.tui.holds.test_held_in_a_terminal import WAYS
 from tests.tui.in_terminal import Terminal
 from workbench.engine.resume import resumable
@@ -21,7 +22,7 @@ def suite_in(folder: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", first_of(WAYS, 2))
 def test_runs_are_kept_whatever_way_the_program_ends_and_what_was_under_way_can_be_made(
     tmp_path: Path, way: str
 ) -> None:

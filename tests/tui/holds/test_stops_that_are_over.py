@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.stepped import editor, held, shown, stepped, typed
 from workbench.engine.checkpoint import AddMessage, EditArguments
@@ -85,7 +86,7 @@ async def test_a_message_that_was_not_sent_can_be_sent_at_a_later_stop(tmp_path:
         assert app.session.done == [(run.run_id, AddMessage("Wait"))]
 
 
-@pytest.mark.parametrize("key", ["s", "c", "right_curly_bracket", "D", "L"])
+@pytest.mark.parametrize("key", first_of(["s", "c", "right_curly_bracket", "D", "L"], 2))
 async def test_keys_pressed_for_a_stop_that_is_over_do_nothing_and_say_so(tmp_path: Path, key: str) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         run = await stepped(app)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.tui.kit.fields import SafeInput
 
 
-@pytest.mark.parametrize("theme", ["sixteen", "sixteen-light"])
+@pytest.mark.parametrize("theme", first_of(["sixteen", "sixteen-light"], 1))
 async def test_the_cursor_of_a_field_is_seen_in_the_colours_of_the_terminal(tmp_path: Path, theme: str) -> None:
     """It is what is below it, reversed: black on white, reversed, was unseen on black."""
     async with opened(suites_in(tmp_path, home=SMART_HOME), environment={"COLORTERM": "", "TERM": "xterm"}) as app:
@@ -22,7 +23,7 @@ async def test_the_cursor_of_a_field_is_seen_in_the_colours_of_the_terminal(tmp_
             assert colour is None or colour.is_default
 
 
-@pytest.mark.parametrize("keys", [("slash",), ("f2",), ("ctrl+p",)], ids="".join)
+@pytest.mark.parametrize("keys", first_of([("slash",), ("f2",), ("ctrl+p",)], 1), ids="".join)
 async def test_what_is_typed_stands_a_cell_from_the_edge(tmp_path: Path, keys: tuple[str, ...]) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await app.press("down", *keys)

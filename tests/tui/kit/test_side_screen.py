@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from textual.color import Color
 
+from tests.quick import first_of, first_rows
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.comparison.test_compare import compared
 from tests.tui.histories import Made, well, write_history
@@ -37,7 +38,7 @@ async def opened_on(app: Opened, screen: type[Any]) -> None:
     assert isinstance(app.app.screen, screen)
 
 
-@pytest.mark.parametrize("screen", OPENS)
+@pytest.mark.parametrize("screen", first_of(OPENS, 2))
 async def test_each_handler_of_opening_a_screen_is_called_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: type[Any]
 ) -> None:
@@ -62,7 +63,7 @@ async def test_each_handler_of_opening_a_screen_is_called_once(
         assert calls == {each.__name__: 1 for each in own}
 
 
-@pytest.mark.parametrize("screen", [HistoryScreen, CompareScreen, ToolsScreen, FailuresScreen])
+@pytest.mark.parametrize("screen", first_of([HistoryScreen, CompareScreen, ToolsScreen, FailuresScreen], 2))
 async def test_the_field_of_the_filter_is_a_line_on_its_own_ground_and_seen_only_meanwhile(
     tmp_path: Path, screen: type[Any]
 ) -> None:
@@ -84,7 +85,7 @@ async def test_the_field_of_the_filter_is_a_line_on_its_own_ground_and_seen_only
         assert "/z" not in app.screen
 
 
-@pytest.mark.parametrize(("name", "cells"), [("get", 40), ("x" * 60, 76), ("x" * 200, 80)])
+@pytest.mark.parametrize(("name", "cells"), first_rows([("get", 40), ("x" * 60, 76), ("x" * 200, 80)], 2))
 async def test_a_list_is_as_wide_as_its_names_need(tmp_path: Path, name: str, cells: int) -> None:
     """At least a quarter of the screen for tools, at most the half; with `!` and tokens behind the name."""
     suite = f'format = 1\nname = "S"\n[[tools]]\nname = "{name}"\ndescription = "Does it"\n'

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.apps import Opened, assert_golden, opened, suites_in
 from tests.tui.held import Held, held, until
 from tests.tui.run_pair.pairs import SUITE, flight
@@ -40,7 +41,7 @@ def cursor_line(app: Opened) -> str:
     return "".join(span.text for span in rows.line_at(rows.cursor))
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", first_of(SIZES, 1), ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_two_runs_side_by_side_look_like_this(tmp_path: Path, size: tuple[int, int]) -> None:
     async with two_runs(tmp_path, size) as app:
         assert_golden(app.screen, f"pair_{size[0]}x{size[1]}")

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
+from tests.quick import first_of
 from tests.trajectory.scripts import scripts
 from tests.tui.run_pair.pairs import DEAR, flight, record_with
 from workbench.show.spans import cells, plain
@@ -139,7 +140,7 @@ def test_what_is_copied_says_all_but_what_is_folded() -> None:
     assert DEAR.strip()[-20:] in copied.replace("\n     ", "")
 
 
-@pytest.mark.parametrize("stacked", [False, True])
+@pytest.mark.parametrize("stacked", first_of([False, True], 1))
 def test_a_screen_of_a_long_comparison_costs_what_one_of_a_short_one_does(*, stacked: bool) -> None:
     def laid_out(rounds: int) -> int:
         left, right = record_with(flight(dear=False, rounds=rounds)), record_with(flight(dear=True, rounds=rounds))

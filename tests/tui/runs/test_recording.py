@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.apps import MOVIE_NIGHT, NEEDY, SMART_HOME, Opened, conversation, opened, suites_in
 from workbench.config.folders import bundled
 from workbench.trajectory.recording import read_recording
@@ -144,7 +145,7 @@ async def test_a_folder_of_recordings_without_suites_opens_on_them(tmp_path: Pat
         assert "▾ second" in app.screen
 
 
-@pytest.mark.parametrize("size", [(80, 24), (60, 20)])
+@pytest.mark.parametrize("size", first_of([(80, 24), (60, 20)], 1))
 async def test_on_a_narrow_screen_a_recording_opens_on_its_run(tmp_path: Path, size: tuple[int, int]) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         file = await saved(app)

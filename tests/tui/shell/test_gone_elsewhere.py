@@ -10,6 +10,7 @@ import pytest
 from textual.app import App
 from textual.screen import Screen
 
+from tests.quick import first_of
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, conversation, opened, suites_in
 from tests.tui.comparison.test_compare import compared
 from tests.tui.held import Held, held
@@ -50,7 +51,7 @@ FROM_HISTORY: dict[str, tuple[ModuleType, list[str], type[Screen[None]]]] = {
 """By function that reads: the module by which it is called, the keys that have it called, and the screen that comes."""
 
 
-@pytest.mark.parametrize("name", FROM_HISTORY)
+@pytest.mark.parametrize("name", first_of(FROM_HISTORY, 1))
 async def test_what_is_read_of_the_history_comes_up_only_there(tmp_path: Path, held: Held, name: str) -> None:
     module, keys, comes = FROM_HISTORY[name]
     suites = suites_in(tmp_path, home=SMART_HOME)

@@ -61,7 +61,7 @@ def quit_from(terminal: Terminal) -> None:
     assert terminal.end() == 0
 
 
-@pytest.mark.parametrize("size", first_of(SIZES, 2), ids=lambda size: "x".join(map(str, size)))
+@pytest.mark.parametrize("size", first_of(SIZES, 1), ids=lambda size: "x".join(map(str, size)))
 def test_from_an_empty_folder_to_a_case_that_passes(tmp_path: Path, size: tuple[int, int]) -> None:
     columns, rows = size
     folder = tmp_path / "home"

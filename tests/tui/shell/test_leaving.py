@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from tests.tui.held import Held, held, until
 from tests.tui.histories import Made, well, write_history
@@ -28,7 +29,7 @@ def history_of(folder: Path) -> tuple[Path, Path]:
     return suites, folder / "history.sqlite3"
 
 
-@pytest.mark.parametrize("keys", [["v"], ["h"]])
+@pytest.mark.parametrize("keys", first_of([["v"], ["h"]], 1))
 async def test_ctrl_q_says_on_any_screen_that_it_asks(tmp_path: Path, keys: list[str]) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, history=history) as app:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.evaluation.options import Begin, RunOptions
 
@@ -44,7 +45,7 @@ async def test_another_project_is_not_touched_and_a_case_that_is_gone_is_forgott
         assert selected.label == "Movie night"
 
 
-@pytest.mark.parametrize("models", [("offline",), ()])
+@pytest.mark.parametrize("models", first_of([("offline",), ()], 1))
 async def test_the_models_of_the_command_line_are_for_that_start_only(tmp_path: Path, models: tuple[str, ...]) -> None:
     suites = suites_in(tmp_path, one=SMART_HOME)
     chosen = ("openai:o9", "openai:o10")

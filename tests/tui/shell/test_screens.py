@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.apps import BROKEN, MOVIE_NIGHT, SMART_HOME, Opened, assert_golden, conversation, opened, suites_in
 
 SIZES = [(80, 24), (120, 36), (160, 48)]
@@ -21,7 +22,7 @@ async def _everything_run(app: Opened) -> None:
     await app.settle()
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", first_of(SIZES, 1), ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_a_graded_run_looks_like_this(tmp_path: Path, size: tuple[int, int]) -> None:
     async with opened(suites_in(tmp_path, broken=BROKEN, smart_home=SMART_HOME), size=size) as app:
         await _everything_run(app)
@@ -29,7 +30,7 @@ async def test_a_graded_run_looks_like_this(tmp_path: Path, size: tuple[int, int
         assert_golden(app.screen, f"graded-{size[0]}x{size[1]}")
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", first_of(SIZES, 2), ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_the_first_screen_looks_like_this(tmp_path: Path, size: tuple[int, int]) -> None:
     async with opened(suites_in(tmp_path, broken=BROKEN, smart_home=SMART_HOME), size=size) as app:
         assert_golden(app.screen, f"first-{size[0]}x{size[1]}")
@@ -42,7 +43,7 @@ async def test_below_80_columns_there_is_one_pane_with_the_titles_of_all(tmp_pat
         assert_golden(app.screen, "narrow-60x16")
 
 
-@pytest.mark.parametrize("size", [(40, 10), (20, 5), (300, 80)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", first_of([(40, 10), (20, 5), (300, 80)], 2), ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_any_size_can_be_worked_in(tmp_path: Path, size: tuple[int, int]) -> None:
     async with opened(suites_in(tmp_path, broken=BROKEN, smart_home=SMART_HOME), size=size) as app:
         await _everything_run(app)

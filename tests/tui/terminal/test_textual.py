@@ -7,6 +7,7 @@ import hashlib
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -66,62 +67,47 @@ _OF_CLASSES = {"_abc_impl", "_merged_bindings", "_reactives", "_computes", "_dec
 """What Textual gives every class."""
 
 
-def files(*, terminal: bool) -> Iterator[tuple[str, ast.Module]]:
+def files(*, terminal: bool) -> Iterator[tuple[str, str]]:
     for path in sorted(APP.rglob("*.py")):
         if ("terminal" in path.parts) is terminal:
-            yield path.relative_to(APP).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+            yield path.relative_to(APP).as_posix(), path.read_text(encoding="utf-8")
 
 
-def imported_from_textual(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def imported_from_textual(text: str) -> Iterator[tuple[str, str]]:
     """The modules of Textual that a file imports from, each with a name."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "textual":
-            yield from ((node.module or "", name.name) for name in node.names)
+    for module, names in IMPORTED.findall(text):
+        yield from ((module, name) for name in re.findall(r"\w+", re.sub(r" as \w+|#.*", "", names)))
 
 
-def replaced_in(tree: ast.Module) -> Iterator[str]:
+def replaced_in(text: str) -> Iterator[str]:
     """The attributes of Textual's classes to which a file assigns."""
-    classes = {name for _, name in imported_from_textual(tree)}
-    for node in ast.walk(tree):
-        targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        )
-        for target in targets:
-            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in classes:
-                yield f"{target.value.id}.{target.attr}"
+    classes = {name for _, name in imported_from_textual(text)}
+    yield from (f"{kind}.{name}" for kind, name in ASSIGNED.findall(text) if kind in classes)
 
 
-def names_set_in(tree: ast.Module) -> Iterator[str]:
-    """The names of functions, attributes and variables that a file defines."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
+# All sources are searched by patterns: to parse them takes seconds.
+IMPORTED = re.compile(r"^ *from (textual[\w.]*) import (\([^)]+\)|.+)", re.MULTILINE)
+ASSIGNED = re.compile(r"^ *([A-Z]\w*)\.(\w+)(?::[^=\n]+)? = ", re.MULTILINE)
+DEFINED = re.compile(r"\bdef (_[a-z]\w*)|\b(_[a-z]\w*)(?:, [\w., ]+|: [^=\n]+)? = ")
+USED = re.compile(r"(?<!os)(?<!textual)\.(_[a-z]\w*)")
 
 
 @cache
 def private_names_of_textual() -> set[str]:
     """The private names that Textual defines and the app does not."""
-    ours = {name for room in ("tui", "show") for name in names_defined_below(APP.parent / room)}
-    private = {name for name in names_defined_below(TEXTUAL) if name.startswith("_") and not name.startswith("__")}
-    return private - ours
+    return defined_below(TEXTUAL) - defined_below(APP) - defined_below(APP.parent / "show")
 
 
-def names_defined_below(folder: Path) -> Iterator[str]:
-    for path in folder.rglob("*.py"):
-        yield from names_set_in(ast.parse(path.read_text(encoding="utf-8")))
+def defined_below(folder: Path) -> set[str]:
+    """The private functions, attributes and variables that the files of a folder define."""
+    texts = (path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
+    return {function or variable for text in texts for function, variable in DEFINED.findall(text)}
 
 
-def private_in(tree: ast.Module) -> Iterator[str]:
+def private_in(text: str) -> Iterator[str]:
     """The private modules of Textual, and private names of it alone, that a file uses."""
-    yield from (module for module, _ in imported_from_textual(tree) if "._" in module)
-    theirs = private_names_of_textual()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in theirs and ast.unparse(node) != "os._exit":
-            yield node.attr
+    yield from (module for module, _ in imported_from_textual(text) if "._" in module)
+    yield from private_names_of_textual().intersection(USED.findall(text))
 
 
 def overridden(*, terminal: bool) -> set[str]:
@@ -143,15 +129,15 @@ def overridden(*, terminal: bool) -> set[str]:
 
 
 def test_nothing_but_the_terminal_touches_the_inside_of_textual() -> None:
-    found = {name: {*private_in(tree), *replaced_in(tree)} for name, tree in files(terminal=False)}
+    found = {name: {*private_in(text), *replaced_in(text)} for name, text in files(terminal=False)}
     assert {name: private for name, private in found.items() if private} == {}
     assert overridden(terminal=False) == set()
 
 
 def test_what_is_used_of_the_inside_is_listed() -> None:
-    used = {private for _, tree in files(terminal=True) for private in private_in(tree)}
+    used = {private for _, text in files(terminal=True) for private in private_in(text)}
     assert used | overridden(terminal=True) == PRIVATE
-    assert {method for _, tree in files(terminal=True) for method in replaced_in(tree)} == REPLACED.keys()
+    assert {method for _, text in files(terminal=True) for method in replaced_in(text)} == REPLACED.keys()
 
 
 @pytest.mark.parametrize("method", REPLACED)
@@ -159,9 +145,9 @@ def test_a_replaced_method_is_the_one_that_was_tested(method: str) -> None:
     kind, name = method.split(".")
     path = next(
         TEXTUAL / f"{module}.py"
-        for _, tree in files(terminal=True)
+        for _, source in files(terminal=True)
         for module, imported in (
-            (m.removeprefix("textual.").replace(".", "/"), n) for m, n in imported_from_textual(tree)
+            (m.removeprefix("textual.").replace(".", "/"), n) for m, n in imported_from_textual(source)
         )
         if imported == kind
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_rows
 from tests.tui.apps import SMART_HOME, opened, suites_in
 from workbench.config.folders import Folders, bundled
 from workbench.tui.kit.memory import Memory
@@ -31,13 +32,16 @@ async def test_a_theme_is_tried_as_the_cursor_moves_and_kept_with_enter(tmp_path
 
 @pytest.mark.parametrize(
     ("environment", "theme"),
-    [
-        ({"COLORTERM": "truecolor"}, "graphite"),
-        ({"COLORTERM": "", "TERM": "xterm-256color"}, "graphite"),
-        ({"COLORTERM": "", "TERM": "xterm"}, "sixteen"),
-        ({"COLORTERM": "", "TERM": "xterm", "COLORFGBG": "0;15"}, "sixteen-light"),
-        ({"NO_COLOR": "1"}, "sixteen"),
-    ],
+    first_rows(
+        [
+            ({"COLORTERM": "truecolor"}, "graphite"),
+            ({"COLORTERM": "", "TERM": "xterm-256color"}, "graphite"),
+            ({"COLORTERM": "", "TERM": "xterm"}, "sixteen"),
+            ({"COLORTERM": "", "TERM": "xterm", "COLORFGBG": "0;15"}, "sixteen-light"),
+            ({"NO_COLOR": "1"}, "sixteen"),
+        ],
+        3,
+    ),
 )
 async def test_the_terminal_decides_the_first_theme(tmp_path: Path, environment: dict[str, str], theme: str) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), environment=environment) as app:

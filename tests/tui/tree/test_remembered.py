@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.quick import first_of
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
 from tests.tui.histories import BEGAN, Made, well, write_history
 from tests.tui.storage.test_saving import answer
@@ -47,7 +48,7 @@ def rows(app: Opened) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("width", [80, 160])
+@pytest.mark.parametrize("width", first_of([80, 160], 1))
 async def test_the_tree_shows_results_of_before_with_their_age_until_a_run_replaces_them(
     tmp_path: Path, width: int
 ) -> None:
