@@ -129,7 +129,8 @@ async def test_another_description_is_tried_in_all_cases_and_undone_runs_keep_th
 
 
 async def test_variants_are_chosen_beside_models_and_change_no_figure_of_the_tree(tmp_path: Path) -> None:
-    async with opened(suites_in(tmp_path, home=WITH_TERSE), size=(80, 24)) as app:
+    suites = suites_in(tmp_path, home=WITH_TERSE)
+    async with opened(suites, size=(80, 24)) as app:
         await app.press("m")
         screen = app.app.screen
         assert isinstance(screen, ModelsScreen) and "× terse" in app.screen
@@ -147,6 +148,10 @@ async def test_variants_are_chosen_beside_models_and_change_no_figure_of_the_tre
         assert shown is not None and shown.model == "offline × terse" and "terse" in app.screen
         (stepped,) = await app.run("s")
         assert stepped.model == "offline × terse" and app.session.until[-1] != "end"
+        app.app.remember()
+    async with opened(suites, size=(80, 24)) as app:
+        await app.press("m")
+        assert "[✓] × terse" in app.screen
 
 
 async def test_grades_follow_what_a_variant_renames_and_its_forks_have_its_prompt(tmp_path: Path) -> None:

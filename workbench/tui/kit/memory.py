@@ -54,12 +54,14 @@ class Place:
     """The last position in a project.
 
     `case` is the key of the selected case, `folded` has the kind and path of each folded branch. Without `models`, each
-    suite uses its own. `line` is the line for new cases."""
+    suite uses its own; `variants` are the names of those that run beside the suites. `line` is the line for new
+    cases."""
 
     suite: str = ""
     case: str | None = None
     folded: tuple[tuple[str, str], ...] = ()
     models: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
     line: KeptLine = KeptLine()
 
 
@@ -175,6 +177,8 @@ def _place_document(place: Place) -> dict[str, object]:
     folded = [list(branch) for branch in place.folded]
     document: dict[str, object] = {"suite": place.suite, "case": place.case, "folded": folded}
     document["models"] = list(place.models)
+    if place.variants:
+        document["variants"] = list(place.variants)
     if place.line != KeptLine():
         document["line"] = {"text": place.line.text, "kind": place.line.kind, "recent": list(place.line.recent)}
     return document
@@ -225,6 +229,7 @@ def _place(document: object) -> Place:
         case=_text(document.get("case")),
         folded=tuple(folded),
         models=_texts(document.get("models")),
+        variants=_texts(document.get("variants")),
         line=_line(document.get("line")),
     )
 

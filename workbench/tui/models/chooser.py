@@ -64,7 +64,8 @@ class ModelChooser:
         def take(models: tuple[str, ...] | None) -> None:
             if models is not None:
                 selection.models, selection.models_for_now = models, False
-                selection.variants = state.chosen_variants
+                if state.chosen_variants != selection.variants:
+                    selection.variants, selection.variants_for_now = state.chosen_variants, False
                 taken()
                 self._app.remember()
 

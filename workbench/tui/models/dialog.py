@@ -259,8 +259,8 @@ MAX_LABEL_CELLS = 28
 _MIN_ROWS = 5
 """The least rows of the list, for which texts around it are cut."""
 
-_ROWS_AROUND = 5
-"""The rows of border, title, field and keys."""
+_ROWS_AROUND = 6
+"""The rows of border, title, field with the blank line below it, and keys."""
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
     TITLE_LINE = "Models"
     DEFAULT_CSS = """
     ModelsScreen > Vertical { width: 130; }
-    ModelsScreen #filter { background: $background; padding: 0 1; margin: 0 1; }
+    ModelsScreen #filter { background: $background; padding: 0 1; margin: 0 1 1 1; }
     """
     # The field has the focus, so letters are text, and the keys of the list have priority over those of the field.
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -16,6 +16,7 @@ from workbench.config.models import ConfigError
 from workbench.numerals import counted
 from workbench.providers.built_in import is_built_in
 from workbench.suite.project import Search
+from workbench.suite.variants import NO_VARIANTS, Variants
 from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.kit.memory import NOTHING, Memory, Place, Remembered, project_of
@@ -43,6 +44,16 @@ def last_models(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[
     if place is None or not all(_exists(book, model, folders) for model in place.models):
         return ()
     return place.models
+
+
+def last_variants(memory: Memory, workspace: Workspace) -> Variants:
+    """Return the variants last chosen in this project that its suites still have."""
+    place = memory.read().projects.get(project_of(workspace), Place())
+    if not place.variants:
+        return NO_VARIANTS
+    suites = [file.suite for file in workspace.files if file.suite is not None]
+    known = {variant.name for suite in suites for variant in suite.variants}
+    return Variants(frozenset(known.intersection(place.variants)))
 
 
 def _exists(book: ModelBook, model: str, folders: Collection[Path]) -> bool:
@@ -78,14 +89,17 @@ def restore_position(remembered: Remembered, main: MainScreen) -> None:
 
 
 def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
-    """Return `remembered` with the present layout and position: the selected case, the folds and the models."""
+    """Return `remembered` with the present layout and position: the selected case, the folds, models and variants."""
     selection, project = main.selection, project_of(main.selection.open_suites.workspace)
     models = selection.models
     # Models of the command line are not a choice for the project.
     if selection.models_for_now:
         models = remembered.projects.get(project, Place()).models
+    variants = tuple(sorted(selection.variants.names))
+    if selection.variants_for_now:
+        variants = remembered.projects.get(project, Place()).variants
     folded = sorted((key.kind, str(key.path)) for key in selection.tree.folded)
-    place = Place(folded=tuple(folded[:MAX_FOLDED]), models=models)
+    place = Place(folded=tuple(folded[:MAX_FOLDED]), models=models, variants=variants)
     line = main.line_to_keep
     if line is None:
         # The line was not opened in this session, so that of an earlier one stays.
@@ -184,6 +198,9 @@ class Starting:
         services.selection.models = models
         if self._begin is not None:
             services.selection.variants = self._begin.options.all_variants
+            services.selection.variants_for_now = True
+        else:
+            services.selection.variants = last_variants(app.memory, workspace)
         services.breakpoints.take(breakpoints)
         services.open_suites.read(workspace)
         services.watch.begin()

@@ -84,6 +84,8 @@ class Selection:
         """Whether the command line chose the models: such a choice is not remembered for the next start."""
         self.variants: Variants = NO_VARIANTS
         """The variants to run, and whether the suites themselves run beside them."""
+        self.variants_for_now = False
+        """Whether the variants are those that the app was begun with, which are no choice for the project."""
         self.chosen_run = 0
         """The index of the selected run among the latest ones of the case."""
         self._followers: list[Callable[[SelectionNews], object]] = []
