@@ -193,3 +193,82 @@ def test_what_is_no_agent_is_refused_before_the_first_run(folder: Path, given: C
 def test_a_package_of_the_user_may_have_the_name_of_a_framework(folder: Path) -> None:
     report = workbench.evaluate("clock.toml", model=of_module("agents.weather", "Agent"), cases=["small-talk"])
     assert report.results[0].model == "Agent"
+
+
+SUBJECT = """
+format = 1
+name = "Clock"
+[subject]
+python = "agent:agent"
+[[tools]]
+name = "get_time"
+[[mocks]]
+tool = "get_time"
+result = "from the mock"
+[[cases]]
+name = "Time"
+user = "What time is it in Bergen?"
+[[cases.unordered]]
+tool = "get_time"
+"""
+OWN_LOOP = """
+import workbench
+loaded = open("loaded", "a").write(".")
+def agent(request):
+    return workbench.AgentRun([workbench.AgentCall("get_time", result="noon")], "Noon.", cost_usd=0.5)
+"""
+ROUND_BY_ROUND = """
+import workbench
+async def agent(request):
+    return request.results[0].content if request.results else workbench.call("get_time")
+agent = workbench.Agent(agent, name="not used")
+"""
+
+
+@pytest.mark.parametrize(("code", "answer"), [(OWN_LOOP, "Noon."), (ROUND_BY_ROUND, "from the mock")])
+def test_a_function_is_the_subject_of_a_suite_after_trust(folder: Path, code: str, answer: str) -> None:
+    Path("s.toml").write_text(SUBJECT, encoding="utf-8")
+    Path("agent.py").write_text(code, encoding="utf-8")
+    with pytest.raises(workbench.ApprovalError, match="call the Python function: agent:agent"):
+        workbench.evaluate("s.toml")
+    assert not Path("loaded").exists()
+    report = workbench.evaluate("s.toml", approve=workbench.ALL, repeats=3)
+    results = report.results
+    assert [(result.model, result.error, result.status) for result in results] == [("subject", None, "passed")] * 3
+    assert {result.trajectory.final_answer for result in results} == {answer}
+    assert {result.cost_usd for result in results} == ({0.5} if code == OWN_LOOP else {None})
+    if code == OWN_LOOP:
+        assert Path("loaded").read_text(encoding="utf-8") == "."
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("", "agent:agent cannot be loaded: agent has no 'agent'"),
+        ("class agent: pass", "agent:agent cannot be used: the class agent is not an agent: pass an object of it"),
+        ("def agent(): pass", "agent is not an agent: it must be callable with one argument"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("def agent(request): raise ValueError('no quota')", "the agent subject raised ValueError: no quota"),
+        ("import asyncio\nasync def agent(request): await asyncio.Event().wait()", "raise subject.timeout_s to wait"),
+        ("import threading\ndef agent(request): threading.Event().wait()", "raise subject.timeout_s to wait longer"),
+    ],
+)  # fmt: skip
+def test_a_subject_in_python_that_fails_is_an_error_with_its_cause(folder: Path, code: str, error: str) -> None:
+    Path("s.toml").write_text(SUBJECT.replace("[[tools]]", "timeout_s = 0.3\n[[tools]]"), encoding="utf-8")
+    Path("agent.py").write_text(code, encoding="utf-8")
+    result = workbench.evaluate("s.toml", approve=workbench.ALL).results[0]
+    assert result.status == "error"
+    assert error in (result.error or "")
+
+
+def test_a_subject_has_a_command_or_a_function(folder: Path) -> None:
+    for written, why in (
+        ('command = ["python", "a.py"]\npython = "agent:agent"', "`command`, `python`"),
+        ('python = "agent.py"', "is not a Python reference (write 'module:function')"),
+        ('python = "agent:agent"\nenv = { KEY = "x" }', "`env` needs `command`"),
+        ('name = "x"', "`command`, `python`"),
+    ):
+        Path("s.toml").write_text(SUBJECT.replace('python = "agent:agent"', written), encoding="utf-8")
+        with pytest.raises(workbench.SuiteError) as refused:
+            workbench.load("s.toml")
+        assert why in str(refused.value), written

@@ -629,7 +629,7 @@ class RunRequest:
     """One run to make: a case under its settings on a model.
 
     With `fork`, the run starts as another run did. `images` are those of the case, with their content. `clock` is the
-    time that the model is told."""
+    time that the model is told. `time_limit` is the key that limits its time."""
 
     case: Case
     settings: CaseSettings
@@ -638,6 +638,7 @@ class RunRequest:
     fork: Fork | None = None
     images: tuple[Media, ...] = ()
     clock: str | None = None
+    time_limit: str = "limits.timeout_s"
 
 
 async def run_case(
@@ -697,7 +698,8 @@ async def run_case(
                     await own_calls.ask_final()
     except TimeoutError:
         finish = RunFinished(
-            "timed out", f"not finished within {seconds_text(limits.timeout_s)}: raise limits.timeout_s to wait longer"
+            "timed out",
+            f"not finished within {seconds_text(limits.timeout_s)}: raise {request.time_limit} to wait longer",
         )
     except asyncio.CancelledError:
         finish = RunFinished("stopped")

@@ -113,7 +113,10 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
     try:
         if case.images:
             request = replace(request, images=await _images_of(planned))
-        if planned.subject is not None:
+        if planned.subject is not None and planned.subject.python is not None:
+            model, request = await _python_subject(planned, planned.subject, context, request)
+            tools = await _open_tools(planned, context, clock)
+        elif planned.subject is not None:
             subject = _subject_run(planned, planned.subject, context)
             tools = await _open_tools(planned, context, clock)
         elif (model := context.open_model(planned)) and planned.suite.servers:
@@ -242,6 +245,26 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
         planned.repeat,
         grant.needs.passed,
     )
+
+
+async def _python_subject(
+    planned: PlannedRun, subject: Subject, context: RunContext, request: RunRequest
+) -> tuple[Model, RunRequest]:
+    """Return a subject in Python as a model, and the request with the time limit of the subject.
+
+    Raises ToolsError if the subject cannot be used."""
+    from workbench.engine.python_subject import open_python_subject  # on use, as above
+
+    if planned.fork is not None:
+        raise ToolsError(NOT_STEPPED)
+    grant = context.grant_of(planned.file.path)
+    functions = context.servers.functions(None if grant is None else grant.code)
+    model = await open_python_subject(planned, subject, functions)
+    if subject.timeout_s is None:
+        return model, request
+    limits = replace(request.settings.limits, timeout_s=subject.timeout_s)
+    settings = replace(request.settings, limits=limits)
+    return model, replace(request, settings=settings, time_limit="subject.timeout_s")
 
 
 def _recorder(planned: PlannedRun, context: RunContext) -> Recorder:

@@ -219,6 +219,7 @@ def _tell(answered: ExternalRun, request: RunRequest, recorder: Recorder, took_m
 
 async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str) -> ExternalRun:
     subject, command = run.subject, run.subject.command
+    assert command is not None
     who = f"the subject {subject.name!r}"
     try:
         given = {}

@@ -29,11 +29,11 @@ class EngineThread:
 
     It starts when the object is made and ends with `close`."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "engine") -> None:
         self._loop = new_event_loop()
-        self._executor = ThreadPoolExecutor(thread_name_prefix="engine")
+        self._executor = ThreadPoolExecutor(thread_name_prefix=name)
         self._loop.set_default_executor(self._executor)
-        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:

@@ -192,11 +192,12 @@ class Aggregate(Frozen):
 
 
 class Subject(Frozen):
-    """A program that is evaluated in place of a model.
+    """A program, or a Python function, that is evaluated in place of a model.
 
     `timeout_s` replaces `limits.timeout_s` for its runs."""
 
-    command: Annotated[Items[str], Field(min_length=1)]
+    command: Annotated[Items[str], Field(min_length=1)] | None = None
+    python: PythonReference | None = None
     name: NonEmpty = "subject"
     env: dict[str, str] = Field(default_factory=dict)
     timeout_s: Annotated[float, Field(gt=0)] | None = None
@@ -759,9 +760,9 @@ class Suite(Frozen):
 
 
 def started_by(suite: Suite) -> tuple[Server, ...]:
-    """Return the servers of a suite, its subject in the form of a server, and the servers of its variants."""
+    """Return the servers of a suite, a subject with a command in their form, and the servers of its variants."""
     started = list(suite.servers)
-    if suite.subject is not None:
+    if suite.subject is not None and suite.subject.command is not None:
         started.append(suite.subject.as_server)
     for variant in suite.variants:
         started += variant.servers

@@ -42,6 +42,8 @@ def _command_rules(command: object, place: Place, hint: str) -> Iterator[Finding
 def subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterator[Finding]:
     """Check the subject of a suite, and the keys that exclude one."""
     place: Place = ("subject",)
+    yield from exactly_one(subject, ("command", "python"), place, "a subject")
+    yield from goes_only_with(subject, {"env": "command"}, place)
     yield from _command_rules(subject.get("command"), place, 'write ["python", "agent.py"]')
     for variable, value in table(subject.get("env")).items():
         yield from _reference_rules(variable, value, (*place, "env", variable))

@@ -425,6 +425,8 @@ def _settings(written: Mapping[str, str]) -> Settings:
 
 
 def _python_references(suite: Suite) -> Iterator[str]:
+    if suite.subject is not None and suite.subject.python is not None:
+        yield suite.subject.python
     yield from _of_mocks(suite.mocks)
     yield from _of_answers(suite.answers)
     for variant in suite.variants:

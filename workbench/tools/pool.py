@@ -103,6 +103,11 @@ class ServerPool:
         self.secrets = program.secrets
         """The known secrets; starting a server adds those of its settings."""
 
+    def functions(self, code: FoundCode | None) -> PythonFunctions:
+        """Return the functions of a suite in its approved code; without `code`, none may be called."""
+        # One object for each approved code, so that all runs of a batch load each module once.
+        return self._functions.setdefault(code, PythonFunctions(code))
+
     async def open_toolbox(
         self,
         suite: Suite,
@@ -174,8 +179,7 @@ class ServerPool:
         code = None
         if grant is not None:
             code = grant.code
-        # One object for each approved code, so that all runs of a batch load each module once.
-        shared = self._functions.setdefault(code, PythonFunctions(code))
+        shared = self.functions(code)
         modules = frozenset(_modules_of_runs((*case.mocks, *suite.mocks)))
         functions = shared.for_run(modules)
         mocks = Mocks(case.mocks, suite.mocks, functions, row=case.row, clock=clock)

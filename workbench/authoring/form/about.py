@@ -112,6 +112,7 @@ _ABOUT = {
     "gate.quarantine": "tags of cases that count in no gate",
     "gate.endpoint_faults": "whether faults of an endpoint count as failed",
     "subject.name": "its name in reports",
+    "subject.python": "the Python function that is asked, as `module:function`",
     "subject.timeout_s": "how long one run may take",
     "env": "an environment variable",
     "format": "the version of the format",

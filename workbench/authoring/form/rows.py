@@ -444,9 +444,12 @@ def _subject_rows(table: Table) -> Iterator[FormRow]:
     yield FormRow("section", place, 0, "subject")
     if "command" in subject:
         yield as_it_stands((*place, "command"), 1, subject["command"])
+    if "python" in subject:
+        yield field_row(subject, place, Field("python", "text"), 1)
     yield field_row(subject, place, Field("name", "text", "subject"), 1)
     yield field_row(subject, place, Field("timeout_s", "number"), 1)
-    yield from _map_rows(subject, (*place, "env"), 1)
+    if "python" not in subject or "env" in subject:
+        yield from _map_rows(subject, (*place, "env"), 1)
     yield from unknown_rows(subject, place, 1, tuple(Subject.model_fields))
 
 

@@ -1,0 +1,41 @@
+"""Opens the subject of a suite that is a Python function, so that it is asked as an agent of the caller is."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+
+from workbench.engine.plan import PlannedRun
+from workbench.engine.thread import EngineThread
+from workbench.providers.function import CallerLoop, FunctionModel
+from workbench.providers.own_agent import checked_agent
+from workbench.suite.model import Subject
+from workbench.tools.answer import PythonReferenceError
+from workbench.tools.python_code import PythonFunctions, in_thread
+
+
+async def open_python_subject(planned: PlannedRun, subject: Subject, functions: PythonFunctions) -> FunctionModel:
+    """Return a model that asks the function of a subject for one run; its module is imported on first use.
+
+    Raises ToolsError if the suite is not trusted, or if the module has no such agent."""
+    assert subject.python is not None
+    module, _, name = subject.python.partition(":")
+    value = await in_thread(lambda: functions.value(module, name))
+    if value is None:
+        raise PythonReferenceError(f"{subject.python} cannot be loaded: {module} has no {name!r}")
+    try:
+        function = checked_agent(value).function
+    except TypeError as error:
+        raise PythonReferenceError(f"{subject.python} cannot be used: {error}") from None
+    # Clients of the agent belong to the loop of their first run, so all runs share one, which is not the engine's.
+    loop = await asyncio.wrap_future(_thread().submit(_caller_loop()))
+    return FunctionModel(subject.name, function, case=planned.case.id, run=planned.run_id, loop=loop)
+
+
+@cache
+def _thread() -> EngineThread:
+    return EngineThread("subjects")
+
+
+async def _caller_loop() -> CallerLoop:
+    return CallerLoop()
