@@ -219,6 +219,14 @@ def test_reading_again_reads_only_the_case_that_changed(monkeypatch: pytest.Monk
     assert read[0] < len(text) / 20
 
 
+@pytest.mark.parametrize(("name", "is_reread"), [("Two", False), ("Three", True)])
+def test_a_changed_name_is_compared_with_those_of_all_cases(name: str, is_reread: bool) -> None:
+    before = SuiteText.of(HEADS[1] + "".join(f'\n[[cases]]\nname = "{name}"\nuser = "x"\n' for name in ("One", "Two")))
+    now = before.with_case(0, {"id": "one", "name": name, "user": "x"})
+    again = reread(parse_suite(before.text, PATH), before, now)
+    assert (again is not None) == is_reread
+
+
 def test_a_history_holds_no_texts() -> None:
     suite = OpenSuite(parse_suite(HEADS[0] + "\n" + BLOCKS[0], PATH))
     for number in range(3):

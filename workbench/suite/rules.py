@@ -362,10 +362,11 @@ _FIELDS_OF_ROLE: dict[object, tuple[str, ...]] = {
 
 
 def cases_rules(cases: object, templates: Sequence[int] = ()) -> Iterator[Finding]:
-    """Check all cases of a suite, and that their ids differ.
+    """Check all cases of a suite, and that their ids and names differ.
 
     `templates` has the index of each case's table in the text, where they differ from those of the cases."""
     yield from _ids(cases, templates)
+    yield from _names(cases, templates)
     for index, case in tables(cases):
         yield from _case_rules(case, ("cases", index))
 
@@ -387,6 +388,24 @@ def _ids(cases: object, templates: Sequence[int]) -> Iterator[Finding]:
             message = f"two cases have the id {quoted(case_id)}{origin}: also cases[{other}]"
             yield Finding(("cases", index, key), message, "give this case a different `id`")
         first.setdefault(case_id, index)
+
+
+def _names(cases: object, templates: Sequence[int]) -> Iterator[Finding]:
+    """Find cases with the name of an earlier case: `--case NAME` chooses both, and reports do not tell them apart."""
+    first: dict[str, int] = {}
+    without_id: set[str] = set()
+    for index, case in tables(cases):
+        name = case.get("name")
+        if not isinstance(name, str) or not name:
+            continue
+        at = templates[index] if templates else index
+        # Two ids that are derived from one name are an error already, and rows are compared where they are read.
+        is_reported = first.setdefault(name, at) == at or ("id" not in case and name in without_id)
+        if not is_reported:
+            message = f"two cases have the name {quoted(name)}: also cases[{first[name]}]"
+            yield warning(("cases", index, "name"), message, "give one of them another `name`")
+        if "id" not in case:
+            without_id.add(name)
 
 
 def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:

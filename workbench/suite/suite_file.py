@@ -463,7 +463,7 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
     if reused is None or any(map(_is_of_several, file.problems)):
         return None
     fresh = reused.fresh
-    if not _ids_differ(file, now, reused):
+    if not (_ids_differ(file, now, reused) and _names_differ(now, reused)):
         return None
     alone, found = _alone(file, now, fresh)
     of_fresh = [problem for problem in found if problem.where.startswith("cases[")]
@@ -529,6 +529,13 @@ def _ids_differ(file: SuiteFile, now: SuiteText, reused: _Reused) -> bool:
         else:
             others.add(_id(now.cases[at]))
     return len(set(fresh)) == len(fresh) and not others & set(fresh)
+
+
+def _names_differ(now: SuiteText, reused: _Reused) -> bool:
+    """Return whether no changed case has the name of another case."""
+    fresh = [name for at in reused.fresh if isinstance(name := now.cases[at].get("name"), str)]
+    others = [case.get("name") for case in now.cases] if fresh else []
+    return all(others.count(name) == 1 for name in fresh)
 
 
 def _is_of_several(problem: Problem) -> bool:
