@@ -106,12 +106,12 @@ class FormApp(StagedApp):
         tools = tools_of_suite(self.suite.document.table(HEAD), self.suite.path, Listings(Path("nowhere")))
         self.form.show(form_source(self.suite, self.index, tools), key=self.index)
 
-    def change(self, table: Table, said: str, group: Hashable) -> str | None:
+    def change(self, table: Table, said: str, group: Hashable, by_keys: bool) -> str | None:
         try:
             document: Document = with_table(self.suite.document, self.index, table)
         except SpliceError as error:
             return str(error)
-        self.suite.change(document, said, group)
+        self.suite.change(document, said, group, by_keys=by_keys)
         self.said.append(said)
         self.show()
         return None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 from workbench.authoring.document import HEAD, CaseOutline, Document, is_in, outline_of, with_unparsed
 from workbench.authoring.form.typed import CellKey, InvalidText, place_in
+from workbench.authoring.typed_servers import Typed, typed_after, typed_servers
 from workbench.config.read_only import WHY_NOT, is_read_only
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
@@ -19,6 +20,7 @@ from workbench.suite.problems import Problem
 from workbench.suite.render import Table
 from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import SuiteFile, parse_suite, reread
+from workbench.suite.trust import TypedServer
 
 _CASE = re.compile(r"cases\[(\d+)\]")
 _GONE = ("the file no longer exists", "Ctrl+Z restores its text, Ctrl+S then saves it again")
@@ -28,7 +30,8 @@ _GONE = ("the file no longer exists", "Ctrl+Z restores its text, Ctrl+S then sav
 class Change:
     """A change in the history: the new document, a description, and the key of the case that it was about.
 
-    `readings` counts how often the file had been read again without asking.
+    `readings` counts how often the file had been read again without asking. `typed` are the servers of the document
+    that the user typed in this session.
     """
 
     document: Document
@@ -38,6 +41,7 @@ class Change:
     readings: int = 0
     part_of: object = None
     """Identifies a change that also affects a different suite."""
+    typed: Typed = ()
 
 
 class OpenSuite:
@@ -306,16 +310,25 @@ class OpenSuite:
             return without_cases
         return None
 
-    def change(self, document: Document, summary: str, group: Hashable | None = None, case: str | None = None) -> bool:
+    def change(
+        self,
+        document: Document,
+        summary: str,
+        group: Hashable | None = None,
+        case: str | None = None,
+        *,
+        by_keys: bool = False,
+    ) -> bool:
         """Replace the document, and return whether it changed.
 
         A change in the same group as the one before is merged with it into one undo step; if that restores the earlier
-        state, the step disappears.
+        state, the step disappears. A change `by_keys` was made in the form by single keys, so it counts as typed.
         """
         now = self.document
         if document is now or document.text == now.text:
             return False
         top = self._history[self._at]
+        typed = typed_after(top.typed, now, document, by_keys=by_keys)
         now.forget()  # otherwise the history of a long suite holds the text of every version
         # A change after an undo ends the possibility to redo.
         del self._history[self._at + 1 :]
@@ -324,12 +337,26 @@ class OpenSuite:
                 del self._history[self._at]
                 self._at -= 1
             else:
-                self._history[self._at] = Change(document, summary, group, case, top.readings)
+                self._history[self._at] = Change(document, summary, group, case, top.readings, typed=typed)
         else:
-            self._history.append(Change(document, summary, group, case, top.readings))
+            self._history.append(Change(document, summary, group, case, top.readings, typed=typed))
             self._at += 1
         self._follow_cells(now)
         return True
+
+    @property
+    def typed_servers(self) -> tuple[TypedServer, ...]:
+        """The servers that the user typed into the form in this session."""
+        if not self._history:
+            return ()
+        return tuple(typed_servers(self._history[self._at].typed))
+
+    def forget_typed(self, typed: Collection[TypedServer]) -> None:
+        """Take the typed servers for servers of the suite, now that it is trusted with them; more may be typed by now.
+
+        What is typed from now on is then compared with them."""
+        if self._history and self.typed_servers == typed:
+            self._history[self._at] = replace(self._history[self._at], typed=())
 
     def end_group(self) -> None:
         """Make the next change an undo step of its own."""

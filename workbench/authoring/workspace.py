@@ -427,15 +427,16 @@ class OpenSuites:
         group: Hashable | None = None,
         case: str | None = None,
         index: int | None = None,
+        by_keys: bool = False,
     ) -> bool:
         """Change the document of a suite, and return whether it changed. All edits go through here.
 
         `summary` describes the change. Consecutive changes of one `group` are one undo step. `case` is the key of the
         case for the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's settings);
-        it stays in the tree whatever the filter.
+        it stays in the tree whatever the filter. A change `by_keys` was made in the form by single keys.
         """
         refuse_if_read_only(f"{suite.path.name} was to be changed")
-        if not suite.change(document, summary, group, case):
+        if not suite.change(document, summary, group, case, by_keys=by_keys):
             return False
         self._notify("edited", (suite,), index=index)
         return True

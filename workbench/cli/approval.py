@@ -12,19 +12,15 @@ from workbench.numerals import counted
 from workbench.show.visible import one_line
 
 
-def approved(
-    needs: Needs, program: Program, *, all_of_them: bool, together: bool = False, typed: bool = False
-) -> Approval | None:
+def approved(needs: Needs, program: Program, *, all_of_them: bool, together: bool = False) -> Approval | None:
     """Return the approval of the needs of suites, after asking the user if necessary.
 
-    With `together`, one question covers all suites with the same needs. With `typed`, the needs are those of servers on
-    the command line itself, which need no question. Returns `None`, after reporting the reason, if
-    a suite that needs trust was refused.
+    With `together`, one question covers all suites with the same needs. Servers that were typed on the command line
+    need no question. Returns `None`, after reporting the reason, if a suite that needs trust was refused.
     """
     trust = Trust(trust_store(program.folders), all_of_them=all_of_them)
-    if typed:
-        for problem in trust.grant_typed(needs):
-            warn(f"{problem}; it holds for this run only", program.secrets)
+    for problem in trust.grant_typed(needs):
+        warn(f"{problem}; it holds for this run only", program.secrets)
     decision = Decision(needs, trust, together=together)
     for question in decision.questions:
         first, more = question.first, ""

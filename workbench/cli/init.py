@@ -272,7 +272,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     # Imported here: a sample needs no approval.
     from workbench.cli.approval import approved
     from workbench.cli.tools import until_signalled
-    from workbench.evaluation.approval import Needs
+    from workbench.evaluation.approval import Needs, all_typed
 
     folder = resolved((options.output or Path("suite.toml")).parent)
     found = _found(options, folder)
@@ -287,8 +287,8 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     asked = servers_to_ask(found, name, path, folder, program)
     program, file = asked.program, asked.file
     know_suites(program, [file])
-    typed = options.from_config is None
-    approval = approved(Needs.of_servers([file], program), program, all_of_them=options.trust, typed=typed)
+    typed = all_typed(file) if options.from_config is None else {}
+    approval = approved(Needs.of_servers([file], program, typed=typed), program, all_of_them=options.trust)
     if approval is None:
         return USAGE
     pool = ServerPool(program, starting=announce_download)

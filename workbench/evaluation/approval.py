@@ -22,7 +22,15 @@ from workbench.engine.suite_secrets import learn_secrets_of_runs
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import judged_checks, models_named_by
 from workbench.suite.suite_file import SuiteFile
-from workbench.suite.trust import ModelNeed, SuiteNeeds, TrustError, TrustStore, needs_trust
+from workbench.suite.trust import (
+    ModelNeed,
+    SuiteNeeds,
+    TrustError,
+    TrustStore,
+    TypedServer,
+    needs_trust,
+    split_by_typing,
+)
 from workbench.tools.grant import Grant
 from workbench.tools.listings import Listings
 from workbench.tools.python_code import find_code
@@ -32,13 +40,32 @@ if TYPE_CHECKING:
     from workbench.evaluation.plan import Plan
 
 
+Typed = Mapping[Path, Collection[TypedServer]]
+"""The servers that the user typed in this session, by the paths of their suites."""
+
+_NOTHING_TYPED: Typed = {}
+
+
+@dataclass(frozen=True)
+class TypedPart:
+    """The parts of a request without the servers that the user typed.
+
+    `before` are its needs and `whole_before` those of the whole suite, both with the servers as they were before.
+    `others` are its needs without the servers that were added.
+    """
+
+    before: SuiteNeeds
+    whole_before: SuiteNeeds
+    others: SuiteNeeds
+
+
 @dataclass(frozen=True)
 class Request:
     """The needs of one suite.
 
     `needs` is the part of `whole` in question, or all of it; `asked` are the models that would be asked now. Without
     `must_ask`, the suite can be used as an untrusted one. `mocks` is true if it can run on mocks alone, `of_history`
-    if some needs come from the history instead of the suite's file.
+    if some needs come from the history instead of the suite's file. `typed` is set if the user typed some servers.
     """
 
     file: SuiteFile
@@ -49,6 +76,14 @@ class Request:
     must_ask: bool = True
     mocks: bool = False
     of_history: bool = False
+    typed: TypedPart | None = None
+
+    @property
+    def in_question(self) -> SuiteNeeds:
+        """The needs to ask about: all, or those besides the servers that the user typed."""
+        if self.typed is None:
+            return self.needs
+        return self.typed.others
 
 
 @dataclass(frozen=True)
@@ -85,7 +120,9 @@ class Needs:
     specs: Specs = field(repr=False)
 
     @classmethod
-    def of_runs(cls, runs: Iterable[PlannedRun], program: Program, known: Specs | None = None) -> Needs:
+    def of_runs(
+        cls, runs: Iterable[PlannedRun], program: Program, known: Specs | None = None, *, typed: Typed = _NOTHING_TYPED
+    ) -> Needs:
         """Read the needs of runs.
 
         Models that `known` has resolved are not resolved again.
@@ -105,7 +142,7 @@ class Needs:
             whole = with_asked(stated, asked)
             runs_any = any(run.case.skip is None for run in of_suite)
             request = replace(
-                _request(file, whole, whole, specs),
+                _request(file, whole, whole, specs, typed),
                 asked=asked,
                 # A suite whose cases are all skipped starts nothing.
                 must_ask=runs_any
@@ -121,7 +158,7 @@ class Needs:
         return cls(tuple(requests), specs)
 
     @classmethod
-    def of_servers(cls, files: Iterable[SuiteFile], program: Program) -> Needs:
+    def of_servers(cls, files: Iterable[SuiteFile], program: Program, *, typed: Typed = _NOTHING_TYPED) -> Needs:
         """Read the needs of starting the servers of valid suites by hand."""
         specs = _specs(program)
         requests = []
@@ -129,7 +166,7 @@ class Needs:
             specs.find_judges(file.path, ())
             whole = needs_of(file, specs)
             needs = replace(whole, models=(), provider_tools=())
-            request = _request(file, needs, whole, specs)
+            request = _request(file, needs, whole, specs, typed)
             starts = bool(needs.commands or needs.urls or needs.modules)
             requests.append(replace(request, must_ask=starts, of_history=file.as_then))
         specs.seal()
@@ -240,12 +277,18 @@ class Decision:
         return self._needs.approved(self._granted)
 
 
-def needs(plan: Plan) -> Needs:
+def needs(plan: Plan, typed: Typed = _NOTHING_TYPED) -> Needs:
     """Return the needs of a plan's runs: programs, imports, and endpoints with their keys.
 
     Settings, environment and the code to import are read here; runs read none of them again.
     """
-    return Needs.of_runs(plan.runs, plan.program, plan.specs)
+    return Needs.of_runs(plan.runs, plan.program, plan.specs, typed=typed)
+
+
+def all_typed(file: SuiteFile) -> Typed:
+    """Return all servers of a valid suite as typed ones."""
+    assert file.suite is not None
+    return {file.path: tuple(map(TypedServer, file.suite.servers))}
 
 
 class Trust:
@@ -283,25 +326,40 @@ class Trust:
         return True
 
     def grant_typed(self, needs: Needs) -> tuple[str, ...]:
-        """Grant, for good, the needs of servers that the user has just typed; return why they cannot be remembered.
+        """Grant, for good, requests of which only typed servers are not granted yet; return why some are not stored.
 
-        The grant covers exactly what was typed: it is lost when a command, its folder, a variable or the imported code
-        differs. A stored login was not typed, so a server that gets one still needs an answer.
+        A grant covers exactly what was typed: it is lost when a command, its folder, a variable or the imported code
+        differs.
         """
         problems = []
         for request in needs.requests:
-            if any(address.auth for address in request.needs.urls):
+            if not request.must_ask or (granted := self._granted_by_typing(request)) is None:
                 continue
             try:
-                self.grant(request, always=True)
+                self.grant(granted, always=True)
             except TrustError as error:
                 problems.append(str(error))
         return tuple(problems)
 
+    def _granted_by_typing(self, request: Request) -> Request | None:
+        """Return the request to grant because the user typed the rest of it; `None` if that is not enough."""
+        typed = request.typed
+        if typed is None or self._covers(request, request.needs) or self._covers(request, request.whole):
+            return None
+        # The whole suite is preferred: its grant replaces the stored one, which may include its models.
+        for needs, before in ((request.whole, typed.whole_before), (request.needs, typed.before)):
+            # Without another server, calls and answers of the file had no effect, so they were never asked about.
+            is_new = before.nothing and bool(before.calls or before.answers)
+            if not is_new and self._covers(request, before):
+                # An undo leads back to what was granted before.
+                self._once.add((request.file.path, before))
+                return replace(request, needs=needs)
+        return None
+
     def lines(self, request: Request) -> tuple[str, ...]:
         """Return the consequences of granting a request, one line each."""
-        lines = tuple(request.needs.lines(request.asked))
-        if changed := self.store.changed_files(request.file.path, request.needs):
+        lines = tuple(request.in_question.lines(request.asked))
+        if changed := self.store.changed_files(request.file.path, request.in_question):
             lines += (f"the code has changed since it was trusted: {', '.join(changed)}",)
         return lines
 
@@ -310,7 +368,7 @@ class Trust:
 
         Raises TrustError if that cannot be remembered; the request is granted until the program ends in any case.
         """
-        self._once.add((request.file.path, request.needs))
+        self._once |= {(request.file.path, request.needs), (request.file.path, request.in_question)}
         if always:
             self.store.trust(request.file.path, request.needs)
 
@@ -322,7 +380,9 @@ def _specs(program: Program, known: Specs | None = None) -> Specs:
     return specs
 
 
-def _request(file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs) -> Request:
+def _request(
+    file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs, typed: Typed = _NOTHING_TYPED
+) -> Request:
     """Return the request for a suite, with the code and the environment as they are now."""
     code = find_code(needs.folder, needs.code)
     needs = replace(needs, files=code.files, passed=_passed(needs, specs))
@@ -333,7 +393,30 @@ def _request(file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs
     except ConfigError as error:
         # The error is kept, because only a run that needs a variable fails for it.
         environment = error
-    return Request(file, needs, whole, Grant(needs, environment, code))
+    request = Request(file, needs, whole, Grant(needs, environment, code))
+    # A history may come from anywhere, and holds nothing that was typed here.
+    if file.as_then or file.path not in typed:
+        return request
+    return replace(request, typed=_typed_part(request, typed[file.path]))
+
+
+def _typed_part(request: Request, typed: Collection[TypedServer]) -> TypedPart | None:
+    """Return the parts of a request without typed servers; `None` if none of its servers was typed."""
+    assert request.file.suite is not None
+    parts = []
+    for needs in (request.needs, request.whole):
+        for part in split_by_typing(needs, request.file.suite, typed):
+            files = needs.files
+            if part.code != needs.code:
+                files = find_code(part.folder, part.code).files
+            # The grant has the code as it was read before. Code that has changed since needs an answer.
+            if not set(files) <= set(needs.files):
+                return None
+            parts.append(replace(part, files=files))
+    before, others, whole_before, _ = parts
+    if before == request.needs:
+        return None
+    return TypedPart(before, whole_before, others)
 
 
 def _passed(needs: SuiteNeeds, specs: Specs) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import shlex
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeGuard, TypeVar
 
@@ -308,6 +308,51 @@ def _together(models: Sequence[ModelNeed], more: str) -> str:
         places.append(f"{', '.join(names)} at {endpoint}")
     noun = "model" if len(models) == 1 else "models"
     return f"{len(models)} {more}{noun}: {'; '.join(places)}"
+
+
+@dataclass(frozen=True)
+class TypedServer:
+    """A server that the user typed: as it is `now`, and as it was `before`, `None` if the user added it."""
+
+    now: Server
+    before: Server | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether typing it is enough. A stored login was not typed, so a server that gets one needs an answer."""
+        return self.now.auth is None and (self.before is None or self.before.auth is None)
+
+
+def split_by_typing(needs: SuiteNeeds, suite: Suite, typed: Collection[TypedServer]) -> tuple[SuiteNeeds, SuiteNeeds]:
+    """Return needs of a suite as they were before servers were typed, and those without the servers that were added.
+
+    The calls of `setup` and `final`, and the answers to servers, stay in both, because the suite's file has them."""
+    before: list[Server] = []
+    others: list[Server] = []
+    for server in suite.servers:
+        of_server = next((each for each in typed if each.counts and each.now == server), None)
+        if of_server is None:
+            before.append(server)
+            others.append(server)
+        elif of_server.before is not None:
+            before.append(of_server.before)
+            others.append(server)
+    return _with_servers(needs, suite, before), _with_servers(needs, suite, others)
+
+
+def _with_servers(needs: SuiteNeeds, suite: Suite, servers: Sequence[Server]) -> SuiteNeeds:
+    """Return needs with those of other servers in the same suite; the files of its code stay as they are."""
+    found = needs_trust(suite.model_copy(update={"servers": tuple(servers)}), needs.folder / "suite.toml")
+    passed = needs.passed if found.commands else ()
+    return replace(
+        needs,
+        commands=found.commands,
+        modules=found.modules,
+        urls=found.urls,
+        environment=found.environment,
+        roots=found.roots,
+        passed=passed,
+    )
 
 
 def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:

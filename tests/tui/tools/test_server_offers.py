@@ -11,7 +11,9 @@ from textual.events import Paste
 
 from tests.tools.conftest import SERVERS
 from tests.tui.apps import Opened, opened, suites_in
+from tests.tui.form_app import KEYS
 from workbench.authoring.document import HEAD
+from workbench.evaluation.approval import Needs
 from workbench.tui.runs.dialogs import TrustScreen
 
 SUITE = """
@@ -40,6 +42,11 @@ async def write(app: Opened, text: str) -> None:
     await app.pilot.press("escape")
 
 
+async def add(app: Opened) -> None:
+    """Add a server in the form, up to the question for its name."""
+    await app.press("2", "ampersand", *"server", "enter")
+
+
 def known(app: Opened) -> set[str]:
     suite = app.app.open_suites.suites[0]
     return {tool.name for tool in app.app.main.known_tools.of(suite.document.table(HEAD), suite.path)}
@@ -59,12 +66,12 @@ async def test_a_new_server_is_offered_and_its_tools_are_known_after_a_yes(tmp_p
 
 
 @pytest.mark.slow
-async def test_in_the_form_the_question_comes_when_the_command_is_typed(tmp_path: Path) -> None:
+async def test_in_the_form_the_question_comes_when_the_command_was_pasted(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, new=SUITE)
     (suites / "garden.py").write_bytes(Path(COMMAND[1]).read_bytes())
     async with opened(suites, live=True, size=(120, 40)) as app:
         app.app.main.selection.select(app.app.open_suites.suites[0].path)
-        await app.press("2", *["j"] * 6, "plus")
+        await add(app)
         app.app.post_message(Paste("garden"))
         await app.press("enter")
         assert app.app.screen is app.app.main, "its command is being typed"
@@ -76,6 +83,36 @@ async def test_in_the_form_the_question_comes_when_the_command_is_typed(tmp_path
         await app.until(lambda: "Esc start nothing" in app.screen)
         await app.press("1")
         await app.until(lambda: known(app) == {"grow", "wither"})
+
+
+OWN = f'[[servers]]\nname = "own"\ncommand = {json.dumps([sys.executable, "own.py"])}\n\n[[cases]]'
+OWN_SERVER = "from pathlib import Path\nPath('started').touch()\n"
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["alone", "beside a foreign one"])
+async def test_a_server_that_is_typed_into_the_form_starts_and_the_question_names_the_others(
+    tmp_path: Path, own: bool
+) -> None:
+    suites = suites_in(tmp_path, new=SUITE.replace("[[cases]]", OWN) if own else SUITE)
+    (suites / "own.py").write_text(OWN_SERVER)
+    (suites / "garden.py").write_bytes(Path(COMMAND[1]).read_bytes())
+    async with opened(suites, live=True, size=(120, 40)) as app:
+        app.app.main.selection.select(app.app.open_suites.suites[0].path)
+        await add(app)
+        await app.pilot.press(*"garden", "enter")
+        await app.pilot.press(*(KEYS.get(letter, letter) for letter in f"{sys.executable} garden.py"))
+        await app.settle()
+        assert app.app.screen is app.app.main, "it is being typed"
+        await app.pilot.press("enter")
+        if own:
+            await app.until(lambda: isinstance(app.app.screen, TrustScreen))
+            assert app.screen.count("run the command: ") == 1
+            assert known(app) == set(), "nothing has run"
+            await app.press("1")
+        await app.until(lambda: known(app) == {"grow", "wither"})
+        assert not (suites / "started").exists(), "only what was added starts by itself"
+        (request,) = Needs.of_servers([app.app.open_suites.suites[0].file], app.app.program).requests
+        assert app.app.services.trust.store.is_trusted(request.file.path, request.whole)
 
 
 async def test_a_no_is_not_asked_again_for_the_same_text(tmp_path: Path) -> None:

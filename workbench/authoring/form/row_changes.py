@@ -30,6 +30,7 @@ from workbench.authoring.form.typed import (
     without,
     without_keys,
 )
+from workbench.authoring.typed_servers import NEW_COMMAND
 from workbench.checks.answer_checks import are_named_checks
 from workbench.checks.check import check_name
 from workbench.dataclasses import dataclass
@@ -540,7 +541,7 @@ def _named_item(source: FormSource, place: Place) -> Adding:
     def make(answer: str) -> Edit:
         item: Table = {"name": _name(answer)}
         if kind == "server":
-            item["command"] = ["python", "server.py"]
+            item["command"] = [*NEW_COMMAND]
         return Edit(with_item(source.table, place, item), place, f"the {kind} {item['name']} added")
 
     return Adding(f"what is the {kind}'s name?", make)

@@ -189,13 +189,20 @@ class CasePane(Vertical):
         return with_own_tools(known, document.table(row.case.index))
 
     def _change(
-        self, suite: OpenSuite, index: int, case: str | None, table: Table, summary: str, group: Hashable
+        self,
+        suite: OpenSuite,
+        index: int,
+        case: str | None,
+        table: Table,
+        summary: str,
+        group: Hashable,
+        by_keys: bool,
     ) -> str | None:
         try:
             document = with_table(suite.document, index, table)
         except SpliceError as error:
             return str(error)
-        self._open_suites.change(suite, document, summary, group=group, case=case, index=index)
+        self._open_suites.change(suite, document, summary, group=group, case=case, index=index, by_keys=by_keys)
         return None
 
     def _give_up(self, suite: OpenSuite, group: Hashable) -> bool:

@@ -107,6 +107,14 @@ _LINE_KEYS: dict[str, Leave] = {
 BREAK_KEYS = frozenset({"alt+enter", "ctrl+j"})
 
 
+def _is_cut_from(before: str, now: str) -> bool:
+    """Return whether one text is another without one part of it."""
+    start = 0
+    while start < len(now) and before[start : start + 1] == now[start]:
+        start += 1
+    return len(now) <= len(before) and before.endswith(now[start:])
+
+
 class LineField(SafeInput):
     """A one-line field over a cell of a form; open while it has the class `open`."""
 
@@ -127,6 +135,17 @@ class LineField(SafeInput):
         super().__init__(select_on_focus=False)
         self._leave = on_leave
         self._break = on_line_break
+        self._by_keys = ""
+
+    @property
+    def is_by_keys(self) -> bool:
+        """Whether single keys alone made the text from the one that `fill` gave as known; a paste is none."""
+        return self.value == self._by_keys
+
+    def fill(self, text: str, known: str) -> None:
+        """Put a text into the field, of which only `known` was there before."""
+        self.value, self._by_keys = text, known
+        self.cursor_position = len(text)
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
         return key in _LINE_KEYS or key in BREAK_KEYS or super().check_consume_key(key, character)
@@ -142,7 +161,18 @@ class LineField(SafeInput):
             taken(event)
             self._break("")
         else:
+            await self._edit(event)
+
+    async def _edit(self, event: events.Key) -> None:
+        before, was_by_keys = self.value, self.is_by_keys
+        if event.is_printable and event.character is not None:
+            taken(event)
+            self.replace(event.character, *self.selection)
+        else:
             await act_at_once(self, event)
+        # A key such as Ctrl+V inserts more than itself, so only characters and deletions are followed.
+        if was_by_keys and (event.is_printable or _is_cut_from(before, self.value)):
+            self._by_keys = self.value
 
     def on_paste(self, event: events.Paste) -> None:
         if "\n" in event.text.strip("\n"):

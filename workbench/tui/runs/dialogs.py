@@ -235,6 +235,10 @@ def _title(needs: SuiteNeeds) -> str:
         if len(needs.models) == 1:
             return "This suite wants to ask a model"
         return "This suite wants to ask models"
+    if needs.calls:
+        return "This suite wants to call tools itself"
+    if needs.answers:
+        return "This suite wants to answer servers"
     return "This suite wants to read the environment"
 
 

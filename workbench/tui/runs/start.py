@@ -18,7 +18,7 @@ from workbench.config.program import Program
 from workbench.config.read_only import is_read_only
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import NOT_STEPPED, Execution, PlannedRun, plan_runs
-from workbench.evaluation.approval import Approval, Decision, Needs, Trust, needs
+from workbench.evaluation.approval import Approval, Decision, Needs, Trust, Typed, all_typed, needs
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
 from workbench.numerals import counted
@@ -429,7 +429,7 @@ class Starter:
     async def approval_to_run(self, plan: Plan) -> Approval | str:
         """Ask for trust in the suites of a plan that is run elsewhere; return the approval, or why there is none."""
         async with self._alone():
-            return await self._approval(await asyncio.to_thread(needs, plan), "ask no model")
+            return await self._approval(await asyncio.to_thread(needs, plan, self._typed()), "ask no model")
 
     async def approval_to_grade(self, cases: Sequence[tuple[SuiteFile, Case]]) -> Approval | str:
         """Ask for trust in the suites whose cases are graded; return the approval, or why there is none."""
@@ -488,7 +488,7 @@ class Starter:
         The notice names the first suite that is not trusted; it is `None` if all are.
         """
         # The needs of thousands of runs are collected in a thread.
-        decision = await self._decided(await asyncio.to_thread(needs, plan), "do not run this suite")
+        decision = await self._decided(await asyncio.to_thread(needs, plan, self._typed()), "do not run this suite")
         if not decision.refused:
             return plan, decision.approval(), None
         trusted = plan.only({file.path for file in plan.files}.difference(decision.refused))
@@ -501,18 +501,31 @@ class Starter:
             return f"{decision.refused[0].name} is not trusted"
         return decision.approval()
 
+    def _typed(self) -> Typed:
+        """Return the servers that the user typed, by suite."""
+        return {suite.path: typed for suite in self._open_suites.suites if (typed := suite.typed_servers)}
+
     async def _decided(self, needs: Needs, refusing: str) -> Decision:
         from workbench.tui.runs.dialogs import TrustScreen
 
+        typed = self._typed()
+        for problem in await asyncio.to_thread(self._trust.grant_typed, needs):
+            self._stage.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
         decision = Decision(needs, self._trust)
         for question in decision.questions:
             request = question.first
             answer = await self._stage.ask(
-                TrustScreen(request.file.path, request.needs, question.lines, mocks=request.mocks, refusing=refusing)
+                TrustScreen(
+                    request.file.path, request.in_question, question.lines, mocks=request.mocks, refusing=refusing
+                )
             )
             # The answer holds for this session even if it cannot be stored.
             for problem in await asyncio.to_thread(decision.answer, question, answer or "no"):
                 self._stage.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
+        for request in needs.requests:
+            suite = self._open_suites.at(request.file.path)
+            if suite is not None and self._trust.covers_whole(request):
+                suite.forget_typed(typed.get(suite.path, ()))
         return decision
 
     async def approval_of_servers(
@@ -520,15 +533,13 @@ class Starter:
     ) -> Approval | str:
         """Ask for trust in the servers of a valid suite; return the approval, or why they may not start.
 
-        `program` has another environment for them. With `typed`, the user has just typed them, so nothing is asked.
+        `program` has another environment for them. With `typed`, the user has just typed all of them.
         """
         refusal = self._refusal(file)
         if refusal is not None:
             return refusal
-        proposal = await asyncio.to_thread(Needs.of_servers, [file], program or self._program)
-        if typed:
-            for problem in await asyncio.to_thread(self._trust.grant_typed, proposal):
-                self._stage.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
+        of_user = all_typed(file) if typed else self._typed()
+        proposal = await asyncio.to_thread(Needs.of_servers, [file], program or self._program, typed=of_user)
         approval = await self._approval(proposal, "start nothing")
         if isinstance(approval, str):
             return f"Nothing was started: {approval}"

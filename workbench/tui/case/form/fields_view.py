@@ -142,8 +142,10 @@ class FormRows(LineView):
         return replace(source, every_key=self._every_key)
 
 
-OnChange = Callable[[Table, str, Hashable], str | None]
-"""Applies a table, with a description and an undo group, and returns why it is refused, `None` if it is not."""
+OnChange = Callable[[Table, str, Hashable, bool], str | None]
+"""Applies a table, with a description, an undo group, and whether single keys alone made the change.
+
+It returns why the change is refused, `None` if it is not."""
 
 OnGiveUp = Callable[[Hashable], bool]
 """Undoes the changes of an undo group if they are the last ones, and returns whether it did."""
@@ -178,7 +180,7 @@ class FormFields(FormRows):
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
-        self.on_change: OnChange = lambda table, said, group: None
+        self.on_change: OnChange = lambda table, said, group, by_keys: None
         self.on_give_up: OnGiveUp = lambda group: False
         self.invalid_texts: dict[CellKey, InvalidText] = {}
         """The invalid texts that were typed into cells, which are shown again when the cell is opened."""
@@ -295,7 +297,7 @@ class FormFields(FormRows):
         super()._follow()
         self._place_field()
 
-    def _apply(self, edit: Edit) -> str | None:
+    def _apply(self, edit: Edit, *, by_keys: bool) -> str | None:
         """Apply a change as an undo step of its own."""
         source = self.page.source
         assert source is not None
@@ -303,7 +305,7 @@ class FormFields(FormRows):
             return None
         self._changes += 1
         self._place = edit.place
-        why = self.on_change(with_id(source, edit.table), edit.summary, ("form", self._changes))
+        why = self.on_change(with_id(source, edit.table), edit.summary, ("form", self._changes), by_keys)
         self._tell(why)
         self.post_message(self.Moved())
         return why
@@ -359,9 +361,9 @@ class FormFields(FormRows):
         is_long = "\n" in text or len(text) > room or cell.kind == "json"
         self.field.remove_class("open")
         self.several = cell.kind in _SEVERAL_LINES and is_long
-        self._fill_field(text, refused)
+        self._fill_field(cell, text, refused)
 
-    def _fill_field(self, text: str, refused: str = "") -> None:
+    def _fill_field(self, cell: Cell, text: str, refused: str = "") -> None:
         field = self.field
         height = 1
         if self.several:
@@ -372,8 +374,8 @@ class FormFields(FormRows):
         if self._over is not None:
             field.placeholder = self._placeholder(*self._over)
         if isinstance(field, LineField):
-            field.value = text
-            field.cursor_position = len(text)
+            # Invalid text may have been pasted, and no document has it.
+            field.fill(text, known=cell.text)
         else:
             field.load_text(text)
             field.move_cursor(field.document.end)
@@ -402,7 +404,7 @@ class FormFields(FormRows):
         text = line.value[:start] + (pasted or "\n") + line.value[end:]
         line.remove_class("open")
         self.several = True
-        self._fill_field(text)
+        self._fill_field(self._over[2], text)
         self._typed(text)
 
     def _text_height(self, text: str) -> int:
@@ -441,7 +443,7 @@ class FormFields(FormRows):
             except CellError as error:
                 refused = str(error)
             else:
-                refused = self._make(source, edit)
+                refused = self._make(source, edit, by_keys=self._is_by_keys)
             self._remember_invalid_text(row, cell, text, refused)
         # The change may have closed the field.
         if self._over is None:
@@ -452,7 +454,12 @@ class FormFields(FormRows):
         self._suggest(text)
         self._follow()
 
-    def _make(self, source: FormSource, edit: Edit) -> str:
+    @property
+    def _is_by_keys(self) -> bool:
+        """Whether single keys alone made the text of the field."""
+        return isinstance(self.field, LineField) and self.field.is_by_keys
+
+    def _make(self, source: FormSource, edit: Edit, *, by_keys: bool) -> str:
         """Apply the table of an edit if it differs from the last one, and return why it is refused; empty if not."""
         table = source.table
         if edit.table is not table:
@@ -461,7 +468,7 @@ class FormFields(FormRows):
             return ""
         # Set before the change, because the change calls `show`, which compares its form with this table.
         before, self._made, self._place = self._made, table, edit.place
-        refused = self.on_change(table, edit.summary, ("form", self._changes)) or ""
+        refused = self.on_change(table, edit.summary, ("form", self._changes), by_keys) or ""
         if refused:
             self._made = before
         return refused
@@ -516,8 +523,10 @@ class FormFields(FormRows):
         self.query_one(CompletionList).close()
         field = self.field
         if isinstance(field, LineField):
-            field.value = text
-            field.cursor_position = len(text)
+            assert self._over is not None
+            # A choice of the program is as good as its letters; other completions come from files and servers.
+            known = text if text in self._over[2].choices else field.value
+            field.fill(text, known=known)
         self._typed(text)
         self.query_one(CompletionList).close()
 
@@ -556,7 +565,7 @@ class FormFields(FormRows):
         self._place = row.place
         if not self.on_give_up(("form", self._changes)):
             # The suite was saved or changed elsewhere since, so the earlier text is a change of its own.
-            self._make(source, edited(source, row, cell, self._text_before))
+            self._make(source, edited(source, row, cell, self._text_before), by_keys=False)
         self._place = None
 
     def _go_on(self, how: Leave) -> None:
@@ -604,8 +613,9 @@ class FormFields(FormRows):
                 self.page.lay_out()
                 self._follow()
                 return False
+            by_keys = self._is_by_keys
             self._close()
-            self._go_on_adding(made)
+            self._go_on_adding(made, by_keys=by_keys)
             return False
         was_skipped = self._over is not None and "skip" in self._over[0].table
         self._close()
@@ -618,10 +628,10 @@ class FormFields(FormRows):
         """Whether the open field is that of a name without text."""
         return self._over is not None and self._over[2].place == ("name",) and not self._text.strip()
 
-    def _go_on_adding(self, made: Edit | Adding | Place) -> None:
+    def _go_on_adding(self, made: Edit | Adding | Place, *, by_keys: bool) -> None:
         """Apply an addition, ask its question, or open the field of a key that is filled in."""
         if isinstance(made, Edit):
-            self._added(made)
+            self._added(made, by_keys=by_keys)
         elif isinstance(made, Adding):
             self.page.ask(made)
             self._open()
@@ -649,9 +659,9 @@ class FormFields(FormRows):
         self._give_up()
         return opened.refused
 
-    def _added(self, edit: Edit) -> None:
+    def _added(self, edit: Edit, *, by_keys: bool) -> None:
         """Apply an addition, and open a field if it has a value to fill in."""
-        if self._apply(edit) is not None or (row := self.page.current) is None:
+        if self._apply(edit, by_keys=by_keys) is not None or (row := self.page.current) is None:
             return
         self._added_tool = None
         if edit.place[-2] == "tools":

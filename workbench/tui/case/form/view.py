@@ -222,7 +222,7 @@ class FormView(FormFields):
         elif cell is None:
             self._tell(self.add())
         elif (other := toggled(cell)) is not None:
-            self._apply(edited(source, row, cell, other))
+            self._apply(edited(source, row, cell, other), by_keys=True)
         else:
             self._open()
 
@@ -261,7 +261,7 @@ class FormView(FormFields):
             self.page.ask(found)
             self._open()
         else:
-            self._added(found.make(""))
+            self._added(found.make(""), by_keys=True)
         return None
 
     def search(self) -> str | None:
@@ -286,7 +286,7 @@ class FormView(FormFields):
             self.page.show(self._as_shown(source))
             self._moved()
             return None
-        why_not = self._restructure(removed)
+        why_not = self._restructure(removed, by_keys=True)
         if why_not is None and row is not None and source is not None:
             text = f"{name_of(source, row)} removed: {key_for('edit.undo')} undoes"
             self.page.say_above(at, " " * row.indent + keymap_of(self).in_words(text))
@@ -322,7 +322,7 @@ class FormView(FormFields):
                 refused[name] = why
         return refused
 
-    def _restructure(self, change: Callable[[FormSource, FormRow], Edit | str]) -> str | None:
+    def _restructure(self, change: Callable[[FormSource, FormRow], Edit | str], *, by_keys: bool = False) -> str | None:
         row, source = self.page.current, self.page.source
         if row is None or source is None:
             return "there is no form here"
@@ -331,7 +331,7 @@ class FormView(FormFields):
         made = change(source, row)
         if isinstance(made, str):
             return made
-        return self._apply(made)
+        return self._apply(made, by_keys=by_keys)
 
 
 _AT_ROWS: dict[str, Callable[[FormSource, FormRow], object]] = {

@@ -1,0 +1,82 @@
+"""The servers of a suite that the user typed into its form in this session, which need no question of trust.
+
+What a file, a paste, a completion or another program wrote is not typed. A server that holds such a text stays one that
+came from elsewhere, whatever is typed into it: `before` is then the server with that text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import ValidationError
+
+from workbench.authoring.document import HEAD, Document
+from workbench.dataclasses import dataclass
+from workbench.suite.problems import tables
+from workbench.suite.render import Table
+from workbench.suite.sameness import same
+from workbench.suite.server_model import Server
+from workbench.suite.trust import TypedServer
+
+NEW_COMMAND = ("python", "server.py")
+"""The command of a server that was added in the form, which the user replaces."""
+
+
+@dataclass(frozen=True)
+class TypedTable:
+    """The table of a server as it is `now`, and as it was `before` the user typed, `None` if the user added it."""
+
+    now: Table
+    before: Table | None
+
+
+Typed = tuple[TypedTable, ...]
+
+
+def typed_after(typed: Typed, before: Document, after: Document, *, by_keys: bool) -> Typed:
+    """Return the typed servers after a change of a document in which some are `typed`.
+
+    A change `by_keys` was made by single keys: it edits one server, or adds one with the command of new servers. After
+    any change, the servers that it left as they were are still typed ones.
+    """
+    # Text that is not TOML starts nothing, and its next valid version is compared with the same servers.
+    if after.parts is None:
+        return typed
+    old, new = _servers(before), _servers(after)
+    # Equal servers cannot be told apart, so none of them counts as typed.
+    kept = tuple(each for each in typed if _count(each.now, new) == 1)
+    fresh = [server for server in new if not _count(server, old)]
+    gone = [server for server in old if not _count(server, new)]
+    if not by_keys or len(fresh) != 1:
+        return kept
+    now = fresh[0]
+    if not gone and same(now, {"name": now.get("name"), "command": [*NEW_COMMAND]}):
+        return (*kept, TypedTable(now, None))
+    if len(gone) != 1 or len(new) != len(old):
+        return kept
+    of_gone = [each.before for each in typed if same(each.now, gone[0])]
+    return (*kept, TypedTable(now, of_gone[0] if of_gone else gone[0]))
+
+
+def typed_servers(typed: Typed) -> Iterator[TypedServer]:
+    """Yield the typed servers that are valid, apart from those that still have the command of a new server."""
+    for each in typed:
+        if each.before is None and each.now.get("command") == [*NEW_COMMAND]:
+            continue
+        try:
+            before = None
+            if each.before is not None:
+                before = Server.model_validate(each.before)
+            yield TypedServer(Server.model_validate(each.now), before)
+        except ValidationError:
+            continue
+
+
+def _servers(document: Document) -> list[Table]:
+    if document.parts is None:
+        return []
+    return [server for _, server in tables(document.table(HEAD).get("servers"))]
+
+
+def _count(server: Table, servers: Sequence[Table]) -> int:
+    return sum(same(server, other) for other in servers)
