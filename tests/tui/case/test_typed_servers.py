@@ -25,8 +25,8 @@ async def do(typist: Typist, steps: Sequence[str]) -> None:
                 typist.app.post_message(Paste(step[1:]))
                 await typist.press()
             case "/":
-                inside = (0, *step[1:].split("/")) if step[1:] else ()
-                typist.app.go_to(("servers", *inside))
+                inside: tuple[str | int, ...] = (0, *step[1:].split("/"))
+                typist.app.go_to(("servers", *inside) if step[1:] else ("servers",))
             case "@":
                 for index in (0, HEAD):
                     typist.app.index = index

@@ -108,7 +108,7 @@ async def test_a_server_that_is_typed_into_the_form_starts_and_the_question_name
             await app.until(lambda: isinstance(app.app.screen, TrustScreen))
             assert app.screen.count("run the command: ") == 1
             assert known(app) == set(), "nothing has run"
-            await app.press("1")
+            await app.press("2")
         await app.until(lambda: known(app) == {"grow", "wither"})
         assert not (suites / "started").exists(), "only what was added starts by itself"
         (request,) = Needs.of_servers([app.app.open_suites.suites[0].file], app.app.program).requests
