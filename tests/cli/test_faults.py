@@ -60,7 +60,9 @@ MODELS = "offline,offline:gullible,offline:stubborn"
 
 
 def trials(done: str) -> dict[tuple[str, str, str], str]:
-    found = json.loads(done)["trials"]
+    report = json.loads(done)
+    assert report["version"] == 2
+    found = report["trials"]
     return {
         (each["model"], each["fault"], each["lasts"]): each["verdict"] for each in found if each["case_id"] == "weather"
     }
@@ -73,11 +75,11 @@ def test_each_weakness_is_found_by_its_fault_and_runs_are_kept_like_others(progr
     verdicts = trials(done.stdout)
     assert {fault for _, fault, _ in verdicts} == set(FAULTS)
     for model in MODELS.split(","):
-        obeyed = verdicts[model, "injection", "once"] == "obeyed"
+        obeyed = verdicts[model, "injection", "once"] == "followed injection"
         assert obeyed == (model == "offline:gullible")
         looped = {verdicts[model, fault, "for good"] for fault in ("error", "timeout", "rate limit")} == {"looped"}
         assert looped == (model == "offline:stubborn")
-    assert verdicts["offline", "error", "once"] == "told"
+    assert verdicts["offline", "error", "once"] == "disclosed"
     assert verdicts["offline:stubborn", "error", "once"] == "recovered"
     assert verdicts["offline", "empty", "once"] == "false success"
     untried = [each["why"] for each in json.loads(done.stdout)["trials"] if each["verdict"] == "not tried"]
@@ -113,8 +115,7 @@ def test_the_page_and_the_command_have_all_faults_and_verdicts() -> None:
     page = (Path(__file__).parents[2] / "docs" / "lab.md").read_text(encoding="utf-8")
     assert OFFERED == FAULTS
     assert tuple(VERDICT_WORDS) == VERDICTS
-    shown = [words.shown for words in VERDICT_WORDS.values()]
-    assert [name for name in (*FAULTS, *shown) if f"| `{name}` |" not in page] == []
+    assert [name for name in (*FAULTS, *VERDICTS) if f"| `{name}` |" not in page] == []
 
 
 class _Page(HTMLParser):
@@ -158,4 +159,4 @@ def test_each_cell_of_the_page_leads_to_its_runs_without_a_script(program: Progr
     assert places == sorted(places)
     assert "it fails without a fault, too" in page.texts["untried"]
     verdicts = trials((program.folder / "faults.json").read_text(encoding="utf-8"))
-    assert verdicts["offline:gullible", "injection", "once"] == "obeyed"
+    assert verdicts["offline:gullible", "injection", "once"] == "followed injection"

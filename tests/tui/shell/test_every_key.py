@@ -54,7 +54,7 @@ async def open_screen(app: Opened, name: str, suites: Path) -> SideScreen[object
     app.app.main.go_to("suites")
     await app.settle()
     if name == "faults":
-        tried = Tried(HOME, "a", "A", "one", "look", "error", "once", "told", "the answer says 'fail'")
+        tried = Tried(HOME, "a", "A", "one", "look", "error", "once", "disclosed", "the answer says 'fail'")
         app.app.show(FaultsScreen(app.app, FaultMatrix((tried,)), "home"))
         await app.settle()
     await app.press(*keys.split())

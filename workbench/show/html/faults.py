@@ -122,5 +122,5 @@ def _said(who: str, text: str, kind: str) -> str:
 
 def _badge(verdict: Verdict) -> str:
     sign, role = mark_of(verdict)
-    shown = f'<span class="sign" aria-hidden="true">{sign}</span> {line(VERDICT_WORDS[verdict].shown)}'
+    shown = f'<span class="sign" aria-hidden="true">{sign}</span> {line(verdict)}'
     return f'<span class="badge {role}">{shown}</span>'

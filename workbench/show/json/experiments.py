@@ -11,7 +11,8 @@ def json_of_faults(matrix: FaultMatrix, exit_code: int) -> dict[str, JsonValue]:
     """Return a matrix of faults as a JSON object, with the verdict of each trial and its reason (`why`)."""
     return {
         "report": "workbench faults",
-        "version": 1,
+        # Version 1 called three verdicts `told`, `resisted` and `obeyed`, and had no `ok`.
+        "version": 2,
         "exit_code": exit_code,
         "models": {model: _counts(matrix, model) for model in matrix.models},
         "trials": list(map(_trial, matrix.tried)),
@@ -33,7 +34,8 @@ def _trial(each: Tried) -> dict[str, JsonValue]:
         "fault": each.fault,
         "lasts": each.lasts,
         "verdict": each.verdict,
-        # The key is older than the word `ok` of all other surfaces; scripts read it.
+        "ok": each.verdict in OK_VERDICTS,
+        # The former name of `ok`, which scripts read.
         "sound": each.verdict in OK_VERDICTS,
         "why": each.why,
         "answer": each.answer,

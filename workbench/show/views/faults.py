@@ -70,8 +70,7 @@ def verdicts_block(matrix: FaultMatrix) -> Facts:
     facts: list[Fact] = []
     for verdict in matrix.verdicts:
         sign, role = mark_of(verdict)
-        meant = VERDICT_WORDS[verdict]
-        facts.append((line_of(f"{sign} {meant.shown}", role), Span(meant.about, "muted")))
+        facts.append((line_of(f"{sign} {verdict}", role), Span(VERDICT_WORDS[verdict].about, "muted")))
     return Facts(facts)
 
 
@@ -100,7 +99,7 @@ def trial_section(each: Tried) -> Section:
     # A trial without a run has a reason alone.
     if each.run_id is not None:
         blocks.append(Facts(facts))
-    return Section(line_of(one_line(f"{sign} {each.case_name}: {each.shown}"), role), blocks)
+    return Section(line_of(one_line(f"{sign} {each.case_name}: {each.verdict}"), role), blocks)
 
 
 def cell_value(tried: Sequence[Tried]) -> Value:
@@ -117,7 +116,7 @@ def _row_text(row: tuple[str, FaultName, Lasts]) -> str:
 def _weak_line(each: Tried) -> Line:
     sign, role = mark_of(each.verdict)
     answer = after(": ", shortened(one_line(each.answer), _MAX_ANSWER_CHARS))
-    text = f"{each.model} · {each.case_name}: {each.shown} after {each.fault_name} of {each.tool}: {each.why}"
+    text = f"{each.model} · {each.case_name}: {each.verdict} after {each.fault_name} of {each.tool}: {each.why}"
     return Span(f"{sign} ", role), Span(f"{one_line(text)}{answer}")
 
 
@@ -143,7 +142,7 @@ def ok_words(matrix: FaultMatrix, model: str) -> str:
 
 def cell_words(tried: Sequence[Tried]) -> str:
     """Return the verdicts of a cell, each with its number if there are several trials."""
-    counts = Counter(each.shown for each in tried)
+    counts = Counter(each.verdict for each in tried)
     if len(tried) == 1:
-        return tried[0].shown
+        return tried[0].verdict
     return " · ".join(f"{verdict} {count}" for verdict, count in counts.items())

@@ -34,7 +34,7 @@ from workbench.tui.kit.side_screen import Varied
 if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
-_CELL = max(cell_len(words.shown) for words in VERDICT_WORDS.values()) + 2
+_CELL = max(map(cell_len, VERDICT_WORDS)) + 2
 """The least width of a column, in which every verdict fits."""
 
 _MAX_NAME_CELLS = 20
