@@ -67,4 +67,4 @@ def pytest_collection_finish() -> None:
     through less often."""
     gc.freeze()
     gc.enable()
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(200_000, 10, 10)

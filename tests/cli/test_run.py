@@ -338,6 +338,7 @@ def test_a_wrong_number_is_refused_in_plain_words(program: Program, option: tupl
 FULL = (2, "cannot continue: [Errno 28] No space left on device\n")
 
 
+@pytest.mark.slow
 def test_closed_and_full_outputs_are_no_crash(program: Program) -> None:
     program.write("weather.toml", WEATHER)
 

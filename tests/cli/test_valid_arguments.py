@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 import workbench
 from tests.cli.program import Program
+from tests.quick import first_rows
 from tests.show.html_page import Page
 
 LAMPS = """format = 1
@@ -210,10 +211,13 @@ ordered = [{{ tool = "convert_time" }}]
 
 @pytest.mark.parametrize(
     ("time", "status", "issue"),
-    [
-        ("12:00", "passed", "tool error: call 1 convert_time (the tool answered: "),
-        (25, "failed", "schema violation: call 1 convert_time.time: got 25 (the tool's schema refuses it (type)"),
-    ],
+    first_rows(
+        [
+            ("12:00", "passed", "tool error: call 1 convert_time (the tool answered: "),
+            (25, "failed", "schema violation: call 1 convert_time.time: got 25 (the tool's schema refuses it (type)"),
+        ],
+        1,
+    ),
 )
 def test_an_error_of_a_real_server_stands_at_its_call_in_every_report(
     program: Program, time: JsonValue, status: str, issue: str

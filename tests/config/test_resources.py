@@ -29,6 +29,7 @@ def test_the_checkout_is_found_from_the_editable_install() -> None:
     assert bundled("sample_suites") == ROOT / "sample_suites"
 
 
+@pytest.mark.slow
 def test_the_data_travels_in_the_wheel_and_is_found_there(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
@@ -43,6 +44,7 @@ def test_the_data_travels_in_the_wheel_and_is_found_there(wheel: Path, tmp_path:
         assert {path.name for path in found.iterdir()} >= there
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_program_and_nothing_of_its_tests(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()

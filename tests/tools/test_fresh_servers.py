@@ -63,6 +63,7 @@ def answers(path: Path, concurrency: int) -> list[str]:
     return [result.trajectory.final_answer or str(result.error) for result in report.results]
 
 
+@pytest.mark.slow
 @given(repeats=st.integers(2, 8), concurrency=st.integers(1, 5))
 @settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_runs_at_once_are_equal_when_each_has_its_own_server(tmp_path: Path, repeats: int, concurrency: int) -> None:

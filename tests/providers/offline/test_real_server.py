@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 
+import pytest
+
 from workbench.providers.model import ModelRequest
 from workbench.providers.offline.model import OfflineModel
 from workbench.trajectory.events import CallFinished, CallStarted, Message, ToolCall, ToolDefinition
 
 
+@pytest.mark.slow
 async def test_it_calls_the_time_server_and_answers_with_what_came_back() -> None:
     from mcp import Client, StdioServerParameters  # takes a while, and each worker collects all tests
 
