@@ -10,7 +10,7 @@ import pytest
 
 from tests.results import result
 from workbench.analysis.published_reports import PublishedReport, printed_latency, published_reports, system_of
-from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
+from workbench.grading.grade import CallPairing, Grade, Issue, RunResult, StepGrade
 from workbench.grading.run import GRADER_OF
 from workbench.grading.status import Status
 from workbench.suite.settings import Grading
@@ -155,6 +155,14 @@ def test_toolvaluator_s_score_is_a_mean_and_two_latencies_have_no_percentiles() 
     assert numbers["latency"] == {"mean": 2.0, "p50": None, "p95": None, "max": 2.0}
     headline = "overall score 0.750 of 2 examples, latency mean 2.0, max 2.0 ms"
     assert the_report(*runs).summary.headline == headline
+
+
+def test_toolvaluator_s_chains_are_counted_with_their_steps() -> None:
+    steps = (StepGrade(1, Status.PASSED, 1.0, ""), StepGrade(2, None, None, "not reached"))
+    chain = replace(by("decision", 0.5, "failed", case="a"), steps=steps)
+    assert (numbers_of(chain)["chains"], numbers_of(chain)["steps"]) == (1, 2)
+    both = the_report(chain, by("decision", 1.0, "passed", case="b")).summary
+    assert both.headline.startswith("overall score 0.750 of 1 example and 1 chain of 2 steps")
 
 
 @pytest.mark.parametrize("number", [*range(1, 45), 100, 1000])

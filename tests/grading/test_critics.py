@@ -12,8 +12,9 @@ from workbench.checks.check import CheckContext
 from workbench.checks.patterns import CheckError
 from workbench.grading.critics import grade_critics
 from workbench.grading.grade import Grade, GradingError
+from workbench.grading.run import grade_run
 from workbench.grading.status import Status
-from workbench.suite.model import Case
+from workbench.suite.model import Case, Suite
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue, ToolDefinition
 
@@ -383,3 +384,28 @@ def test_a_case_in_which_nothing_has_a_weight_says_so() -> None:
     case = case_of(call("f", {"a": {"equals": 1, "weight": 0}}))
     result = grade(case, ("f", {"a": 1}), grading=critics(tool_selection_weight=0))
     assert (result.score, result.reason) == (0.0, "nothing has a weight, so nothing counts")
+
+
+def test_one_list_of_weights_is_for_all_calls_of_a_case_and_a_check_may_have_its_own() -> None:
+    pair = {"any_order": [call("f", {"a": 1, "b": 2}), call("f", {"a": 5, "b": 6})]}
+    other = call("f", {"a": {"equals": 7, "weight": 0.5}, "b": {"near": 8, "tolerance": 1}})
+    suite = Suite.model_validate(
+        {
+            "format": 1,
+            "name": "Weights",
+            "grading": {"fail_threshold": 0.5, "critics": {"weights": {"a": 3, "b": 9}}},
+            "cases": [
+                {
+                    "name": "One list",
+                    "user": "Go.",
+                    "ordered": [pair, other],
+                    "grading": {"critics": {"weights": {"b": 1}}},
+                }
+            ],
+        }
+    )
+    calls = [("f", {"a": 1, "b": 2}), ("f", {"a": 0, "b": 6}), ("f", {"a": 7, "b": 0})]
+    (graded, *_), status = grade_run(suite, suite.cases[0], trajectory_of(*calls))
+    # The tools earn 3 of 3, the arguments 4 of 4, 1 of 4 and 0.5 of 1.5. An argument with a weight need not hold.
+    assert graded.score == pytest.approx((3 + 4 + 1 + 0.5) / (3 + 4 + 4 + 1.5))
+    assert status == Status.WARNED

@@ -156,6 +156,7 @@ PYTHON = "{ python = 'm:f' }"
         CASE + "mocks = [{ tool = 't', python = 'm:f' }]",
         CASE + f"mocks = [{{ tool = 't', result = 1, when = {{ x = {{ all_of = [{PYTHON}] }} }} }}]",
         CASE + f"[[mocks]]\ntool = 't'\nresult = 1\nwhen = {{ x = {PYTHON} }}",
+        CASE + f"variants = [{{ name = 'v', ordered = [{{ tool = 't', args = {{ x = {PYTHON} }} }}] }}]",
         f"[[cases]]\nname = 'a'\nsteps = [{{ user = 'u', tool = 't', args = {{ x = {PYTHON} }} }}]",
     ],
 )

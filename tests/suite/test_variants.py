@@ -10,7 +10,7 @@ from workbench.engine.plan import plan_runs, same_question
 from workbench.suite.expected_calls import AnyOrder, ExpectedCall
 from workbench.suite.suite_file import AddedVariantError, SuiteFile, parse_suite, variants_in, with_variants
 from workbench.suite.trust import needs_trust
-from workbench.suite.variants import UnknownVariantError, Variants, variant_of, varied_case, varied_suite
+from workbench.suite.variants import NO_VARIANTS, UnknownVariantError, Variants, variant_of, varied_case, varied_suite
 
 SUITE = """
 format = 1
@@ -188,6 +188,29 @@ def test_variants_of_a_file_are_added_to_the_text_and_must_go_with_it(tmp_path: 
         variant_of(read().suite or pytest.fail(), "m × blunt")
 
 
+OWN_ONCE_MORE = "[[cases.variants]]\n"
+OWN = '[[cases]]\nname = "Own"\nuser = "Go."\n' + OWN_ONCE_MORE
+
+
+def test_a_case_expects_other_calls_in_a_variant_and_runs_there_alone_if_it_expects_none_otherwise() -> None:
+    variants = OWN_ONCE_MORE + 'name = "renamed"\nunordered = [{ tool = "get_weather", args = { city = "Rome" } }]\n'
+    both = '[[cases]]\nname = "Both"\nuser = "Go."\nordered = [{ tool = "send" }]\n' + variants
+    file = read(SUITE + OWN + variants.removeprefix(OWN_ONCE_MORE) + both + '[[variants]]\nname = "x"\nsystem = ""\n')
+    assert file.suite is not None, file.problems
+
+    def planned(*, case: str, variants: Variants) -> list[tuple[str, list[str], bool]]:
+        runs = plan_runs([file], models=["m"], case_ids=[case], variants=variants)
+        return [(run.model, [call.tool for call in run.case.expected_calls()], bool(run.case.variants)) for run in runs]
+
+    here = ("m × renamed", ["forecast"], False)
+    assert planned(case="own", variants=NO_VARIANTS) == [here]
+    assert planned(case="own", variants=Variants(all_of_them=True)) == [here]
+    assert planned(case="own", variants=Variants(frozenset({"x"}), plain=False)) == []
+    plain, other = ("m", ["send"], False), ("m × x", ["send"], False)
+    assert planned(case="both", variants=NO_VARIANTS) == [plain]
+    assert planned(case="both", variants=Variants(frozenset({"renamed", "x"}))) == [plain, here, other]
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -202,6 +225,12 @@ def test_variants_of_a_file_are_added_to_the_text_and_must_go_with_it(tmp_path: 
         ),
         ('[[variants]]\nname = "x"\n[[variants.changes]]\ntool = "a"\nnam = "b"\n', "did you mean `name`?"),
         ('[[variants]]\nname = "x"\n[[variants.mocks]]\ntool = "a"\nresult = 1\nerror = "e"\n', "takes only one of"),
+        (OWN + 'name = "renamd"\nexpect_no_calls = true\n', 'no variant "renamd" (did you mean `renamed`?)'),
+        (OWN + 'name = "renamed"\n' + OWN_ONCE_MORE + 'name = "renamed"\n', 'two variants with the name "renamed"'),
+        (OWN + 'name = "renamed"\nexpect_no_calls = true\nordered = [{ tool = "send" }]\n', "`ordered` expects calls"),
+        (OWN + 'name = "renamed"\nordered = [{ tol = "send" }]\n', "did you mean `tool`?"),
+        (OWN + 'name = "renamed"\nunordered = [{ any_order = [{ tool = "send" }] }]\n', "needs `parallel = true`"),
+        (OWN + 'name = "renamed"\nresponse = "x"\n', "unknown key `response` in a variant of a case"),
     ],
 )
 def test_what_is_wrong_with_a_variant_is_said(text: str, problem: str) -> None:

@@ -14,7 +14,7 @@ from workbench.checks.values import describe_value
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.grading.accuracy import averaged, grade_accuracy
 from workbench.grading.at_most import budget_issues
-from workbench.grading.critics import by_casting, grade_critics
+from workbench.grading.critics import by_casting, grade_critics, weighted_case
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.endpoint_faults import endpoint_faults, fault_as_error
@@ -108,6 +108,8 @@ def graded_whole(
     A chain is graded as a whole, without its steps. `of_any_grader` is that of `requirement_issues`. Raises as
     `grade_run` does.
     """
+    if name == "critics" and settings.grading.critics.weights:
+        case = weighted_case(case, settings.grading.critics.weights)
     if not case.needs_resolving:
         grade = _graded_plainly(name, case, settings, trajectory, context, of_any_grader)
     else:

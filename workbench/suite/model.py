@@ -23,7 +23,7 @@ from pydantic import (
 from workbench.checks.answer_checks import AnswerChecks
 from workbench.checks.check import Check, Checks, with_parts
 from workbench.checks.clock import fixed_clock
-from workbench.checks.fields import PythonReference, Unit
+from workbench.checks.fields import PythonReference, Unit, Weight
 from workbench.checks.values import keyword_text
 from workbench.dataclasses import ByIdentity
 from workbench.limits import MAX_REPEATS
@@ -105,6 +105,7 @@ class CriticsTable(Frozen):
     fail_on_tool_selection: bool | None = None
     fail_on_tool_call_quantity: bool | None = None
     arcade_compatible: bool | None = None
+    weights: dict[NonEmpty, Weight] | None = None
 
 
 class AccuracyTable(Frozen):

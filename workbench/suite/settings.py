@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -46,6 +46,8 @@ class CriticsOptions:
     fail_on_tool_selection: bool = True
     fail_on_tool_call_quantity: bool = True
     arcade_compatible: bool = False
+    weights: Mapping[str, float | str] = field(default_factory=dict, hash=False)
+    """The weights of arguments by their names, for checks without a weight of their own."""
 
 
 @dataclass(frozen=True, slots=True)

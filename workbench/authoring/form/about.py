@@ -89,6 +89,7 @@ _ABOUT = {
     "grading.extra_calls": "whether calls beyond the expected ones are free",
     "grading.compare_by": "what a comparison decides by",
     "grading.published_report": "reports have the lines of the published system",
+    "critics.weights": "the weights of arguments, for all calls of a case",
     "tool_selection_weight": "the weight of the right tool beside its arguments",
     "fail_on_tool_selection": "a wrong tool fails the case",
     "fail_on_tool_call_quantity": "more or fewer calls fail the case",

@@ -101,6 +101,7 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
         Field("fail_on_tool_selection", "yes_no"),
         Field("fail_on_tool_call_quantity", "yes_no"),
         Field("arcade_compatible", "yes_no"),
+        Field("weights", "value"),
     ),
     ("grading", "accuracy"): (
         Field("mode", "choice", choices=("exact", "flexible")),

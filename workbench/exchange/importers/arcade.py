@@ -236,12 +236,20 @@ def _case(case: Node, names: dict[str, str], usual: dict[str, JsonValue], of_cas
     asked = case_of(conversation, last_request(conversation.messages))
     table = asked.table_without("expect_nothing_yet")
     table |= of_case
-    if own := _grading(_rubric(case), usual, {}):
-        table["grading"] = own
+    own = _grading(_rubric(case), usual, {})
     notes = notes_without(without_tool_note(asked.notes), "no tools", "expects nothing yet")
     if not case.has("tracks"):
         expected, mapped = _expectation(case, names, notes)
+        calls = expected.get("unordered")
+        if isinstance(calls, list) and len(calls) > 1:
+            # As in Arcade, one list for all calls of the case.
+            critics = _grading(_rubric(case), usual, {"weights": _weights_of(calls)})["critics"]
+            own["critics"] = critics
+        if own:
+            table["grading"] = own
         return ImportedCase(case.place, table | expected, (*asked.mapped, *mapped), tuple(notes))
+    if own:
+        table["grading"] = own
     tracks = []
     every: dict[Mapped, None] = {}
     for track in case.items_of("tracks"):
@@ -251,6 +259,19 @@ def _case(case: Node, names: dict[str, str], usual: dict[str, JsonValue], of_cas
     table["variants"] = tracks
     tracks_mapped = Mapped(counted(len(tracks), "track"), "variants")
     return ImportedCase(case.place, table, (*asked.mapped, tracks_mapped, *every), tuple(notes))
+
+
+def _weights_of(calls: Iterable[Table]) -> Table:
+    """Take the weights out of the checks of calls, and return them by the names of the arguments."""
+    weights: Table = {}
+    for call in calls:
+        args = call["args"]
+        assert isinstance(args, dict)
+        for name, check in args.items():
+            weights[name] = check.pop("weight")
+            if check.keys() == {"equals"} and isinstance(check["equals"], str | int | float):
+                args[name] = check["equals"]
+    return weights
 
 
 def _expectation(case: Node, names: dict[str, str], notes: list[Note]) -> tuple[Table, list[Mapped]]:
