@@ -52,6 +52,7 @@ __all__ = [
     "__version__",
     "agents",
     "call",
+    "checks",
     "evaluate",
     "evaluate_async",
     "grade",
@@ -63,7 +64,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from workbench import agents
+    from workbench import agents, checks
     from workbench.api.approval import ALL, TRUSTED
     from workbench.api.cells import CellDone
     from workbench.api.evaluate import evaluate, evaluate_async
@@ -96,7 +97,7 @@ if TYPE_CHECKING:
     from workbench.version import __version__
 
 _MODULES = {
-    "workbench": ("agents",),
+    "workbench": ("agents", "checks"),
     "workbench.api.approval": ("ALL", "TRUSTED"),
     "workbench.api.cells": ("CellDone",),
     "workbench.api.evaluate": ("evaluate", "evaluate_async"),
