@@ -22,8 +22,11 @@ MODEL = "openai:gpt-6-luna"
 def _clever(request: Request) -> Answer:
     """Answers the cases of the page as they expect it."""
     asked = request.json["messages"][-1]
-    calls = [Call("get_time", {"timezone": "Europe/Oslo"})] if "time" in asked["content"] else []
-    calls = calls if asked["role"] == "user" else []
+    calls = []
+    if asked["role"] == "user" and "time" in asked["content"]:
+        calls = [Call("get_time", {"timezone": "Europe/Oslo"})]
+    if asked["role"] == "user" and "vacation" in asked["content"]:
+        calls = [Call("search_docs", {"query": "vacation policy"})]
     text = "" if calls else "It is noon."
     return said("openai", text=text, calls=calls)
 
@@ -43,6 +46,11 @@ def test_the_examples_of_the_page_run_and_print_what_it_says(folder: Path, monke
                 exec(compile(source.replace(MODEL, local), "docs/python.md", "exec"), names)
             if expected:
                 assert _lines(printed.getvalue().replace(local, MODEL)) == _lines(expected), source
+
+
+def test_the_examples_of_other_libraries_are_python() -> None:
+    sources = re.findall(r"^```py\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert [compile(source, "docs/python.md", "exec").co_name for source in sources] == ["<module>", "<module>"]
 
 
 def _lines(text: str) -> list[str]:
