@@ -26,6 +26,7 @@ HEADS = (
     'format = 1\nname = "S"\n\n[grading]\nrepeat_rule = "majority"\n',
     'format = 1\nname = "S"\n\n[grading]\nby = "critics"\nfail_threshold = 0.9\nwarn_threshold = 0.5\n',
     'format = 1\nname = "S"\n\n[[aggregates]]\nname = "Kind ones"\ntags = ["kind", "other"]\n',
+    'format = 1\nname = "S"\n\n[[mocks]]\ntool = "say"\nresult = "{row.n}"\nwhen = { to = "{row.n}" }\n',
 )
 BLOCKS = (
     '[[cases]]\nname = "One"\nuser = "x"\n',
@@ -35,6 +36,9 @@ BLOCKS = (
     '[[cases]]\nid = "one"\nname = "Four"\nuser = "x"\nusr = "typo"\n',
     '[[cases]]\nname = "Five"\n[[cases.steps]]\nuser = "x"\ntool = "say"\nargs = { to = 1 }\n[[cases.steps]]\n',
     '[[cases]]\nname = "Six"\nuser = "x"\ntags = ["kind"]\nresponse = { judged = "is kind" }\n',
+    '[[cases]]\nname = "Row {n}"\nuser = "x"\ntags = ["{n}"]\neach = [{ n = "a" }, { n = "b", m = 1 }]\n',
+    '[[cases]]\nname = "Row {n}"\nuser = "x"\neach = [{ id = "c", n = "c" }]\n',
+    '[[cases]]\nid = "one"\nname = "Row"\nuser = "x {k}"\neach = [{ n = "a" }]\n',
 )
 GAPS = ("\n", "\n\n", "\n\n# alone\n\n")
 NOT_BLOCKS = (
@@ -101,7 +105,7 @@ def after(document: Document, edit: Edit) -> Document:
 
 
 def said(file: SuiteFile) -> tuple[object, ...]:
-    return file.suite, file.problems, file.hash, file.text
+    return file.suite, file.problems, file.hash, file.text, file.templates, file.row_files
 
 
 @settings(max_examples=examples(80))
@@ -200,10 +204,11 @@ def test_the_problem_of_a_text_that_is_not_toml_stands_in_it_and_those_below_mov
     }
 
 
-def test_reading_again_reads_only_the_case_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = HEADS[1] + "".join(f'\n[[cases]]\nname = "Case {number}"\nuser = "x"\n' for number in range(200))
+@pytest.mark.parametrize("rows", ["", BLOCKS[6]])
+def test_reading_again_reads_only_the_case_that_changed(rows: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = HEADS[1] + rows + "".join(f'\n[[cases]]\nname = "Case {number}"\nuser = "x"\n' for number in range(200))
     before = SuiteText.of(text)
-    now = before.with_case(100, {"name": "Other", "user": "y"}).with_case_moved(3, 7).without_case(0)
+    now = before.with_case(100, {"name": "Other", "user": "y"}).with_case_moved(3, 7).without_case(1)
     file = parse_suite(text, PATH)
     read: list[int] = []
 

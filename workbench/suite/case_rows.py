@@ -139,12 +139,12 @@ def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
             cases.append(row_case)
             templates.append(index)
             labels.append(label)
-    if all(map(_is_one_row, written)):
+    if all(map(is_one_row, written)):
         templates = []
     return CaseRows({**raw, "cases": cases}, tuple(templates), tuple(labels)), findings
 
 
-def _is_one_row(case: object) -> bool:
+def is_one_row(case: object) -> bool:
     """Return whether a case stands for itself: it has no `each`, or holds a single row with its id."""
     each = table(case).get("each", [{ID_COLUMN: ""}])
     return isinstance(each, list) and len(each) == 1 and ID_COLUMN in table(each[0])

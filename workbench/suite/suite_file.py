@@ -20,7 +20,7 @@ from workbench.dataclasses import dataclass
 from workbench.encoding import BYTE_ORDER_MARK, SAVE_AS_UTF_8, toml_of, why_not_utf_8
 from workbench.startup import late_pattern
 from workbench.suite.advice import advice, unknown_tags
-from workbench.suite.case_rows import CaseRows, place_in_text, text_with_rows, with_rows
+from workbench.suite.case_rows import CaseRows, is_one_row, place_in_text, text_with_rows, with_rows
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.positions import Positions, scan
 from workbench.suite.problems import Finding, Place, Problem, described, did_you_mean, has_error, tables, written
@@ -217,11 +217,16 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
     # Finding the lines takes longer than parsing, and most suites have no problem.
     if findings:
         problems = _placed(findings, scan(text), path, raw)
-    row_files = []
-    for _, case in tables(raw.get("cases")):
+    row_files = _row_files(case for _, case in tables(raw.get("cases")))
+    return SuiteFile(path, text, file_hash, suite, problems, templates=templates, row_files=row_files)
+
+
+def _row_files(cases: Iterable[Table]) -> tuple[str, ...]:
+    names = []
+    for case in cases:
         if isinstance(name := case.get("each"), str):
-            row_files.append(name)
-    return SuiteFile(path, text, file_hash, suite, problems, templates=templates, row_files=tuple(row_files))
+            names.append(name)
+    return tuple(names)
 
 
 def _names_in(folder: Path, ending: str) -> list[str]:
@@ -457,7 +462,11 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
     """Return the suite for the text of `now`, given `file` for the text of `before`.
 
     The result is that of `parse_suite`; `None` if only reading the whole text can tell."""
-    if file.templates or any("each" in case for case in now.cases):
+    has_rows = any("each" in case for case in now.cases)
+    # Warnings about mocks depend on whether a case has rows, and rows with errors are left out of the cases.
+    if has_rows and (file.suite is None or not file.templates or all(map(is_one_row, now.cases))):
+        return None
+    if file.templates and not has_rows:
         return None
     reused = _reused(before, now)
     if reused is None or any(map(_is_of_several, file.problems)):
@@ -465,7 +474,7 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
     fresh = reused.fresh
     if not (_ids_differ(file, now, reused) and _names_differ(now, reused)):
         return None
-    alone, found = _alone(file, now, fresh)
+    alone, templates, found = _alone(file, now, fresh)
     of_fresh = [problem for problem in found if problem.where.startswith("cases[")]
     if any(map(_is_of_several, found)):
         return None
@@ -473,23 +482,40 @@ def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | No
         return None
     problems = sorted((*_moved(file.problems, before, now, reused), *of_fresh), key=lambda problem: problem.line or 0)
     suite = None
+    places: list[int] = []
     if not has_error(problems):
         if file.suite is None:
             return None
-        fresh_cases = iter(alone or ())
-        of_now = []
-        for old in reused.cases:
-            if old is None:
-                of_now.append(next(fresh_cases))
-            else:
-                of_now.append(file.suite.cases[old])
+        of_tables = _by_table(file.suite.cases, file.templates)
+        of_fresh_tables = _by_table(alone or (), templates)
+        of_now: list[Case] = []
+        for at, old in enumerate(reused.cases):
+            made = of_fresh_tables[fresh.index(at)] if old is None else of_tables[old]
+            of_now += made
+            places += [at] * len(made)
+        of_rows = [{case.id for case in of_now}, {case.name for case in of_now}]
+        if has_rows and any(len(names) < len(of_now) for names in of_rows):
+            return None
         suite = file.suite.model_copy(update={"cases": tuple(of_now)})
         if list(unknown_tags(suite)) != list(unknown_tags(file.suite)):
             return None
-    elif now.header.get("aggregates"):
+    elif has_rows or now.header.get("aggregates"):
         return None
     digest = sha256(now.text.encode("utf-8", errors="surrogatepass")).hexdigest()
-    return SuiteFile(file.path, now.text, digest, suite, tuple(problems))
+    if not has_rows:
+        return SuiteFile(file.path, now.text, digest, suite, tuple(problems))
+    row_files = _row_files(now.cases)
+    return SuiteFile(file.path, now.text, digest, suite, tuple(problems), templates=tuple(places), row_files=row_files)
+
+
+def _by_table(cases: Iterable[Case], templates: Sequence[int]) -> Sequence[Sequence[Case]]:
+    """Return the cases of each table of a suite's text; without `templates`, each table is one case."""
+    if not templates:
+        return [(case,) for case in cases]
+    found: list[list[Case]] = [[] for _ in range(max(templates) + 1)]
+    for case, at in zip(cases, templates, strict=True):
+        found[at].append(case)
+    return found
 
 
 def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
@@ -555,12 +581,12 @@ def _id(case: Table) -> object:
 
 def _alone(
     file: SuiteFile, now: SuiteText, fresh: Sequence[int]
-) -> tuple[tuple[Case, ...] | None, tuple[Problem, ...]]:
-    """Read some cases of a text with everything outside the cases, and return them with their problems.
+) -> tuple[tuple[Case, ...] | None, tuple[int, ...], tuple[Problem, ...]]:
+    """Read some cases of a text with everything outside the cases, and return them with templates and problems.
 
     The cases are `None` if a problem is an error. Lines and indices of problems are those of the whole text."""
     if not fresh:
-        return (), ()
+        return (), (), ()
     # The text that is read lacks the other cases: `shifts` are the lines by which each case is further up in it.
     wanted = set(fresh)
     pieces: list[str] = []
@@ -591,8 +617,8 @@ def _alone(
             problem = replace(_shifted(problem, shifts[number]), where=where)
         problems.append(problem)
     if read.suite is None:
-        return None, tuple(problems)
-    return read.suite.cases, tuple(problems)
+        return None, (), tuple(problems)
+    return read.suite.cases, read.templates, tuple(problems)
 
 
 def _moved(problems: Sequence[Problem], before: SuiteText, now: SuiteText, reused: _Reused) -> list[Problem]:
