@@ -227,10 +227,9 @@ DOORS: tuple[Door, ...] = (
     ),
     Door(
         "out of an imported program",
-        "What a file of Arcade evals or Toolvaluator tests, over a pipe to the import that runs it, which redacts what"
-        " it makes of it. The program is given no secret but those that the user names: no variables but those that"
-        " programs need.",
-        ("exchange/importers/script_runner.py:main",),
+        "What a script tests, over a pipe to the import that runs it, which redacts what it makes of it. The program is"
+        " given no secret but those that the user names: no variables but those that programs need.",
+        ("exchange/importers/script_runner.py:main", "exchange/importers/dimensions_runner.py:main"),
     ),
     Door(
         "nowhere",

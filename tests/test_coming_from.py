@@ -50,7 +50,7 @@ def test_the_case_of_a_section_runs_and_scores_what_it_says(system: str, program
 def test_the_examples_of_others_can_be_read() -> None:
     text = "".join(COMING.values())
     of_python, of_yaml = (re.findall(rf"^```{form}\n(.*?)^```$", text, re.M | re.S) for form in ("python", "yaml"))
-    assert len(of_python) == 2 and len(of_yaml) == 1
+    assert len(of_python) == 3 and len(of_yaml) == 1
     for example in of_python:
         ast.parse(example)
     (test,) = yaml.safe_load(of_yaml[0])["tests"]

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--python",
         metavar="EXE",
-        help="the Python that runs files of Arcade evals and Toolvaluator (default: Workbench's own)",
+        help="the Python that runs an imported script (default: Workbench's own)",
     )
     parser.add_argument(
         "--env", action="append", default=[], metavar="NAME", help="pass this variable on to such a file (repeatable)"

@@ -628,6 +628,21 @@ def as_lines(*values: object) -> bytes:
     return b"".join(json.dumps(value).encode() + b"\n" for value in values)
 
 
+DIMENSIONS: dict[str, Any] = {
+    "five_dimensions": {
+        "tests": [
+            {
+                "id": "T001",
+                "description": "Oslo",
+                "user_message": "Weather in Oslo?",
+                "expected_tool_calls": [{"tool_name": "get_weather", "required_params": {"city": "Oslo"}}],
+                "expected_response_contains": ["Oslo"],
+            }
+        ],
+        "tools": [{"name": "get_weather", "input_schema": WEATHER_SCHEMA}],
+        "system": "Be brief.",
+    }
+}
 _CALLS = {"type": "tool-call", "toolCallId": "1", "toolName": "list_posts", "input": {"tag": "vue"}}
 _ACCURACY = {"name": "Tool Call Accuracy", "score": 0.5, "metadata": {"mode": "exact"}}
 EVALITE: dict[str, Any] = {
@@ -673,6 +688,7 @@ SAMPLES: dict[str, tuple[str, bytes]] = {
     "tau": ("airline.json", as_json([TAU])),
     "langsmith": ("dataset.jsonl", as_lines(LANGSMITH)),
     "agentevals": ("examples.jsonl", as_lines(AGENTEVALS)),
+    "dimensions": ("tests.json", as_json(DIMENSIONS)),
     "evalite": ("results.json", as_json(EVALITE)),
     "arcade": ("evals.json", as_json(ARCADE)),
     "toolvaluator": ("dataset.json", as_json(TOOLVALUATOR)),

@@ -37,6 +37,7 @@ FORMS: dict[str, Form] = {
     "tau": Form("tau", "TAU", "results of tau-bench or tau2-bench"),
     "langsmith": Form("langsmith", "LANGSMITH", "examples of a dataset of LangSmith"),
     "agentevals": Form("langsmith", "AGENTEVALS", "trajectories of agentevals"),
+    "dimensions": Form("dimensions", "DIMENSIONS", "a script of the five-dimension evaluator, run after trust"),
     "evalite": Form("evalite", "EVALITE", "results of Evalite, results.json"),
     "arcade": Form("arcade", "ARCADE", "a Python file of Arcade evals, which is run after trust"),
     "toolvaluator": Form("toolvaluator", "TOOLVALUATOR", "a script of Toolvaluator, run after trust, or its dataset"),

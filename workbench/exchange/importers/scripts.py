@@ -1,12 +1,13 @@
-"""Runs Python files that must be executed to be imported, those of Arcade evals and of Toolvaluator.
+"""Runs Python files that must be executed to be imported: Arcade evals, Toolvaluator, the five-dimension evaluator.
 
-They are run (`workbench.exchange.importers.script_runner`) by the interpreter for which they are written, and only with
-the user's consent.
+They are run (`script_runner`, `dimensions_runner`) by the interpreter for which they are written, and only with the
+user's consent.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +21,11 @@ from workbench.numerals import seconds_text
 from workbench.trajectory.events import JsonValue
 
 TIME_LIMIT_S = 120.0
-FORMS_OF_SCRIPTS = ("arcade", "toolvaluator")
+FORMS_OF_SCRIPTS = ("arcade", "toolvaluator", "dimensions")
 _RUNNER = Path(__file__).with_name("script_runner.py")
+_DIMENSIONS_RUNNER = Path(__file__).with_name("dimensions_runner.py")
+_TEST_CASE = re.compile(rb"\bTestCase\s*\(")
+_OTHER_PACKAGES = re.compile(rb"\b(?:arcade_evals|toolvaluator|dspy)\b")
 _PASSED_ON = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV", "PYTHONPATH")
 _NOT_SEARCHED = ("node_modules", "__pycache__", "venv", "env", "build", "dist", "site-packages")
 
@@ -70,7 +74,7 @@ def executed(
         python = str(Path(python).absolute())
     try:
         process = subprocess.Popen(
-            [python, str(_RUNNER), str(file), *passed],
+            [python, str(_runner_of(code)), str(file), *passed],
             env=kept | {"PYTHONUTF8": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -97,6 +101,13 @@ def executed(
     return source_of(file.with_suffix(".json"), output)
 
 
+def _runner_of(code: bytes) -> Path:
+    """Return the runner of a script: the five-dimension evaluator has no package, only a class `TestCase`."""
+    if _TEST_CASE.search(code) and not _OTHER_PACKAGES.search(code):
+        return _DIMENSIONS_RUNNER
+    return _RUNNER
+
+
 def gathered_sources(
     files: Mapping[Path, Source | RefusedError], *, python: str | None = None, cwd: str = ""
 ) -> list[Source]:
@@ -118,8 +129,9 @@ def gathered_sources(
         root = source.root
         for problem in root.items_of("problems"):
             problems.append({"name": problem.text_of("name"), "error": problem.text_of("error")})
-        if root.has("toolvaluator"):
-            documents.append((file, {"toolvaluator": root.value_of("toolvaluator")}))
+        for system in ("toolvaluator", "five_dimensions"):
+            if root.has(system):
+                documents.append((file, {system: root.value_of(system)}))
         suites += bare_values(root.items_of("arcade_suites"))
     if suites or not documents:
         first = next(iter(read))
