@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -18,7 +17,6 @@ from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.providers.server import HANG, Answer, Call, Pause, Request, Server, Signal, Tell, document, said
 from tests.tui.in_terminal import LEAVES, Terminal
-from workbench.tui.kit.questions import REST_S
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "compare.schema.json").read_text(encoding="utf-8"))
 
@@ -264,9 +262,7 @@ def test_in_a_terminal_the_app_opens_on_the_comparison_and_leaves_its_sum_behind
             rows=24,
         ) as terminal,
     ):
-        terminal.wait_for("This suite wants to ask models")
-        time.sleep(2 * REST_S)  # until then, the question takes no answer
-        terminal.send("1")
+        terminal.answer("This suite wants to ask models", "1")
         terminal.wait_for(lambda: all(said in terminal.screen for said in ("Compare", "50.0%", "100.0%")))
         terminal.wait_for(lambda: not any(said in terminal.screen for said in ("…", "No call")))
         terminal.wipe()

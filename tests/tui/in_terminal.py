@@ -30,6 +30,9 @@ ENTERS = b"\x1b[?1049h"
 MOUSE_OFF = b"\x1b[?1003l"
 CURSOR_ON = b"\x1b[?25h"
 
+TAKES_KEYS = ("↑↓ choose", "↑↓ Enter choose", "PgDn read on")
+"""What the last line of a question begins with, once it takes keys."""
+
 LINK_BYTES = 1_000
 """So much of what comes over a slow link is taken in at a time."""
 
@@ -107,6 +110,11 @@ class Terminal:
     def send(self, keys: str | bytes) -> None:
         """Press keys."""
         os.write(self._master, keys.encode() if isinstance(keys, str) else keys)
+
+    def answer(self, question: str, keys: str) -> None:
+        """Press keys at a question of the app once it shows which it takes: until then it ignores all."""
+        self.wait_for(lambda: any(shown in self.screen.partition(question)[2] for shown in TAKES_KEYS))
+        self.send(keys)
 
     def send_all(self, content: bytes) -> None:
         """Send more than the terminal takes at once, reading meanwhile what is written."""

@@ -26,6 +26,7 @@ KEYS = {
     "Up": "\x1b[A",
     "Down": "\x1b[B",
     "Left": "\x1b[D",
+    "Right": "\x1b[C",
     "Home": "\x1b[H",
     "End": "\x1b[F",
     "Ctrl+End": "\x1b[1;5F",

@@ -216,8 +216,8 @@ async def test_an_empty_folder_offers_a_suite_from_a_server_and_the_samples(tmp_
     async with opened(suites_in(tmp_path)) as app:
         assert "No suites here." in app.screen
         await app.press("enter", "2", *"git", "enter")
-        assert "The MCP server of git.toml" in app.screen
-        await app.press(*"'uvx", "enter")
+        assert "A suite for an MCP server" in app.screen
+        await app.press("ctrl+u", *"'uvx", "enter")
         assert "this is not a command: no closing quotation" in app.screen
         await app.press("home", "delete", "end", *" mcp-server-git", "enter")
         await app.until(lambda: "Asking git for its tools" in app.screen)
