@@ -109,7 +109,7 @@ def graded_whole(
     `grade_run` does.
     """
     if name == "critics" and settings.grading.critics.weights:
-        case = weighted_case(case, settings.grading.critics.weights)
+        case = weighted_case(case, dict(settings.grading.critics.weights))
     if not case.needs_resolving:
         grade = _graded_plainly(name, case, settings, trajectory, context, of_any_grader)
     else:

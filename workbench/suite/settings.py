@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -46,8 +46,8 @@ class CriticsOptions:
     fail_on_tool_selection: bool = True
     fail_on_tool_call_quantity: bool = True
     arcade_compatible: bool = False
-    weights: Mapping[str, float | str] = field(default_factory=dict, hash=False)
-    """The weights of arguments by their names, for checks without a weight of their own."""
+    weights: tuple[tuple[str, float | str], ...] = ()
+    """The names of arguments with their weights, for checks without a weight of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,10 @@ def _grading_of(*layers: BaseModel) -> Grading:
     merged = _merged(*layers)
     for key, options in _OPTIONS_OF.items():
         if key in merged:
-            merged[key] = options(**merged[key])
+            values = merged[key]
+            if "weights" in values:
+                values["weights"] = tuple(values["weights"].items())
+            merged[key] = options(**values)
     grading = Grading(**merged)
     if not grading.is_compatible:
         return grading
