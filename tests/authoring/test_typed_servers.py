@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -13,6 +14,7 @@ from workbench.authoring.document import HEAD, Document
 from workbench.authoring.open_suite import OpenSuite
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.approval import Decision, Needs, Trust, Typed
+from workbench.suite.render import Table
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.suite.trust import TrustStore
 from workbench.tui.case.form.page import with_table
@@ -28,7 +30,7 @@ MODEL = 'models = ["openai:gpt@http://localhost:1/v1"]\n'
 
 
 class Desk:
-    """A suite on disk and as it is edited, with the trust of the user, at first in nothing or in the suite as it is."""
+    """A suite on disk and as it is edited, with the user's trust: none, or that of an earlier session in the suite."""
 
     def __init__(self, folder: Path, text: str, *, trusted: bool) -> None:
         self.program = program_of(folder)
@@ -39,6 +41,7 @@ class Desk:
         self.suite = OpenSuite(load_suite(self.path))
         if trusted:
             self.answer("always")
+            self.trust = Trust(TrustStore(folder / "trust.json"))
 
     @property
     def typed(self) -> Typed:
@@ -65,7 +68,7 @@ class Desk:
 
     def change(self, at: int, *, by_keys: bool, **values: object) -> None:
         table = self.suite.document.table(HEAD)
-        servers = [*(table.get("servers") or [])]  # type: ignore[misc]
+        servers = [*cast("list[Table]", table.get("servers", []))]
         if at == len(servers):
             servers.append({"name": "new", "command": ["python", "server.py"]})
         else:
@@ -134,6 +137,17 @@ def code(desk: Desk) -> None:
     desk.path.with_name("m.py").write_text("def f(**_): ...")
 
 
+def run(desk: Desk) -> None:
+    assert desk.asked() == []
+
+
+def copy(desk: Desk) -> None:
+    table = desk.suite.document.table(HEAD)
+    servers = cast("list[Table]", table["servers"])
+    document = with_table(desk.suite.document, HEAD, {**table, "servers": [*servers, {**servers[0], "name": "copy"}]})
+    desk.suite.change(document, "Duplicated", by_keys=True)
+
+
 def approve(desk: Desk) -> None:
     desk.answer("once")
 
@@ -155,13 +169,15 @@ MODEL_LINE = "ask the model gpt at http://localhost:1/v1"
         (OWN, CASE, (*TYPED, keys(1, name="renamed")), ()),
         (OWN, CASE, (*TYPED, undo, redo), ()),
         (OWN, CASE, (*TYPED, undo, undo), ("python server.py", *SAME)),
-        (OWN, CASE, (*TYPED, undo, undo, undo), ()),
+        (OWN, CASE, (*TYPED, run, undo, undo, undo), ()),
+        (OWN, CASE, (add(1), keys(1, "mine", answers=["roots"], roots=["sub"], protocol="legacy")), ()),
         (OWN, CASE, (*TYPED, toml('user = "Do it."', 'user = "Do."')), ()),
         (OWN, CASE, (*TYPED, save, disk('name = "S"', 'name = "T"')), ()),
         (OWN, CASE, (*TYPED, disk('name = "S"', 'name = "T"')), ()),
         # A server of the trusted file is edited by keys.
         (OWN, CASE, (keys(0, "own2"),), ()),
         (OWN, CASE, (keys(0, env=None),), ()),
+        (OWN, CASE, (keys(0, "own2"), run, undo, undo), ()),
         (OWN, CASE, (keys(0, "own2"), *TYPED, keys(0, cwd="x"), keys(1, "mine", "y")), ()),
         # The command of a new server, until it is replaced.
         (OWN, CASE, (add(1),), ("python server.py", *SAME)),
@@ -174,6 +190,7 @@ MODEL_LINE = "ask the model gpt at http://localhost:1/v1"
          ("PATH=evi mine x", *SAME)),
         (OWN, CASE, (*TYPED, paste(1, cwd="evil"), undo), ()),
         (OWN, CASE, (*TYPED, paste(1, cwd="evil"), undo, redo), ("mine x", *SAME)),
+        (OWN, CASE, (copy, keys(1, cwd="sub")), ()),
         # The text of the suite, and the file on disk.
         (OWN, CASE, (toml("[[cases]]", f"{OTHER}[[cases]]"),), ("other", *SAME)),
         (OWN, CASE, (*TYPED, toml("[[cases]]", f"{OTHER}[[cases]]")), ("other", *SAME)),
@@ -224,6 +241,7 @@ def test_only_what_was_typed_needs_no_question_in_a_trusted_suite(
         # What the file has is not typed, whatever is typed into it.
         (OWN, CASE, (keys(0, "own2"),), (EDITED, "B")),
         (OWN, CASE, (keys(0, "own2", env=None),), ("own2",)),
+        (OWN, CASE, (copy, keys(1, cwd="sub")), (SAME[0], *SAME)),
         (OWN, CASE, (keys(0, "own2"), approve, keys(0, "own3"), keys(0, cwd="x")), ()),
         # The file has the same command, or the same server.
         (OTHER, CASE, (add(1), keys(1, "other")), ("other",)),
