@@ -146,7 +146,7 @@ def test_a_suite_that_was_never_saved_outlives_a_kill_while_typing(tmp_path: Pat
         terminal.wait_for("has its unsaved changes again")
         terminal.send("/night")
         terminal.wait_for("Good night")
-        terminal.send(f"{ENTER}2{DOWN * 3}e{END}ut.{ENTER}")
+        terminal.send(f"{ENTER}2{DOWN}e{END}ut.{ENTER}")
         terminal.wait_for("all lights out.")
         terminal.send(CTRL_S)
         terminal.wait_for("Saved in more lights.toml")

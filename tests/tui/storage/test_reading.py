@@ -126,7 +126,7 @@ async def test_nothing_is_asked_in_the_middle_of_a_word(tmp_path: Path) -> None:
         await app.pilot.press(*"ab")
         await app.until(lambda: "it is merged once you stop typing" in app.screen)
         assert app.app.screen is app.app.main
-        await app.pilot.press("escape", "ctrl+s")
+        await app.pilot.press("enter", "ctrl+s")
         await app.until(lambda: isinstance(app.app.screen, ChangedScreen))
 
 

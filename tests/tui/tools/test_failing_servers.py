@@ -76,7 +76,7 @@ async def offered_in_the_form(app: Opened) -> str:
     """The screen while the tool of a new call is typed in the form, which is then left as it was."""
     await app.press("2")
     app.app.main.query_one(FormView).go_to(("ordered",))
-    await app.press("n")
+    await app.press("plus")
     screen = app.screen
     await app.press("escape", "escape")
     return screen

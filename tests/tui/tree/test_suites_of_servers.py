@@ -86,7 +86,8 @@ async def test_a_server_that_dies_is_asked_again_and_its_suite_is_opened_unsaved
         await app.press("ctrl+s")
         await app.until(lambda: (suites / "garden.toml").exists())
         loaded = load_suite(suites / "garden.toml")
-        assert loaded.problems == () and loaded.suite is not None and loaded.suite.cases == ()
+        assert [problem.message for problem in loaded.problems] == ["the suite has no cases"]
+        assert loaded.suite is not None and loaded.suite.cases == ()
         assert "planted" not in loaded.text
 
 
