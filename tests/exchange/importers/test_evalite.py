@@ -63,6 +63,12 @@ def a_result(**eval_: Any) -> bytes:
         ({"input": {"city": "Oslo"}}, "user", '{"city":"Oslo"}', "expects nothing yet"),
         ({"expected": "Ho"}, "response", {"expected": {"similar": "Ho", "required": False}}, "compared by `similar`"),
         ({"output": 5, "expected": []}, "expect_no_calls", True, "the output is not a run"),
+        (
+            {"expected": "Ho", "scores": [{"name": "Levenshtein", "score": 1}]},
+            "response",
+            {"Levenshtein": {"similar": "Ho", "required": False}},
+            "compares words: its scores differ",
+        ),
         ({"scores": [{"name": "Factuality", "score": 1}]}, "expect_nothing_yet", True, "'Factuality' is not mapped"),
     ],
 )

@@ -128,6 +128,8 @@ def _expecting(case: ImportedCase, result: Node) -> ImportedCase:
         for name, score in scores.items():
             if name in _CHECKS:
                 checks[score.text_of("name")] = {_CHECKS[name]: text, "required": False}
+        if "levenshtein" in scores:
+            notes.append(Note(case.place, "Levenshtein becomes `similar`, which compares words: its scores differ"))
         if not checks:
             checks["expected"] = {"similar": text, "required": False}
             notes.append(Note(case.place, "the expected text is compared by `similar`"))
