@@ -201,7 +201,7 @@ def _resolved_tools(pairings: Iterable[CallPairing], result: RunResult, case: Ca
     never_reached = {step.expected_call for step in result.steps if step.status is None}
     for line in pairings:
         assert line.expected_call is not None
-        if line.expected_call not in never_reached:
+        if line.expected_call not in never_reached and line.expected_call < len(expected):
             yield _meant(expected[line.expected_call], calls[line.call].tool if line.call is not None else None)
 
 
@@ -356,7 +356,8 @@ def _symptom(issue: Issue, expected: Sequence[ExpectedCall], calls: Sequence[Cal
 
 def _subject(issue: Issue, expected: Sequence[ExpectedCall]) -> Subject | None:
     meant: str | None = None
-    if issue.expected_call is not None:
+    # A case that was edited before its run was regraded may have had fewer calls.
+    if issue.expected_call is not None and issue.expected_call < len(expected):
         meant = _meant(expected[issue.expected_call], issue.tool)
     if issue.kind == "wrong tool" and meant is not None:
         return Subject(meant, instead=issue.tool)

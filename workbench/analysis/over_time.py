@@ -209,7 +209,8 @@ def last_results(
     def is_edited(run: RunRow) -> bool:
         suite, file = run.suite, files[run.suite.key]
         if run.batch not in regraded:
-            regraded[run.batch] = history.regraded_texts(run.batch)
+            gradings = history.gradings(run.batch)
+            regraded[run.batch] = history.regraded_texts(gradings[-1]) if gradings else {}
         then = regraded[run.batch].get(suite.key, {}).get(run.case_id)
         # An unchanged file, the usual case, spares reading the texts of its cases from the history.
         if then is None and file.hash == suite.hash:

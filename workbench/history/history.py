@@ -575,17 +575,18 @@ class History(StoredBatches):
                 return {case: whole[first:end] for case, first, end in unpacked_blocks(blocks)}
             return {}
 
-    def regraded_texts(self, batch: int) -> CaseTexts:
-        """Return the texts of the cases that the last regrade of a batch graded by another text than ran."""
-        statement = "SELECT hashes FROM gradings WHERE batch = ? ORDER BY id DESC LIMIT 1"
-        for (stored,) in self._stored(statement, (batch,)):
-            return case_texts_of(stored)
-        return {}
+    def regraded_texts(self, grading: Regrade) -> CaseTexts:
+        """Return the texts of the cases that a regrade graded by another text than ran."""
+        if grading.id not in self._regraded_texts:
+            found = self._stored("SELECT hashes FROM gradings WHERE id = ?", (grading.id,))
+            self._regraded_texts = {grading.id: case_texts_of(found[0][0]) if found else {}}
+        return self._regraded_texts[grading.id]
 
     def recording(self, run: RunRow, grading: Regrade | None = None) -> Recording:
         """Return a run with its events in the form of a recording file.
 
-        With `grading`, it has the result of that regrade. Raises HistoryError for a run that never finished."""
+        With `grading`, it has the result of that regrade, and the case by which it was graded if only expectations
+        differ. Raises HistoryError for a run that never finished."""
         which = f"run {run.place + 1} of batch {run.batch}"
         with self._at_one_moment():
             with self._reading(which):
@@ -603,7 +604,8 @@ class History(StoredBatches):
                 raise self._damaged(which, "its events are missing")
             run_id, program, suite_id, events_packed, outcome, tools_id, sample_id = rows[0]
             with self._damage_of(which):
-                suite = self._cut_text(suite_id).of(run.case_id)
+                texts: CaseTexts = self.regraded_texts(grading) if grading and again else {}
+                suite = self._cut_text(suite_id).of(run.case_id, texts.get(run.suite.key, {}).get(run.case_id))
                 tools, sample = self._shared_text(tools_id), self._shared_text(sample_id)
         with self._damage_of(which):
             run_id, program = columns.text(run_id), columns.text(program)

@@ -30,7 +30,7 @@ from workbench.history.packing import (
     unpacked_blocks,
     unpacked_bytes,
 )
-from workbench.history.records import DamagedError, NewBatch, RunRow, SuiteRef
+from workbench.history.records import CaseTexts, DamagedError, NewBatch, RunRow, SuiteRef
 from workbench.suite.excerpts import Blocks, CutText, case_blocks
 from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.trajectory import TrajectoryError
@@ -317,6 +317,8 @@ class StoredRows:
         self._damaged_suites: dict[Any, str] = {}
         """The reasons why suites cannot be read, by the ids of the suites."""
         self._cut_texts: dict[int, CutText] = {}
+        self._regraded_texts: dict[int, CaseTexts] = {}
+        """The texts of the regrade that was read last, by its id."""
         self._shared_texts: dict[int, bytes] = {}
 
     def __enter__(self) -> Self:

@@ -99,13 +99,15 @@ class CutText:
         """The text without the block of any case."""
         return self._between
 
-    def of(self, case_id: str) -> str:
-        """Return the text without the blocks of all other cases, or the whole text if there is no such case."""
+    def of(self, case_id: str, block: str | None = None) -> str:
+        """Return the text without the blocks of all other cases, or the whole text if there is no such case.
+
+        With `block`, the case has this text instead."""
         if case_id not in self._places:
             return self._text
         parts: list[str] = []
         end = 0
         for cut, first, after in self._places[case_id]:
-            parts += (self._between[end:cut], self._text[first:after])
+            parts += (self._between[end:cut], self._text[first:after] if block is None else block)
             end = cut
         return "".join((*parts, self._between[end:]))

@@ -290,3 +290,7 @@ async def test_an_added_case_has_its_grade_also_after_a_restart(tmp_path: Path) 
     async with opened(suites, live=True, history=history) as app:
         await app.until(lambda: "✓ Turn the TV on" in app.screen)
         assert "edited" not in app.screen and "◇" not in app.screen
+        await app.press("1", "home", "down", "down", "down", "3", "enter")
+        await app.until(lambda: not app.app.shows_main)
+        await app.press("equals_sign")
+        await app.until(lambda: "set_tv" in app.screen and "Something failed" not in app.screen)

@@ -24,10 +24,11 @@ from workbench.show.spans import (
     Span,
     behind,
     message_lines,
+    padded,
     recoloured,
     wrap_line,
 )
-from workbench.show.visible import one_line
+from workbench.show.visible import one_line, widest_cells
 from workbench.suite.positions import scan
 from workbench.suite.problems import Problem
 from workbench.tui.kit.line_view import LineView
@@ -176,10 +177,16 @@ def case_picture(tree: TreeState) -> CasePicture:
     return CasePicture(row.open.path.name, file_excerpt(row.open), line=line)
 
 
+_MAX_NAME_CELLS = 32
+"""The maximum width of the column of names."""
+
+
 def _folder_message(below: Sequence[tuple[OpenSuite, tuple[str, ...]]]) -> Message:
     lines: list[tuple[str, Role]] = [(f"{counted(len(below), 'suite')} to run", "strong"), ("", "text")]
-    for suite, keys in below:
-        lines.append((f"{one_line(suite.path.name)}  {counted(len(keys), 'case')}", "text"))
+    names = [one_line(suite.path.name) for suite, _ in below]
+    widest = min(widest_cells(names), _MAX_NAME_CELLS)
+    for name, (_, keys) in zip(names, below, strict=True):
+        lines.append((f"{padded(name, widest)}  {counted(len(keys), 'case')}", "text"))
     return tuple(lines)
 
 
