@@ -104,8 +104,10 @@ def execute(arguments: argparse.Namespace) -> int:
             if sources is None:
                 return USAGE
             every = []
-            for number, source in enumerate(sources):
-                every.append(replace(options, source=source, output=_output(options.output, source, number)))
+            outputs: list[Path] = []
+            for source in sources:
+                outputs.append(_output(options.output, source, outputs))
+                every.append(replace(options, source=source, output=outputs[-1]))
             for each in every[1:]:
                 if not (options.force or options.dry):
                     must_be_free(each.output, None, "-o")
@@ -132,14 +134,16 @@ def _refused(what: str, file: Path, error: RefusedError, program: Program) -> in
     return USAGE
 
 
-def _output(first: Path, source: Source, number: int) -> Path:
-    """Return the file of a suite: a further one is named after its first suite, or by its number."""
+def _output(first: Path, source: Source, taken: Sequence[Path]) -> Path:
+    """Return the file of a suite: a further one is named after its only suite, or its script."""
     from workbench.suite.model import derived_id
 
-    if not number:
+    if not taken:
         return first
-    name = derived_id(source.name)
-    return first.with_stem(f"{first.stem}-{name or number + 1}")
+    own = first.with_stem(f"{first.stem}-{derived_id(source.name)}")
+    if own in taken:
+        own = own.with_stem(f"{own.stem}-{len(taken) + 1}")
+    return own
 
 
 def _executed(

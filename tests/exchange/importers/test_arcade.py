@@ -206,6 +206,10 @@ async def reached():
     await suite.add_mcp_server("http://localhost:8000", headers={"Authorization": f"Bearer {os.environ['TOKEN']}"})
     await suite.add_arcade_gateway("Math", arcade_api_key=os.environ["TOKEN"])
     return expecting(suite)
+
+@tool_eval()
+async def elsewhere():
+    return expecting(await EvalSuite("Reached", []).add_mcp_server("http://localhost:8001/mcp/tools"))
 """
 
 
@@ -246,7 +250,9 @@ def test_a_folder_becomes_a_suite_for_each_set_of_servers(tmp_path: Path) -> Non
             "headers": {"Authorization": "Bearer ${ARCADE_API_KEY}"},
         },
     ]
-    assert program.run("validate", "out").stdout == "2 valid suites (2 cases)\n"
+    elsewhere = (tmp_path / "out" / "all-reached-3.toml").read_text(encoding="utf-8")
+    assert 'url = "http://localhost:8001/mcp/tools"' in elsewhere
+    assert program.run("validate", "out").stdout == "3 valid suites (3 cases)\n"
 
 
 def test_tracks_become_variants_and_their_expectations(tmp_path: Path) -> None:
