@@ -198,10 +198,12 @@ def _openai_items(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def langgraph(graph: Any, **options: Any) -> Agent:
-    """Return a compiled graph of LangGraph whose state has `messages` as an agent of Workbench.
+    """Return a graph of LangGraph whose state has `messages` as an agent of Workbench; it is compiled if it is not yet.
 
     `options` go to its method `astream`, such as `context` and `config`. Each request gets a thread of its own for a
     checkpointer, unless `config` names one."""
+    if not hasattr(graph, "astream"):
+        graph = graph.compile()
 
     async def ask(request: AgentRequest) -> AgentRun:
         from langgraph.errors import GraphRecursionError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,7 +13,11 @@ from typing import Any
 import pytest
 
 import workbench
+from tests.cli.suites import WEATHER
 from workbench import AgentAnswer, AgentCall, AgentRun, Usage
+
+PAGE = (Path(__file__).parents[2] / "docs" / "your-agent.md").read_text(encoding="utf-8")
+EXAMPLE, FRAMEWORK = re.findall(r"^```python\n(import workbench\n.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 NOON = AgentCall("get_time", {"timezone": "Europe/Oslo"}, result="noon")
 SUITE = """
@@ -88,7 +93,7 @@ def test_an_agent_with_its_own_loop_is_asked_once_and_its_own_results_count(
     assert trajectory.finish.reason == "answered"
 
 
-def test_tokens_cost_and_latency_are_those_of_the_agent(folder: Path) -> None:
+def test_tokens_cost_and_latency_are_those_that_the_agent_reports(folder: Path) -> None:
     result = run_of(SUITE, lambda _: AgentRun([NOON], "Noon.", Usage(30, 4), cost_usd=0.25, latency_ms=1500.0))
     assert (result.trajectory.usage, result.cost_usd) == (Usage(30, 4), 0.25)
     assert result.trajectory.model_latency_ms == 1500.0
@@ -96,6 +101,8 @@ def test_tokens_cost_and_latency_are_those_of_the_agent(folder: Path) -> None:
     result = run_of(SUITE, lambda _: AgentRun([each, each]))
     assert (result.trajectory.usage, result.cost_usd) == (Usage(20, 2), 1.0)
     assert result.trajectory.model_latency_ms > 0
+    given = {"cases": {"time-in-bergen": {"calls": [], "cost_usd": 0.5}, "small-talk": []}}
+    assert [each.cost_usd for each in workbench.grade_calls("clock.toml", given).results] == [0.5, None]
 
 
 def test_a_run_that_broke_off_is_an_error_with_its_calls(folder: Path) -> None:
@@ -147,6 +154,26 @@ def test_plain_functions_run_at_the_same_time(folder: Path) -> None:
     assert [result.error for result in workbench.evaluate("clock.toml", model=agent).results] == [None, None]
 
 
+def test_the_function_of_the_page_passes_in_python_and_as_a_subject(folder: Path) -> None:
+    Path("weather.toml").write_text(WEATHER, encoding="utf-8")
+    exec(compile(EXAMPLE, "docs/your-agent.md", "exec"), {})
+    Path("agent.py").write_text(EXAMPLE.rpartition("workbench.evaluate(")[0], encoding="utf-8")
+    head, _, rest = WEATHER.partition("[[tools]]")
+    [written] = re.findall(r"^```toml\n(\[subject\]\npython.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    Path("weather.toml").write_text(f"{head}\n{written}\n[[tools]]{rest}", encoding="utf-8")
+    workbench.evaluate("weather.toml", approve=workbench.ALL).assert_passed()
+
+
+@pytest.mark.slow
+def test_the_framework_of_the_page_is_evaluated(folder: Path) -> None:
+    pytest.importorskip("pydantic_ai", reason="pydantic-ai-slim is not installed")
+    Path("weather.toml").write_text(WEATHER, encoding="utf-8")
+    names: dict[str, Any] = {}
+    # The framework's own model for tests.
+    exec(compile(FRAMEWORK.replace("openai:gpt-6-luna", "test"), "docs/your-agent.md", "exec"), names)
+    assert [result.error for result in names["report"].results] == [None]
+
+
 class Framework:
     """Stands for a class of a framework, under whose module's name it is defined in a test."""
 
@@ -177,9 +204,9 @@ def yielding(request: workbench.AgentRequest) -> Iterator[str]:
         (lambda: yielding, "the generator yielding is not an agent: return the whole answer"),
         (lambda: lambda: "Hello!", "must be callable with one argument, a workbench.AgentRequest"),
         (lambda: partial(an_agent, None), "must be callable with one argument"),
-        (lambda: of_module("pydantic_ai.agent", "Agent"), r"its adapter: pass workbench.agents.pydantic_ai\(…\)"),
-        (lambda: of_module("agents.agent", "Agent"), r"its adapter: pass workbench.agents.openai_agents\(…\)"),
-        (lambda: of_module("langgraph.pregel", "Pregel"), r"its adapter: pass workbench.agents.langgraph\(…\)"),
+        (lambda: of_module("pydantic_ai.agent", "Agent"), r"of another framework: pass workbench.agents.pydantic_ai\(…\)"),
+        (lambda: of_module("agents.agent", "Agent"), r"of another framework: pass workbench.agents.openai_agents\(…\)"),
+        (lambda: of_module("langgraph.pregel", "Pregel"), r"of another framework: pass workbench.agents.langgraph\(…\)"),
         (lambda: of_module("smolagents.agents", "CodeAgent"), r"a CodeAgent of smolagents has no adapter: pass a func"),
         (lambda: 7, "a model is a name, a workbench.Model, a workbench.Agent or a function, not a value of type int"),
         (lambda: None, "not a value of type NoneType"),

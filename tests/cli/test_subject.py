@@ -19,7 +19,7 @@ from workbench.suite.trust import needs_trust
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "your-agent.md").read_text(encoding="utf-8")
-AGENT = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[0]
+[AGENT] = re.findall(r"^```python\n(import json\n.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 SUBJECT = """
 [subject]
 command = ["python", "agent.py"]

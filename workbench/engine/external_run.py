@@ -45,13 +45,14 @@ def external_run(
     results: Mapping[str, ExternalResult] | None = None,
     usage: Usage | None = None,
     latency_ms: float | None = None,
+    cost_usd: float | None = None,
     error: str | None = None,
 ) -> ExternalRun:
     """Return a run of which only the calls and the answer are known.
 
     The calls of one inner list were made at once."""
-    # Usage and latency are known for the whole run only, and stand in its last round.
-    last = ExternalRound(answer or "", usage=usage, latency_ms=latency_ms or 0.0)
+    # Usage, latency and cost are known for the whole run only, and stand in its last round.
+    last = ExternalRound(answer or "", usage=usage, latency_ms=latency_ms or 0.0, cost_usd=cost_usd)
     rounds = []
     for made in calls:
         rounds.append(ExternalRound(calls=tuple(made), results=results or {}))
@@ -192,6 +193,7 @@ class RunDocument(Frozen):
     error: NonEmpty | None = None
     usage: UsageDocument | None = None
     latency_ms: Annotated[float, Field(ge=0, le=MAX_MILLISECONDS)] | None = None
+    cost_usd: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
 
     @property
     def external_run(self) -> ExternalRun:
@@ -221,7 +223,15 @@ def external_run_of(calls: Sequence[CallDocument | tuple[CallDocument, ...]], ru
     usage: Usage | None = None
     if run.usage is not None:
         usage = Usage(**run.usage.model_dump())
-    return external_run(rounds, run.answer, results=results, usage=usage, latency_ms=run.latency_ms, error=run.error)
+    return external_run(
+        rounds,
+        run.answer,
+        results=results,
+        usage=usage,
+        latency_ms=run.latency_ms,
+        cost_usd=run.cost_usd,
+        error=run.error,
+    )
 
 
 def _text_of(result: JsonValue) -> str:

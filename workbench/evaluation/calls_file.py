@@ -29,6 +29,7 @@ from workbench.engine.external_run import (
     external_run_of,
     started_elsewhere,
 )
+from workbench.engine.model_specs import cost_of
 from workbench.engine.plan import PlannedRun, next_run_id, with_grader
 from workbench.engine.planned_run import result_of
 from workbench.grading.grade import RunResult
@@ -358,7 +359,8 @@ def run_given(
     # Folded from events like any run, so that graders need not know the difference.
     trajectory = fold(events)
     recording = Recording(path, header, tuple(events), trajectory, None)
-    return GivenRun(recording, result_of(planned, Status.ERROR, trajectory), case)
+    ungraded = replace(result_of(planned, Status.ERROR, trajectory), cost_usd=cost_of(trajectory, None))
+    return GivenRun(recording, ungraded, case)
 
 
 def payloads_given(run: ExternalRun, planned: PlannedRun) -> Iterator[EventPayload]:

@@ -62,7 +62,7 @@ def _refusal(value: object) -> str | None:
         return f"the class {name} is not an agent: pass an object of it, such as {name}()"
     if isinstance(value, ModuleType):
         return f"the module {name} is not an agent: pass a function in it"
-    if (refusal := _framework_refusal(value)) is not None:
+    if (refusal := _framework_refusal(value, name)) is not None:
         return refusal
     if not callable(value):
         kind = type(value).__name__
@@ -79,6 +79,7 @@ _ADAPTERS = {
     ("pydantic_ai", "Agent"): "pydantic_ai",
     ("agents.agent", "Agent"): "openai_agents",
     ("langgraph", "Pregel"): "langgraph",
+    ("langgraph", "StateGraph"): "langgraph",
 }
 """The adapters in `workbench.agents` for classes of frameworks, by package or module and name."""
 
@@ -99,13 +100,13 @@ _FRAMEWORKS = (
 """Packages whose agents have no adapter. Some can be called, but not with a request of Workbench."""
 
 
-def _framework_refusal(value: object) -> str | None:
+def _framework_refusal(value: object, name: str) -> str | None:
     # A function of the user may be decorated by a framework, but its class is Python's own.
     for base in type(value).__mro__:
         package = base.__module__.partition(".")[0]
         adapter = _ADAPTERS.get((package, base.__name__)) or _ADAPTERS.get((base.__module__, base.__name__))
         if adapter is not None:
-            return f"an agent of {package} needs its adapter: pass workbench.agents.{adapter}(…) around it"
+            return f"{name} is an agent of another framework: pass workbench.agents.{adapter}(…) around it"
     for base in type(value).__mro__:
         package = base.__module__.partition(".")[0]
         if package in _FRAMEWORKS:
