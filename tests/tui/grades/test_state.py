@@ -281,3 +281,10 @@ def test_a_run_without_grades_says_truly_why(status: Status, reason: Any, error:
     finish = RunFinished(reason) if reason else None
     ended = replace(result, status=status, grades=(), error=error, trajectory=replace(result.trajectory, finish=finish))
     assert why_not_graded(ended) == said
+
+
+@pytest.mark.parametrize("grader", ["critics", "decision", "accuracy", "trajectory", "dimensions"])
+def test_a_run_that_was_graded_by_more_calls_than_its_case_has_is_explained(grader: str) -> None:
+    graded = state_of(MOVIE, DIMMED)
+    earlier = graded.case.model_copy(update={"ordered": graded.case.ordered[:1]})
+    assert "brightness" in said(GradesState(earlier, graded.result), grader)

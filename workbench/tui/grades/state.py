@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
 from workbench.grading.explanation import Explanation, explain
@@ -10,7 +11,7 @@ from workbench.grading.pairing import rounds_of_steps
 from workbench.grading.traits import TRAITS, GraderTraits
 from workbench.show.glyphs import GLYPHS
 from workbench.show.visible import one_line
-from workbench.suite.expected_calls import AnyOrder
+from workbench.suite.expected_calls import AnyOrder, ExpectedCall
 from workbench.suite.model import Case
 
 _ORDER = tuple(TRAITS)
@@ -38,7 +39,14 @@ class GradesState:
         self.runs = runs
         self.numbered = numbered
         self.expected = tuple(case.expected_calls())
+        # A run may have been graded by an earlier or later text of its case, with more calls.
+        lines = chain.from_iterable(grade.pairings for grade in result.grades)
+        paired = [line.expected_call for line in lines if line.expected_call is not None]
+        lacking = max(paired, default=-1) + 1 - len(self.expected)
+        self.expected += (ExpectedCall(tool="a call"),) * lacking
         self.places = _places(case)
+        if not case.steps:
+            self.places += ("",) * lacking
         """The order of each expected call: "in order", "any order" (within its group), "one answer" or "whenever".
 
         Empty for a chain, in which each call has its step.
