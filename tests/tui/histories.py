@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.apps import Call, conversation
+from tests.tui.apps import Call, Opened, conversation
 from workbench.config.secrets import Secrets
 from workbench.engine.events import BatchDone, BatchListener, RunDone, RunEvent, timed
 from workbench.engine.history_recorder import HistoryRecorder
@@ -24,6 +24,7 @@ from workbench.suite.model import GraderName
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event, EventPayload, JsonValue, RunFinished
 from workbench.trajectory.trajectory import fold
+from workbench.tui.history.batches_screen import HistoryScreen
 
 BEGAN = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 GOOD: Mapping[str, Sequence[Call]] = {
@@ -141,3 +142,12 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     time.tzset()
+
+
+async def shown(app: Opened, *keys: str) -> HistoryScreen:
+    """Open the history, press keys, and give its screen."""
+    await app.press("h")
+    screen = app.app.screen
+    assert isinstance(screen, HistoryScreen)
+    await app.press(*keys)
+    return screen

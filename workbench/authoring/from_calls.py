@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from workbench.authoring.accept import accept_call
-from workbench.authoring.form.typed import holds_null, items_at, value_at, with_item, with_value
+from workbench.authoring.form.typed import items_at, value_at, with_item, with_value
 from workbench.checks.check import OPTION_NAMES, check_names_in
 from workbench.checks.patterns import CheckError
 from workbench.dataclasses import dataclass, json_text
@@ -18,7 +18,7 @@ from workbench.grading.critics import grade_critics
 from workbench.grading.grade import CallPairing, GradingError
 from workbench.suite.model import Case
 from workbench.suite.problems import Place
-from workbench.suite.render import Table
+from workbench.suite.render import Table, holds_null
 from workbench.suite.sameness import same
 from workbench.suite.settings import CaseSettings
 from workbench.tools.answer import ToolAnswer

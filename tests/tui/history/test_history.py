@@ -10,8 +10,8 @@ import pytest
 
 from tests.history.foreign import HEAD, ONE_CASE, foreign_history, starting
 from tests.quick import first_of
-from tests.tui.apps import SMART_HOME, Opened, assert_golden, opened, suites_in
-from tests.tui.histories import Made, utc, well, write_history
+from tests.tui.apps import SMART_HOME, assert_golden, opened, suites_in
+from tests.tui.histories import Made, shown, utc, well, write_history
 from workbench.authoring.document import Document
 from workbench.config.folders import bundled
 from workbench.grading.status import Status
@@ -49,15 +49,6 @@ def history_of(folder: Path, *batches: Made) -> tuple[Path, Path]:
 
 AS_IT_WAS_CALLED = SMART_HOME.replace('tool = "set_lights"\nargs = { brightness = 0 }', 'tool = "set_tv"')
 """The suite, expecting what the model did where it went wrong."""
-
-
-async def shown(app: Opened, *keys: str) -> HistoryScreen:
-    """Open the history, press keys, and give its screen."""
-    await app.press("h")
-    screen = app.app.screen
-    assert isinstance(screen, HistoryScreen)
-    await app.press(*keys)
-    return screen
 
 
 @pytest.mark.usefixtures("utc")

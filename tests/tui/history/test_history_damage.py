@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
-from tests.tui.histories import Made, utc, well, write_history
+from tests.tui.histories import Made, shown, utc, well, write_history
 from workbench.history import database
 from workbench.history.claims import claimed
 from workbench.show.markdown import document_table
-from workbench.tui.history.batches_screen import HistoryScreen
 from workbench.tui.history.changes import BatchDiffScreen
 from workbench.tui.history.timeline import TimelineScreen
 
@@ -41,14 +40,6 @@ def change(file: Path, statement: str) -> None:
 
 def words(app: Opened) -> str:
     return " ".join(app.screen.split())
-
-
-async def shown(app: Opened, *keys: str) -> HistoryScreen:
-    await app.press("h")
-    screen = app.app.screen
-    assert isinstance(screen, HistoryScreen)
-    await app.press(*keys)
-    return screen
 
 
 @pytest.mark.slow

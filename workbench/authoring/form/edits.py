@@ -20,7 +20,6 @@ from workbench.authoring.form.row import Cell, FormRow, FormSource
 from workbench.authoring.form.typed import (
     ABSENT,
     CellError,
-    holds_null,
     read_number,
     read_text,
     read_texts,
@@ -37,7 +36,7 @@ from workbench.checks.values import is_function_reference
 from workbench.dataclasses import dataclass
 from workbench.suite.model import TEMPLATE_SKIP, derived_id
 from workbench.suite.problems import Place
-from workbench.suite.render import Table
+from workbench.suite.render import Table, holds_null
 from workbench.suite.rules import NAMED_MEASURE
 from workbench.trajectory.json_schema import TEXT, Schema
 

@@ -74,15 +74,6 @@ def items_at(table: object, place: Place) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def holds_null(value: object) -> bool:
-    """Return whether a value is or contains null, which TOML cannot express."""
-    if isinstance(value, dict):
-        return any(map(holds_null, value.values()))
-    if isinstance(value, list):
-        return any(map(holds_null, value))
-    return value is None
-
-
 def first_change(before: object, after: object) -> Place:
     """Return the place of the first difference between two tables.
 

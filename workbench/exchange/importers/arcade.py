@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from workbench.authoring.form.typed import holds_null
 from workbench.evaluation.client_servers import ClientConfigError, Reading, read_servers, server_name
 from workbench.exchange.importers.conversations import (
     Format,
@@ -30,7 +29,7 @@ from workbench.exchange.importers.conversations import (
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, Source, bare_values
 from workbench.numerals import counted, setting_text
-from workbench.suite.render import Table
+from workbench.suite.render import Table, holds_null
 from workbench.trajectory.events import JsonValue
 
 _USUAL: dict[str, JsonValue] = {

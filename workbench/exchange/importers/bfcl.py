@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workbench.authoring.form.typed import holds_null
 from workbench.exchange.importers.conversations import (
     Conversation,
     Format,
@@ -25,7 +24,7 @@ from workbench.exchange.importers.conversations import (
 from workbench.exchange.importers.messages import conversation_of
 from workbench.exchange.importers.source_files import Node, Source, holds_table, read_source
 from workbench.limits import MAX_ACCEPTED_VALUES
-from workbench.suite.render import Table
+from workbench.suite.render import Table, holds_null
 from workbench.trajectory.events import JsonValue
 
 _TYPES: dict[str, str | None] = {

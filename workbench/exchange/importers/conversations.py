@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import Literal, NamedTuple, cast
 
-from workbench.authoring.form.typed import holds_null, items_at, without_keys
+from workbench.authoring.form.typed import items_at, without_keys
 from workbench.authoring.from_calls import case_expecting, case_with_mock
 from workbench.dataclasses import dataclass, json_text
 from workbench.exchange.importers.match import Match
@@ -21,7 +21,7 @@ from workbench.numerals import counted, figure
 from workbench.providers.wire.repairs import DETAILS, repaired
 from workbench.providers.wire.tool_calls import read_arguments
 from workbench.suite.model import RepeatRule
-from workbench.suite.render import Table
+from workbench.suite.render import Table, holds_null
 from workbench.suite.settings import Limits
 from workbench.tools.answer import ToolAnswer
 from workbench.trajectory.events import (

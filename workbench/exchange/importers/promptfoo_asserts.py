@@ -8,14 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 
-from workbench.authoring.form.typed import holds_null
 from workbench.authoring.from_calls import case_expecting
 from workbench.dataclasses import parsed_json
 from workbench.exchange.importers.conversations import Mapped, Note
 from workbench.exchange.importers.source_files import Node, RefusedError
 from workbench.numerals import number_text
 from workbench.suite.expected_calls import ANY_TOOL
-from workbench.suite.render import Table
+from workbench.suite.render import Table, holds_null
 from workbench.trajectory.events import JsonValue
 
 # The two idioms of JavaScript that promptfoo documents for calls: a comparison of the first call's name, and of one of

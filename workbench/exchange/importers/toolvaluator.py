@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from workbench.authoring.form.typed import holds_null
 from workbench.exchange.importers.conversations import (
     Format,
     Imported,
@@ -26,7 +25,7 @@ from workbench.exchange.importers.conversations import (
 )
 from workbench.exchange.importers.source_files import Node, Source
 from workbench.numerals import counted
-from workbench.suite.render import Table
+from workbench.suite.render import Table, holds_null
 from workbench.suite.sameness import same
 from workbench.trajectory.events import JsonValue
 
