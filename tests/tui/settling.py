@@ -20,6 +20,8 @@ from tests.tui.frames import draw_what_is_seen
 SOON_S = 0.025
 """A timer that fires within this time belongs to what is under way: a frame, a key that is looked at later."""
 THREAD_POLL_S = 0.001
+MIN_ROUNDS = 500
+"""So many rounds of the loop are waited for at least: on a busy machine, a second is over after few."""
 CALM_ROUNDS = 3
 """How many rounds of the loop in a row must find nothing: messages go from queue to queue."""
 
@@ -63,14 +65,15 @@ class Gate:
 
 
 async def wait_until_calm(min_sleep: float = 0, max_sleep: float = 1) -> None:
-    """Return when the loop has nothing to do, at the latest after `max_sleep` seconds.
+    """Return when the loop has nothing to do, at the latest after `max_sleep` seconds and `MIN_ROUNDS`.
 
     `min_sleep` is there because Textual passes it.
     """
     loop = cast("Any", asyncio.get_running_loop())
     end = loop.time() + max_sleep
-    calm = 0
-    while calm < CALM_ROUNDS and (now := loop.time()) < end:
+    calm = rounds = 0
+    while calm < CALM_ROUNDS and ((now := loop.time()) < end or rounds < MIN_ROUNDS):
+        rounds += 1
         await asyncio.sleep(0)
         if loop._ready:
             calm = 0
