@@ -111,6 +111,8 @@ def test_cases_that_one_side_lacks_are_named_and_gates_count(program: Program) -
         ({"x": {"runs": []}}, '$.cases["x"].runs must not be empty'),
         ({"x": {"runs": [{"usage": {"input": 3}}]}}, '$.cases["x"].runs[0].usage.input is an unknown key'),
         ({"x": 5}, '$.cases["x"] must be an object, not a number'),
+        ({"x": [{"toolName": "a", "input": 3}]}, '$.cases["x"][0].arguments must be an object, or the JSON text'),
+        ({"x": {"steps": [{"toolCalls": [{"toolName": 4}], "toolResults": 5}]}}, '$.cases["x"].calls[0][0].tool is'),
         ([], "$.cases must be an object, not a list"),
     ],
 )

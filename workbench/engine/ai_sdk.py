@@ -87,7 +87,8 @@ def _of_steps(steps: list[Any]) -> Document:
         if not isinstance(parts, list):
             parts = []
             for key in ("toolCalls", "toolResults"):
-                parts += step.get(key) or []
+                given = step.get(key)
+                parts += given if isinstance(given, list) else []
         text = _add_parts(calls, parts)
         # Only the text of the last answer is the answer of the run.
         _answer(run, step["text"] if isinstance(step.get("text"), str) else text)
