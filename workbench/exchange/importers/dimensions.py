@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from workbench.authoring.form.typed import holds_null
 from workbench.exchange.importers.conversations import (
     NO_TOOLS,
     Format,
@@ -26,7 +25,7 @@ from workbench.exchange.importers.conversations import (
     tool_of,
 )
 from workbench.exchange.importers.source_files import Node, Source
-from workbench.suite.render import Table
+from workbench.suite.render import Table, holds_null
 from workbench.suite.settings import Limits
 from workbench.trajectory.events import JsonValue
 
