@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -269,6 +270,15 @@ def test_definitions_of_other_programs_and_servers_in_all_forms_are_taken() -> N
     written = workbench.Suite("A", servers=servers).to_dict()["servers"]
     assert [server["name"] for server in written] == ["git", "shop", "git", "mcp.example.com"]
     assert workbench.Suite("A", servers={"mine": url}).to_dict()["servers"] == [{"name": "mine", "url": url}]
+
+
+def test_a_secret_of_the_environment_is_not_saved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCS_TOKEN", "planted-docs-0815")
+    suite = workbench.Suite("A", servers=[{"command": ["docs"], "env": {"TOKEN": os.environ["DOCS_TOKEN"]}}])
+    suite.case("A", "b").expects_nothing()
+    with pytest.raises(workbench.UsageError, match=r'secret of the environment: env = \{ TOKEN = "\$DOCS_TOKEN" \}'):
+        suite.save("a.toml")
+    assert not (folder / "a.toml").exists()
 
 
 def test_a_server_that_does_not_start_is_an_error_of_list_tools(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,8 @@ from workbench.api.function_tools import tool_of_function
 from workbench.api.servers import ServerLike, server_table
 from workbench.api.suites import LoadedSuite, SuiteError, SuitePath, UsageError, load
 from workbench.checks.functions import as_written
+from workbench.config.folders import user_folders
+from workbench.config.program import program_in
 from workbench.encoding import toml_of
 from workbench.exchange.importers.conversations import tool_of, tool_table
 from workbench.exchange.importers.source_files import Node, RefusedError
@@ -170,10 +173,15 @@ class Suite:
     def save(self, path: SuitePath, *, force: bool = False) -> LoadedSuite:
         """Write the suite to a file, and return what `workbench.load` makes of it.
 
-        The file loads equal. Paths in it are relative to its folder. Raises SuiteError for a suite with errors, and
-        UsageError if the file exists, unless `force` replaces it, or cannot be written.
+        The file loads equal. Paths in it are relative to its folder. Raises SuiteError for a suite with errors.
+        Raises UsageError for a file that exists, unless `force` replaces it, that would hold a secret of the
+        environment, or that cannot be written.
         """
         file, text = absolute(Path(path)), self.load().file.text
+        shown = program_in(user_folders(), os.environ).secrets.redact(text)
+        for line, redacted in zip(text.splitlines(), shown.splitlines(), strict=False):
+            if line != redacted:
+                raise UsageError(f"{path} was not written, since it would hold a secret of the environment: {redacted}")
         if not force and file.exists():
             raise UsageError(f"{path} exists: name another file, or replace it with force=True")
         try:
