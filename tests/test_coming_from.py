@@ -1,4 +1,4 @@
-"""Suites in the documentation load; those of docs/importing.md also run on `offline`, and score what the page says."""
+"""Suites in the documentation load; those of docs/coming-from.md run on `offline`, and score what the page says."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TOML = re.compile(r"^```toml\n(format = 1\n.*?)^```$", re.MULTILINE | re.DOTALL)
 SCORED = re.compile(r"^```json\n(.+?)```\n\nScore ([\d.]+): (\w+)\.", re.MULTILINE | re.DOTALL)
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 SUITES = [(page, suite) for page in PAGES for suite in TOML.findall(page.read_text(encoding="utf-8"))]
-IMPORTING = (ROOT / "docs" / "importing.md").read_text(encoding="utf-8")
-COMING = dict(re.findall(r"^## Coming from (.+?)\n(.*?)(?=^## |\Z)", IMPORTING, re.MULTILINE | re.DOTALL))
-(WEATHER,) = TOML.findall(COMING.pop("another system"))
+PAGE = (ROOT / "docs" / "coming-from.md").read_text(encoding="utf-8")
+COMING = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+(WEATHER,) = TOML.findall(PAGE)
 CASE = re.compile(r"^```toml\n(\[\[cases\]\]\n.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
