@@ -6,13 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from workbench.tui.terminal.environment import frames_per_second, obstacle, terminal_environment
+from workbench.tui.terminal.environment import (
+    ESCAPE_S,
+    MAX_ESCAPE_S,
+    escape_delay_s,
+    frames_per_second,
+    obstacle,
+    terminal_environment,
+)
 
 
 def test_over_ssh_less_is_painted() -> None:
     here, there = terminal_environment({}), terminal_environment({"SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"})
     assert (here.paint_interval_s, there.paint_interval_s) == (0.05, 0.1)
     assert frames_per_second({"SSH_TTY": "/dev/pts/1"}) < frames_per_second({})
+
+
+@pytest.mark.parametrize(
+    ("value", "wait_s"),
+    [("", ESCAPE_S), ("0", 0.0), ("100", 0.1), ("9" * 5_000, MAX_ESCAPE_S), ("-1", ESCAPE_S), ("soon", ESCAPE_S)],
+)
+def test_the_wait_after_an_escape_is_set_as_for_ncurses(value: str, wait_s: float) -> None:
+    assert escape_delay_s({"ESCDELAY": value}) == wait_s
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from workbench.limits import MAX_MOUSE_COORDINATE, MAX_PASTE_CHARS, MAX_TERMINAL
 from workbench.tui.terminal.driver import (
     BURST,
     END,
-    ESCAPE_S,
+    LATE_S,
     PASTE_S,
     REST_S,
     START,
@@ -25,6 +25,7 @@ from workbench.tui.terminal.driver import (
     TerminalInput,
     Typed,
 )
+from workbench.tui.terminal.environment import ESCAPE_S
 from workbench.tui.terminal.key_queue import harmless
 
 NUMBERS = st.sampled_from(
@@ -167,7 +168,38 @@ def test_what_is_held_is_waited_for_no_longer_than_it_deserves() -> None:
         assert not source.pause(patience_s * 0.9)
         assert list(source.pause(patience_s)) == [Typed(text) for text in key], begun
         assert source.wait_s(9.0) is None
-        assert source.take("q", 0.0) == [Typed("q")]
+        assert source.take("q", 9.0) == [Typed("q")]
+
+
+@pytest.mark.parametrize(
+    ("begun", "late", "late_s", "arrived"),
+    [
+        ("\x1b", "[A", LATE_S * 0.9, [Typed("\x1b[A")]),
+        ("\x1b", "OAq", LATE_S * 0.9, [Typed("\x1bOA"), Typed("q")]),
+        ("\x1b[", "A", LATE_S * 0.9, [Typed("\x1b[A")]),
+        ("\x1b", f"[200~rm{END}", LATE_S * 0.9, [Pasted("rm")]),
+        ("\x1b", "[", LATE_S * 0.9, [Typed("[")]),
+        ("\x1b", "q", LATE_S * 0.9, [Typed("q")]),
+        ("\x1b", "\x1b[A", LATE_S * 0.9, [Typed("\x1b[A")]),
+        ("\x1b", "[A", LATE_S * 1.1, [Typed("[A")]),
+    ],
+)
+def test_the_late_end_of_a_sequence_is_not_typed_text(
+    begun: str, late: str, late_s: float, arrived: list[Arrived]
+) -> None:
+    source = TerminalInput()
+    assert source.take(begun, 0.0) == []
+    assert source.pause(ESCAPE_S) == [Typed(begun)], "the key is passed on before the end may be late"
+    assert source.take(late, late_s) == arrived
+    assert source.take("[A", late_s) == [Typed("[A")], "only the first text after it"
+
+
+@pytest.mark.parametrize("escape_s", [0.0, 0.5])
+def test_the_wait_after_an_escape_is_given(escape_s: float) -> None:
+    source = TerminalInput(escape_s)
+    source.take("\x1b", 0.0)
+    assert source.wait_s(0.0) == escape_s
+    assert source.pause(escape_s) == [Typed("\x1b")]
 
 
 def test_a_paste_that_does_not_end_gives_the_keyboard_back_and_its_end_is_still_no_key() -> None:

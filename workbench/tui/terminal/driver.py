@@ -32,6 +32,7 @@ from workbench.limits import (
     MAX_TERMINAL_COLUMNS,
     MAX_TERMINAL_ROWS,
 )
+from workbench.tui.terminal.environment import ESCAPE_S, escape_delay_s
 from workbench.tui.terminal.key_queue import PasteCleaned, harmless, lost_in
 from workbench.tui.terminal.output_stage import OutputStage, erasing
 
@@ -110,8 +111,8 @@ def _is_printed(code: int) -> bool:
 START, END = "\x1b[200~", "\x1b[201~"
 """The marks around a paste (bracketed paste mode)."""
 
-ESCAPE_S = 0.1
-"""The time in which a lone Escape, or Alt with a bracket, may still continue as a sequence."""
+LATE_S = 0.1
+"""The time in which a lone Escape may still continue as a sequence, though it was passed on already."""
 
 REST_S = 1.0
 """The time to wait for the rest of a sequence."""
@@ -163,12 +164,13 @@ Arrived = Typed | Pasted
 class TerminalInput:
     """A splitter of terminal input into text, escape sequences and pastes, wherever the reads end.
 
-    All times are seconds of one clock."""
+    All times are seconds of one clock; `escape_s` is how long a lone Escape, or Alt with a bracket, is held."""
 
     # It passes on only complete, valid sequences (`believed`). Strings, such as answers to queries, and overlong
     # sequences are dropped up to their end, and incomplete ones after a time, so none of them is taken for typed text.
 
-    def __init__(self) -> None:
+    def __init__(self, escape_s: float = ESCAPE_S) -> None:
+        self._escape_s = escape_s
         self._held = ""
         """The incomplete end of the last read: of a sequence or, inside a paste, of its end mark."""
         self._left_out_until: re.Pattern[str] | None = None
@@ -181,11 +183,17 @@ class TerminalInput:
         """Whether a paste timed out, so that its rest and its end mark may still arrive."""
         self._is_burst = False
         self._read_s = 0.0
+        self._passed_on = ""
+        """The lone Escape or key with Alt that the last pause passed on."""
 
     def take(self, text: str, now_s: float) -> list[Arrived]:
         """Return the input in a text that was read at `now_s`."""
-        self._read_s = now_s
         rest, self._held = self._held + text, ""
+        # A connection may tear a sequence apart. Its late end is recognised, since no key sends it.
+        if now_s - self._read_s < LATE_S and _WHOLE.match(self._passed_on + rest):
+            rest = self._passed_on + rest
+        self._passed_on = ""
+        self._read_s = now_s
         self._opening = "" if rest else self._opening
         return list(self._cut(rest))
 
@@ -208,6 +216,7 @@ class TerminalInput:
         self._held = self._opening = ""
         self._left_out_until = None
         if key == _ESC or len(key) == 2:
+            self._passed_on = key
             return [Typed(key)]
         return ()
 
@@ -216,7 +225,7 @@ class TerminalInput:
         if self._pasted is not None:
             return PASTE_S
         if self._opening or len(self._held) in (1, 2):
-            return ESCAPE_S
+            return self._escape_s
         if self._held or self._left_out_until is not None:
             return REST_S
         return None
@@ -439,7 +448,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
     def run_input_thread(self) -> None:
         """Read the terminal until the app stops or the terminal is gone."""
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._input = TerminalInput()
+        self._input = TerminalInput(escape_delay_s(os.environ))
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():

@@ -15,6 +15,14 @@ REMOTE_PAINTS_PER_S = 10
 LOCAL_FRAMES_PER_S = 60
 REMOTE_FRAMES_PER_S = 30
 
+# A terminal writes a sequence at once, and SSH and tmux pass it on at once. If a read of the SSH client tears one apart
+# nevertheless, OpenSSH sends the rest with its next packet, 20 ms later (`ObscureKeystrokeTiming`). Terminals with the
+# kitty keyboard protocol send the key Escape as a complete sequence, for which nothing is waited.
+ESCAPE_S = 0.025
+"""The time to wait after an Escape for the rest of a sequence; `ESCDELAY` sets another one."""
+
+MAX_ESCAPE_S = 1.0
+
 _TRUE_COLOUR_TERMS = ("direct", "kitty", "ghostty", "alacritty", "foot", "wezterm")
 EDITORS = ("sensible-editor", "editor", "nano", "vim", "vi", "micro", "emacs -nw", "notepad")
 """Editors to look for if the user named none, in order of preference."""
@@ -167,3 +175,13 @@ def frames_per_second(environment: Mapping[str, str]) -> int:
     if terminal_environment(environment).remote:
         return REMOTE_FRAMES_PER_S
     return LOCAL_FRAMES_PER_S
+
+
+def escape_delay_s(environment: Mapping[str, str]) -> float:
+    """Return the time to wait after an Escape, in seconds.
+
+    The user sets it in milliseconds in ESCDELAY, as for programs with ncurses; a value that is no number is ignored."""
+    milliseconds = environment.get("ESCDELAY", "")
+    if milliseconds.isascii() and milliseconds.isdecimal():
+        return min(float(milliseconds) / 1000, MAX_ESCAPE_S)
+    return ESCAPE_S
