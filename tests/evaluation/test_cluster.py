@@ -294,7 +294,7 @@ async def test_runs_of_a_lost_worker_are_given_to_others_and_one_that_kills_each
     report = await evaluated(planned(tmp_path, scheduler, repeats=4), heard)
     assert [result.status for result in report.results] == ["passed"] * 4 + ["failed"] * 4 + ["passed"] * 4
     for why in ("", "its messages could not be handled; the log holds the details"):
-        assert any(f"is lost ({why}" in text and "given to others" in text for text in heard)
+        assert any(f"is lost ({why}" in text and "unfinished run" in text for text in heard)
     assert len(told_in(tmp_path / "history-cluster.db")) == 12
 
     (tmp_path / "died").unlink()
