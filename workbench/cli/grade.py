@@ -77,14 +77,16 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     if any(map(names_batch, arguments.runs)):
         return _grade_batches(arguments)
+    output = output_of(arguments, "grade")
+    if output is None:
+        return USAGE
     if suites := [name for name in arguments.runs if name.endswith(".toml")]:
         warn(f"{suites[0]} is a suite, not a recording: give it with --suite {suites[0]}")
         return USAGE
     if arguments.calls and arguments.suite is None:
         warn("--calls needs --suite FILE, the suite with the cases that the calls belong to")
         return USAGE
-    output = output_of(arguments, "grade")
-    if output is None or not output.can_write():
+    if not output.can_write():
         return USAGE
     options = GradeOptions(
         paths=tuple(map(Path, arguments.runs)),

@@ -86,6 +86,11 @@ async def test_a_conversation_appears_step_by_step_and_becomes_a_case_that_passe
         assert run.status == "passed" and run.recorded
         await app.press("escape")
         await app.until(lambda: not isinstance(app.app.screen, LiveScreen))
+        # The proxy closes on the engine's thread, after the screen is gone.
+        for _ in range(1000):
+            if await refuses(url):
+                break
+            await app.pilot.pause()
         assert await refuses(url)
         await app.until(lambda: "get_weather" in app.screen)
         assert KEY not in suite.document.text
