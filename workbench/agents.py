@@ -19,6 +19,7 @@ from typing import Any
 
 import pydantic_core
 
+from workbench.engine.ai_sdk import step_parts, usage_of
 from workbench.providers.function import AgentAnswer, AgentCall, AgentRequest, AgentRun
 from workbench.providers.own_agent import Agent
 from workbench.trajectory.events import JsonValue, Message, StopReason, Usage
@@ -307,7 +308,7 @@ def ai_sdk_run(result: Any) -> AgentRun:
         raise TypeError("the answer has no list of steps: let the program answer with { steps: result.steps }")
     answers = []
     for step in steps:
-        parts = _ai_sdk_parts(step)
+        parts = step_parts(step)
         results = {}
         for part in parts:
             if part["type"] == "tool-result":
@@ -320,26 +321,10 @@ def ai_sdk_run(result: Any) -> AgentRun:
                 calls.append(_call(part["toolCallId"], part["toolName"], _first(part, "input", "args"), results))
         text = "".join(part["text"] for part in parts if part["type"] == "text")
         thoughts = "".join(part["text"] for part in parts if part["type"] == "reasoning")
-        used = step.get("usage") or {}
-        usage = _usage(
-            _first(used, "inputTokens", "promptTokens"),
-            _first(used, "outputTokens", "completionTokens"),
-            used.get("cachedInputTokens"),
-            used.get("reasoningTokens"),
-        )
+        used = usage_of(step.get("usage"))
+        usage = Usage(**used) if used else None
         answers.append(AgentAnswer(text, calls, thoughts, usage, _STOPS.get(step.get("finishReason") or "")))
     return AgentRun(answers)
-
-
-def _ai_sdk_parts(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the parts of a step: `content` since version 5, else what version 4 has beside it."""
-    if isinstance(step.get("content"), list):
-        return list(step["content"])
-    return [
-        {"type": "text", "text": step.get("text") or ""},
-        *({"type": "tool-call", **call} for call in step.get("toolCalls") or ()),
-        *({"type": "tool-result", **result} for result in step.get("toolResults") or ()),
-    ]
 
 
 def _ai_sdk_error(part: Mapping[str, Any], step: Mapping[str, Any]) -> str:

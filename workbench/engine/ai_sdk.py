@@ -66,7 +66,7 @@ def native_run(value: object) -> object:
         return value
     if isinstance(value.get("text"), str):
         _answer(run, value["text"])
-    if usage := _usage_of(value.get("totalUsage") or value.get("usage")):
+    if usage := usage_of(value.get("totalUsage") or value.get("usage")):
         run["usage"] = usage
     return run | {key: value[key] for key in _KEPT if key in value}
 
@@ -79,20 +79,27 @@ def is_messages(value: object) -> bool:
 
 
 def _of_steps(steps: list[Any]) -> Document:
-    """Return the run of steps, each one answer: its `content`, or its `toolCalls` and `toolResults`."""
+    """Return the run of steps, each one answer."""
     calls: list[list[Document]] = []
     run: Document = {"calls": calls}
     for step in filter(_is_table, steps):
-        parts = step.get("content")
-        if not isinstance(parts, list):
-            parts = []
-            for key in ("toolCalls", "toolResults"):
-                given = step.get(key)
-                parts += given if isinstance(given, list) else []
-        text = _add_parts(calls, parts)
         # Only the text of the last answer is the answer of the run.
-        _answer(run, step["text"] if isinstance(step.get("text"), str) else text)
+        _answer(run, _add_parts(calls, step_parts(step)))
     return run
+
+
+def step_parts(step: Mapping[str, Any]) -> list[Document]:
+    """Return the parts of a step: its `content` since version 5, else the text, calls and results of version 4."""
+    if isinstance(step.get("content"), list) and step["content"]:
+        return [*filter(_is_table, step["content"])]
+    parts: list[Document] = []
+    if isinstance(step.get("text"), str):
+        parts.append({"type": "text", "text": step["text"]})
+    for key, kind in (("toolCalls", "tool-call"), ("toolResults", "tool-result")):
+        given = step.get(key)
+        for part in filter(_is_table, given if isinstance(given, list) else []):
+            parts.append({"type": kind, **part})
+    return parts
 
 
 def _of_messages(messages: Any) -> Document:
@@ -166,7 +173,8 @@ def _add_result(call: Document, part: Mapping[str, Any]) -> None:
             return
 
 
-def _usage_of(given: object) -> Document:
+def usage_of(given: object) -> Document:
+    """Return the tokens of a step or a result by the names of `Usage`; none for a usage that is unknown."""
     usage: Document = {}
     if isinstance(given, dict):
         for theirs, ours in _USAGE.items():
