@@ -166,6 +166,8 @@ def _starts_word(text: str, at: int) -> bool:
 
 def marked_spans(text: str, positions: frozenset[int], offset: int, role: Role, marked: Role) -> list[Span]:
     """Return the part of a title that begins at `offset`, with the matched letters in a role of their own."""
+    if not positions:
+        return [Span(text, role)] if text else []
     spans: list[Span] = []
     for at, letter in enumerate(text, offset):
         its_role = role

@@ -70,14 +70,23 @@ class HelpScreen(Dialog[None]):
     KEYS: ClassVar[Line] = keys_line(("/", "search all keys"), ("↓", "more"), ("Esc", "close"), ("Ctrl+P", "commands"))
     SEARCH_KEYS: ClassVar[Line] = keys_line(("Enter", "keep"), ("Esc", "show all again"))
 
-    def __init__(self, sections: Sections, now: Situation, elsewhere: Callable[[], Sections]) -> None:
+    def __init__(
+        self,
+        sections: Sections,
+        now: Situation,
+        elsewhere: Callable[[], Sections],
+        *,
+        reads_at_once: bool,
+    ) -> None:
         super().__init__(self.KEYS)
         self._sections = sections
         self._now = now
         self._read_elsewhere = elsewhere
-        """Returns the keys of other places. It imports their screens, so it runs in a thread."""
-        self._elsewhere: Sections = ()
+        """Returns the keys of other places. It imports their screens, and runs in a thread until they are imported."""
+        self._elsewhere: Sections | None = elsewhere() if reads_at_once else None
         self._query = ""
+        self._built: dict[int, list[Line]] = {}
+        """The lines by width; a layout asks for them several times."""
 
     def body(self) -> ComposeResult:
         yield ReadLines(self._lines, "reading")
@@ -85,19 +94,24 @@ class HelpScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#reading"))
-        self.run_worker(self._show_elsewhere(), group="help")
+        if self._elsewhere is None:
+            self.run_worker(self._show_elsewhere(), group="help")
 
     def _make_room(self, height: int) -> None:
         self.query_one("#reading").styles.max_height = max(height - _FRAME_ROWS, 1)
 
     async def _show_elsewhere(self) -> None:
         self._elsewhere = await in_background(self._read_elsewhere)
+        self._built.clear()
         reading = self.query_one("#reading", ReadLines)
         reading.show_anew(from_top=False)
         reading.refresh(layout=True)
 
     def _lines(self, width: int) -> list[Line]:
-        return help_lines(self._sections, self._now, width, keymap_of(self), self._elsewhere, self._query)
+        if width not in self._built:
+            elsewhere = self._elsewhere or ()
+            self._built[width] = help_lines(self._sections, self._now, width, keymap_of(self), elsewhere, self._query)
+        return self._built[width]
 
     def action_search(self) -> None:
         """Open the field that searches the keys."""
@@ -137,6 +151,7 @@ class HelpScreen(Dialog[None]):
     def _show(self, query: str) -> None:
         if query != self._query:
             self._query = query
+            self._built.clear()
             self.query_one("#reading", ReadLines).show_anew(from_top=True)
 
 

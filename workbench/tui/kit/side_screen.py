@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from textual import events, on
@@ -28,7 +27,6 @@ from workbench.tui.kit.actions import (
 )
 from workbench.tui.kit.bars import KeyBar
 from workbench.tui.kit.fields import FilterField
-from workbench.tui.kit.help import HelpScreen
 from workbench.tui.kit.stage import Answer, ClosesOnce
 
 if TYPE_CHECKING:
@@ -190,7 +188,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
     def do_help(self) -> None:
         """Show the keys."""
         sections = ((f"Here, in {self.TITLE_IN_TEXT}", self.ACTIONS), ("Moving", MOVING))
-        self.stage.show(HelpScreen(sections, self.situation, partial(self.stage.keys_elsewhere, self.NAME)))
+        self.stage.show_keys(sections, self.situation, self.NAME)
 
     @action("q", "Quit")
     def do_quit(self) -> None:

@@ -615,6 +615,11 @@ def screen_class(name: str) -> type[SideScreen[Any]]:
     return found
 
 
+def all_screens_are_imported() -> bool:
+    """Return whether `screen_class` has imported every screen, so that asking for their actions takes no time."""
+    return screen_class.cache_info().currsize == len(SCREENS)
+
+
 def main_action(action_id: str) -> tuple[type[MainActions], Action]:
     """Return the group and the declaration of an action of the main screen."""
     return _OF_MAIN[action_id]

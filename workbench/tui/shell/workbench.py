@@ -33,7 +33,6 @@ from workbench.tui.kit.actions import (
     MOVING,
     NO_EDITOR,
     NO_EDITOR_IN_BROWSER,
-    Action,
     Where,
     key_for,
     key_name,
@@ -51,6 +50,7 @@ from workbench.tui.shell.actions import (
     ALL_ACTIONS,
     MAIN_ACTIONS,
     ScreenActions,
+    all_screens_are_imported,
     help_sections,
     keys_elsewhere,
     main_action,
@@ -72,6 +72,8 @@ from workbench.tui.tree.selection import Selection
 
 if TYPE_CHECKING:
     from workbench.evaluation.options import Begin
+    from workbench.tui.kit.actions import Situation
+    from workbench.tui.kit.help import Sections
     from workbench.tui.kit.side_screen import SideScreen
 
 
@@ -261,10 +263,6 @@ class Workbench(StagedApp):
         )
         self.work(copying, "copy")
 
-    def keys_elsewhere(self, *here: Where) -> Sequence[tuple[str, Sequence[Action]]]:
-        """Return the titles and actions of all places except `here`, for the help; imports every screen."""
-        return keys_elsewhere(*here)
-
     def quit(self) -> None:
         """Close all screens above the main one, and quit, after a question if something is unsaved or running."""
         while self.screen is not self.main:
@@ -397,10 +395,14 @@ class Workbench(StagedApp):
 
     def show_help(self) -> None:
         """Show the keys of the main screen."""
+        now = situation_of(self.main)
+        self.show_keys(help_sections(now), now, *places_of(now))
+
+    def show_keys(self, sections: Sections, now: Situation, *here: Where) -> None:
+        """Show the help of the places `here`, by its sections, and the keys of all other places below them."""
         from workbench.tui.kit.help import HelpScreen
 
-        now = situation_of(self.main)
-        self.show(HelpScreen(help_sections(now), now, partial(self.keys_elsewhere, *places_of(now))))
+        self.show(HelpScreen(sections, now, partial(keys_elsewhere, *here), reads_at_once=all_screens_are_imported()))
 
     def action_help_quit(self) -> None:
         """Announce the keys that stop runs, go back and quit, in answer to Ctrl+C; dialogs show their own keys."""
