@@ -219,6 +219,13 @@ def test_the_header_is_changed_without_touching_cases() -> None:
     assert changed.checked() is changed
 
 
+def test_tables_between_cases_are_changed_where_they_are() -> None:
+    text = 'name = "s"\n' + "\n[[cases]]\nname = 'A'\n" * 3 + "\n[limits]\nmax_rounds = 1\n\n\n[[cases]]\nname = 'B'\n"
+    changed = SuiteText.of(text).with_header("limits", {"max_rounds": 2}).with_header("tools", [{"name": "t"}])
+    assert changed.checked() is changed
+    assert changed.text.replace('[[tools]]\nname = "t"\n\n', "") == text.replace("= 1", "= 2")
+
+
 def test_cases_in_brackets_are_changed_there() -> None:
     text = "format = 1\ncases = [\n  { name = 'A' }, # first\n  { name = 'B' }, # second\n]\n"
     suite = SuiteText.of(text)

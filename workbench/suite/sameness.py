@@ -35,7 +35,8 @@ def partners(old: Sequence[object], new: Sequence[object]) -> list[int | None]:
     for at in range(min(len(old), len(new))):
         if same(old[at], new[at]):
             found[at] = at
-    free = [index for index in range(len(old)) if index not in found]
+    taken = set(found)
+    free = [index for index in range(len(old)) if index not in taken]
     by_names = [partial(_named_alike, name) for name in _NAMES]
     relations: list[Callable[[object, object], bool]] = [same, *by_names, _any_two]
     for correspond in relations:

@@ -204,14 +204,20 @@ class SuiteText:
         if not self.in_blocks:
             return self._rewritten(_with(header, list(self.cases)))
         # The text is edited with the bare header of each case in its place: the cases are not read again, and the edit
-        # cannot change them.
-        empty: list[Table] = [{} for _ in self.cases]
-        skeleton_text = "".join(_interleaved(self.between, ["[[cases]]"] * len(empty)))
+        # cannot change them. Nothing is added between two cases, so a row of cases stands there as one.
+        count = len(self.cases)
+        firsts = [at for at in range(count) if at == 0 or not self.between[at].isspace()]
+        edges = [*firsts, count]
+        empty: list[Table] = [{} for _ in firsts]
+        skeleton_text = "".join(_interleaved([self.between[at] for at in edges], ["[[cases]]"] * len(empty)))
         skeleton = _taken_apart(skeleton_text, _with(self.header, empty))._rewritten(_with(header, empty))
         if not skeleton.in_blocks:
             return self._rewritten(_with(header, list(self.cases)))
         keeps = self.kept_formatting and skeleton.kept_formatting
-        return replace(self, between=skeleton.between, header=header, kept_formatting=keeps)
+        between = list(self.between)
+        for at, text in zip(edges, skeleton.between, strict=True):
+            between[at] = text
+        return replace(self, between=tuple(between), header=header, kept_formatting=keeps)
 
     def checked(self) -> SuiteText:
         """Compare the text with its content, and return the value, which is ready to be saved.
