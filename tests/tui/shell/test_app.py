@@ -61,6 +61,9 @@ async def test_branches_fold_and_unfold(tmp_path: Path) -> None:
         await app.press("left", "left")
         assert "Movie night" not in app.screen.split("│")[0]
         assert "▸ smart_home" in app.screen
+        assert "unfolds it" not in app.screen
+        await app.press("down")
+        assert "Folded: → unfolds it" in app.screen
         await app.press("right")
         assert "▾ smart_home" in app.screen
         await app.press("enter")

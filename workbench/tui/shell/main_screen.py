@@ -18,7 +18,7 @@ from workbench.authoring.workspace import SuitesChanged
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Role
 from workbench.tui.case.pane import CasePane
-from workbench.tui.kit.actions import bindings_for, why_unavailable
+from workbench.tui.kit.actions import bindings_for, key_for, why_unavailable
 from workbench.tui.kit.bars import KeyBar, PaneTitle
 from workbench.tui.kit.strips import Bar
 from workbench.tui.quick_add.line import RequestField, RequestLine
@@ -286,6 +286,10 @@ class MainScreen(PanesScreen):
     def _tree_moved(self) -> None:
         self._stop_resting()
         self._resting = self.set_timer(REST_S, self.show_selected)
+
+    @on(SuiteTree.Blocked)
+    def _tree_blocked(self) -> None:
+        self.announce(f"Folded: {key_for('tree.unfold')} unfolds it", "muted", gently=True)
 
     @on(FilterBox.Ended)
     def _filter_ended(self) -> None:

@@ -13,7 +13,7 @@ from workbench.limits import MAX_FILTER_CHARS
 from workbench.show.spans import EMPTY, Line, Role, message_lines
 from workbench.tui.kit.actions import actions_at, bindings_for
 from workbench.tui.kit.fields import SafeInput
-from workbench.tui.kit.line_view import LineView
+from workbench.tui.kit.line_view import LineView, Motion
 from workbench.tui.run_book.book import RunBook
 from workbench.tui.tree.actions import TreeActions
 from workbench.tui.tree.lines import fold_cell, tree_line, tree_message
@@ -32,6 +32,9 @@ class SuiteTree(LineView):
 
     class Moved(Message):
         """Posted when the cursor moves to a different row."""
+
+    class Blocked(Message):
+        """Posted when a movement key leaves the cursor on a folded row, because there is no other row."""
 
     class Opened(Message):
         """Posted when the selected row is clicked."""
@@ -62,6 +65,14 @@ class SuiteTree(LineView):
         if self.state.rows and self.state.cursor != self.cursor:
             self.state.move_to(self.cursor)
             self.post_message(self.Moved())
+
+    def action_move(self, motion: Motion) -> None:
+        before = self.cursor
+        super().action_move(motion)
+        if self.state.rows and self.cursor == before:
+            row = self.state.rows[before]
+            if self.state.is_foldable(row) and self.state.is_folded(row):
+                self.post_message(self.Blocked())
 
     def chosen(self, index: int) -> None:
         self.post_message(self.Opened())
