@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 import tomllib
@@ -14,9 +15,12 @@ import yaml
 
 import workbench
 from tests.cli.program import Program
+from tests.exchange.importers.samples import SAMPLES
 from tests.exchange.importers.test_dimensions import SYSTEM, made_of
 from tests.grading.test_document import graded
+from workbench.config.secrets import Secrets
 from workbench.exchange.importers.forms import format_of, forms_that_fit
+from workbench.exchange.importers.import_files import ImportOptions, import_file
 from workbench.exchange.importers.source_files import source_of
 from workbench.suite.suite_file import load_suite
 
@@ -112,6 +116,27 @@ def imported(system: str, example: str) -> dict[str, Any]:
     (form,) = forms_that_fit(source)
     (case,) = format_of(form).read(source).cases
     return {key: value for key, value in case.table.items() if key not in ("tags", "limits")}
+
+
+FORMS = {
+    "Arcade evals": "arcade",
+    "Toolvaluator": "toolvaluator",
+    "Evalite": "evalite",
+    "The five-dimension evaluator": "dimensions",
+    "promptfoo": "promptfoo",
+}
+
+
+@pytest.mark.parametrize("system", FORMS)
+def test_the_import_writes_the_keys_that_a_section_marks(system: str, tmp_path: Path) -> None:
+    name, content = SAMPLES[FORMS[system]]
+    (tmp_path / name).write_bytes(content)
+    import_file(ImportOptions(tmp_path / name, tmp_path / "made.toml"), Secrets())
+    made = tomllib.loads((tmp_path / "made.toml").read_text(encoding="utf-8"))
+    marked = re.findall(r"`((?:grading|limits)\.\S+ = [^`]+)` †", COMING[system])
+    assert len(marked) >= 2
+    for path, _, value in (each.partition(" = ") for each in marked):
+        assert functools.reduce(dict.__getitem__, path.split("."), made) == tomllib.loads(f"value = {value}")["value"]
 
 
 def test_the_script_of_the_five_dimensions_imports_as_the_case_of_its_section(tmp_path: Path) -> None:
