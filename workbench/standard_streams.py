@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 def open_closed_descriptors() -> None:
     """Connect each closed standard stream of this process, and of processes that it starts, to `/dev/null`."""
-    # Hooks and supervisors close them (`<&-`, `>&-`). The next file or socket would get the number of a closed stream,
-    # and be taken for it: uvloop aborts the process when it closes one.
+    # Hooks and supervisors may close standard streams (`<&-`, `>&-`). The next file or socket would get the number of a
+    # closed stream and be taken for that stream: uvloop aborts the process when it closes a file with such a number.
     for number in range(3):
         try:
             os.fstat(number)
@@ -36,7 +36,7 @@ def open_closed_streams() -> None:
 
 
 class _Dispensable(FileIO):
-    """A file that loses its content if it cannot be written, for example on a full disk."""
+    """A file that drops what cannot be written, for example because the disk is full."""
 
     def __init__(self, stream: TextIOWrapper) -> None:
         super().__init__(stream.fileno(), "w", closefd=False)
@@ -55,5 +55,5 @@ class _Dispensable(FileIO):
 def dispensable(stream: TextIOWrapper) -> TextIOWrapper:
     """Return a text stream to the same file that drops output it cannot write.
 
-    For standard error, whose failure cannot be reported anywhere. A closed pipe still raises."""
+    Meant for standard error, whose failures cannot be reported anywhere. A closed pipe still raises."""
     return TextIOWrapper(BufferedWriter(_Dispensable(stream)), stream.encoding)

@@ -10,7 +10,7 @@ patterns, the share of the instructions that valgrind counts:
 | plain schemas without jsonschema (`checks.schemas`) | 14 % | 22 % | 0 % |
 | pydantic without plugins (`leave_out_pydantic_plugins`) | 8 % | 8 % | 1 % |
 | few collections of garbage (`collect_rarely`) | 7 % | 1 % | 4 % |
-| modules of commands without what they execute (`options_module`), of `--help` 85 % | 0 % | 0 % | 0 % |
+| modules of commands without the imports of their execution (`options_module`; 85 % of `--help`) | 0 % | 0 % | 0 % |
 | patterns that are compiled when they are first used (`late_pattern`) | 5 % | 3 % | 4 % |
 
 The data classes have a file of their own, because they import `dataclasses` and `inspect`, which take a tenth of
@@ -19,11 +19,11 @@ The data classes have a file of their own, because they import `dataclasses` and
 
 from __future__ import annotations
 
-# Not `signal`, which imports other modules: Ctrl+C must be handled first, or it would print a traceback of an import.
+# Not `signal`, which imports other modules: before it is handled, Ctrl+C prints the traceback of an import.
 import os
 from _signal import SIGINT, default_int_handler, getsignal, signal  # type: ignore[import-not-found]
 
-# The constant of `typing`, whose import takes a tenth of `--version`.
+# Stands for `typing.TYPE_CHECKING`: importing `typing` takes a tenth of `--version`.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
@@ -40,7 +40,7 @@ def end_at_interrupt() -> None:
 
 
 class InterruptsRaised:
-    """A context in which Ctrl+C raises KeyboardInterrupt, in a process that it would end."""
+    """A context in which Ctrl+C raises KeyboardInterrupt instead of ending the process."""
 
     def __enter__(self) -> None:
         self._ended = getsignal(SIGINT) is _end
@@ -67,7 +67,7 @@ def collect_rarely() -> None:
 def leave_out_pydantic_plugins() -> None:
     """Keep pydantic from searching for plugins, which this program does not use."""
     # The search reads the metadata of every installed package, and imports `email` and `zipfile` for that. The variable
-    # PYDANTIC_DISABLE_PLUGINS would save the reading alone, so the module that searches is replaced by an empty one.
+    # PYDANTIC_DISABLE_PLUGINS would save only the reading, so the module that searches is replaced by an empty one.
     import sys
     from types import ModuleType
 

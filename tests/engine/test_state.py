@@ -268,7 +268,7 @@ final = {{ state = [{{ tool = "get_order", result = 1 }}] }}
     [
         (SERVERS.format(state=""), "servers[0].state", "but all runs share its state"),
         (SERVERS.format(state='state = "run"'), "", ""),
-        (SERVERS.format(state="") + '[[mocks]]\ntool = "get_order"\nresult = 1\n', "tool", "says the same whatever"),
+        (SERVERS.format(state="") + '[[mocks]]\ntool = "get_order"\nresult = 1\n', "tool", "answers the same whatever"),
         (SHOP + case_with(STATE), "", ""),
         (
             SHOP.replace(":get", ':get"\nstate = "batch')

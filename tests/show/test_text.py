@@ -134,7 +134,7 @@ def test_a_run_in_which_a_person_had_a_hand_says_so() -> None:
 def test_what_the_model_never_read_is_said() -> None:
     run = result(Status.PASSED, 1.0)
     unread = replace(run, trajectory=replace(run.trajectory, finish=RunFinished("steps done"), added=("Hurry.",)))
-    said = "    the last message of a person was never read: no request followed it"
+    said = "    the model never read the last message of a person: no request followed it"
     assert said in lines_of([unread])
     assert said not in lines_of([run])
 

@@ -182,7 +182,7 @@ def test_variants_of_a_file_are_added_to_the_text_and_must_go_with_it(tmp_path: 
     assert variant is not None
     assert variant.system == "No.\nNever."
     assert parse_suite(added.text, added.path).suite == added.suite
-    with pytest.raises(AddedVariantError, match=r'does not go with suite.toml: two variants with the name "blunt"'):
+    with pytest.raises(AddedVariantError, match=r'does not fit suite.toml: two variants with the name "blunt"'):
         with_variants(added, variants_in(more), str(more))
     with pytest.raises(UnknownVariantError, match="has no variant 'blunt'"):
         variant_of(read().suite or pytest.fail(), "m × blunt")

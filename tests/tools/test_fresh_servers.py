@@ -187,7 +187,7 @@ async def test_a_server_that_lists_other_tools_for_a_later_run_is_refused(pool: 
     code = CHANGING.format(servers=str(SERVERS))
     assert await take(pool, tmp_path, code) == "look_1"
     error = await take(pool, tmp_path, code)
-    assert "lists other tools than for the first run of this batch" in error
+    assert "lists different tools than for the first run of this batch" in error
     assert "removed look_1" in error
 
 

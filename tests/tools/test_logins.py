@@ -233,7 +233,7 @@ async def test_a_machine_logs_in_where_nothing_can_be_stored(
     [
         (
             {"client_id": "robert"},
-            "answers with 401 Unauthorized (no such client): look at client_id and client_secret",
+            "answers with 401 Unauthorized (no such client): check client_id and client_secret",
         ),
         ({"issuer": "https://other.test"}, "and the suite has issuer = 'https://other.test'"),
     ],
@@ -304,19 +304,19 @@ NO_METADATA = dict.fromkeys(("/prm", "/as", "/register"), page("none", 404))
 Pages = Callable[[str], dict[str, Answer]]
 
 FAILURES: dict[str, tuple[Pages, str]] = {
-    "no such path": (lambda _: {"/mcp": page("none", 404)}, "answers with 404 Not Found: look at the path"),
+    "no such path": (lambda _: {"/mcp": page("none", 404)}, "answers with 404 Not Found: check the path"),
     "no login": (
         lambda _: {"/mcp": document({}), **NO_METADATA},
-        "it does not ask for a login: remove auth, or look at its address",
+        "it does not ask for a login: remove auth, or check its address",
     ),
     "no metadata": (
         lambda _: NO_METADATA,
-        "it does not say where to log in: look at its address, or give it a token in headers",
+        "it does not say where to log in: check its address, or give it a token in headers",
     ),
     "metadata that fails": (lambda _: {"/prm": page("", 500)}, "metadata request failed: HTTP 500: try again later"),
     "metadata of another server": (
         lambda origin: {"/prm": document({"resource": "https://other.test", "authorization_servers": [origin]})},
-        "/mcp: look at the address of the server",
+        "/mcp: check the address of the server",
     ),
     "metadata of another issuer": (
         lambda _: {"/as": document(told("https://other.test"))},

@@ -119,7 +119,7 @@ async def test_a_result_that_is_none_is_a_tool_error_that_says_where(
     server = open_server("python", "antique.py")
     await server.start()
     assert await say(server, result) == ToolAnswer(
-        f"The tool's answer is not an MCP result: look at {place}", is_error=True
+        f"The tool's answer is not an MCP result: check {place}", is_error=True
     )
     assert await say(server, text("still there")) == ToolAnswer("still there")
 

@@ -261,10 +261,10 @@ async def test_a_certificate_that_nobody_vouches_for_is_one_plain_sentence(pool:
 ANSWERS: dict[str, tuple[Callable[[Request], Answer], str]] = {
     "a wrong key": (
         lambda _: document({"error": "who are you?"}, 401),
-        "answers with 401 Unauthorized: look at its headers and the token in them",
+        "answers with 401 Unauthorized: check its headers and the token in them",
     ),
-    "a wrong path": (lambda _: page("<h1>404</h1>", 404), "answers with 404 Not Found: look at the path"),
-    "the other transport": (lambda _: page("", 405), "answers with 405 Method Not Allowed: look at its address, or"),
+    "a wrong path": (lambda _: page("<h1>404</h1>", 404), "answers with 404 Not Found: check the path"),
+    "the other transport": (lambda _: page("", 405), "answers with 405 Method Not Allowed: check its address, or"),
     "a broken gateway": (lambda _: page("<h1>502</h1>", 502), "answers with 502 Bad Gateway"),
     "a web page": (lambda _: page("<h1>Welcome</h1>"), "does not speak MCP as expected: Unexpected content type"),
     "no JSON": (

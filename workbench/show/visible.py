@@ -1,6 +1,6 @@
 """Text from models, tools and files made safe to show.
 
-Characters on which a terminal acts, such as escape sequences, become visible.
+Characters that control a terminal, such as those of escape sequences, become visible.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ACTED_ON = late_pattern(
     "\U000e0000-\U000e0fff"  # tags and more variation selectors
     "\ud800-\udfff]"  # surrogates, which cannot be encoded
 )
-"""Characters on which a terminal or a layout engine acts, instead of showing them."""
+"""Characters that a terminal or a layout engine obeys instead of showing them."""
 
 
 def visible(text: str) -> str:
@@ -75,7 +75,7 @@ def shortened(text: str, width: int) -> str:
     """Return one line of text, cut to at most `width` terminal cells, with an ellipsis if it was cut."""
     if width <= 0:
         return ""
-    # A text of a megabyte is not measured to show forty cells of it.
+    # Only the beginning is measured: forty cells may be shown of a text of a megabyte.
     head = text[: width + 1]
     if len(head) == len(text) and cell_len(text) <= width:
         return text

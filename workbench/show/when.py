@@ -43,7 +43,7 @@ def ago(at: str, now: datetime) -> str:
 
 
 def took_s(began: str, ended: str | None) -> float | None:
-    """Return the seconds between two ISO 8601 times, at least 0; `None` if one is missing or not such a time."""
+    """Return the seconds between two ISO 8601 times, at least 0; `None` if one is missing or no ISO 8601 time."""
     try:
         between = datetime.fromisoformat(ended or "") - datetime.fromisoformat(began)
     # One time with a zone and one without cannot be subtracted, which is a TypeError.

@@ -12,14 +12,14 @@ from workbench.show.visible import one_line
 from workbench.suite.files import is_outside
 
 ANNOTATIONS_MAX = 9
-"""GitHub shows ten errors of a step and drops the others silently; the tenth one counts them."""
+"""GitHub shows only ten errors of a step: after this number, one more error says how many others there are."""
 
 _OLD_COMMAND = re.compile(r"##(?=\[)")
 _COMMAND = re.compile(r"(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(\s*):(?=:)")
 
 
 def inert(text: str) -> str:
-    """Return a text that starts a line, with a blank in each command on which a runner would act."""
+    """Return a text that starts a line, with a blank inserted into each command that a runner would obey."""
     if "::" in text:
         text = _COMMAND.sub(r"\1\2: ", text)
     if "##[" in text:
@@ -28,7 +28,7 @@ def inert(text: str) -> str:
 
 
 def inert_json(text: str) -> str:
-    """Return a JSON text of the same values without a command on which a runner would act."""
+    """Return a JSON text with the same values, without commands that a runner would obey."""
     # A line of JSON never begins with `::`, so only the old form matters; the escape is part of a string.
     return text.replace("##[", "##\\u005b")
 
@@ -48,7 +48,7 @@ def command(level: str, message: str, *, title: str, file: str | None = None, li
 
 
 def _data(text: str) -> str:
-    # The percent sign goes first, as the others are replaced by text that contains it.
+    # The percent sign is replaced first, because the replacements of the other characters contain it.
     return inert(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

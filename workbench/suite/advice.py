@@ -41,7 +41,7 @@ def advice(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
 
 
 def _shared_state(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding]:
-    """Find calls of `setup` and `final` to tools whose state all runs share, or that say the same whatever happens."""
+    """Find calls of `setup` and `final` to tools whose state all runs share, or whose mock has a fixed answer."""
     cases: dict[Place, list[str]] = {}
     for index, case in zip(case_indices, suite.cases, strict=True):
         for at, call in case.own_calls():
@@ -55,7 +55,7 @@ def _shared_state(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding
             elif mock.python is not None and mock.state == "batch":
                 cases.setdefault(mock_place, []).append(case.id)
             elif mock.python is None and at[0] == "final":
-                message = f"{quoted(call.tool)} is mocked with a fixed answer, so it says the same whatever a run did"
+                message = f"{quoted(call.tool)} is mocked with a fixed answer: it answers the same whatever a run did"
                 yield warning((*place, "tool"), message, "mock it with `python`, or let its server answer")
     for place, ids in cases.items():
         count = len(set(ids))
@@ -64,7 +64,7 @@ def _shared_state(suite: Suite, case_indices: Sequence[int]) -> Iterator[Finding
 
 
 def _mock_of(suite: Suite, case: Case, index: int, tool: str) -> tuple[Place, Mock | None]:
-    """Return the first mock of a tool with its place; conditions are not looked at."""
+    """Return the first mock of a tool with its place, whatever its condition."""
     for place, mocks in ((("cases", index, "mocks"), case.mocks), (("mocks",), suite.mocks)):
         for number, mock in enumerate(mocks):
             if mock.tool == tool:
@@ -73,7 +73,7 @@ def _mock_of(suite: Suite, case: Case, index: int, tool: str) -> tuple[Place, Mo
 
 
 def _shared_server(suite: Suite, tool: str) -> int | None:
-    """Return the server that has a tool, if it is the only one that can and its state belongs to the batch."""
+    """Return the only server that can have a tool, if all runs of a batch share its state."""
     able = []
     for number, server in enumerate(suite.servers):
         if tool.startswith(server.prefix):
@@ -132,7 +132,7 @@ def _blank_requests(case: Case, place: Place) -> Iterator[Finding]:
 def _blank_keywords(case: Case, place: Place) -> Iterator[Finding]:
     for index, keyword in enumerate(case.response_contains):
         if not keyword.strip():
-            message = "the keyword is blank" if keyword else "the keyword is empty, and every answer has it"
+            message = "the keyword is blank" if keyword else "the keyword is empty, so every answer contains it"
             yield warning((*place, "response_contains", index), message, "write a word, or remove it")
 
 
@@ -156,7 +156,7 @@ def _says_nothing(
 
 
 def _written(suite: Suite, case: Case, option: str) -> bool | None:
-    """Return an option of `critics` as the case or else the suite writes it, `None` if neither does."""
+    """Return an option of `critics` as written in the case, else in the suite; `None` if it is in neither."""
     written: bool | None = getattr(case.grading.critics, option)
     if written is None:
         written = getattr(suite.grading.critics, option)
@@ -257,7 +257,7 @@ def _aggregate_advice(suite: Suite) -> Iterator[Finding]:
         yield warning(place, f"no case has the tag {quoted(tag)}", hint)
     for number, tag in enumerate(suite.gate.quarantine):
         if tag not in known:
-            hint = did_you_mean(tag, known) or "a tag that no case has keeps none in quarantine"
+            hint = did_you_mean(tag, known) or "a tag that no case has keeps no case in quarantine"
             yield warning(("gate", "quarantine", number), f"no case has the tag {quoted(tag)}", hint)
 
 
@@ -292,7 +292,7 @@ def unknown_tags(suite: Suite) -> Iterator[tuple[Place, str]]:
 
 
 def _known_tags(suite: Suite) -> frozenset[str]:
-    """Return the tags of the suite's cases; empty, because nobody asks, if neither aggregates nor the gate name any."""
+    """Return the tags of the suite's cases; empty if neither aggregates nor the gate name a tag to look up."""
     if not suite.aggregates and not suite.gate.quarantine:
         return frozenset()
     return frozenset(suite.tags).union(*(case.tags for case in suite.cases))
@@ -342,7 +342,7 @@ def _type_advice(value: dict[str, JsonValue], place: Place) -> Iterator[Finding]
 
 
 def _arcade_rules(calls: list[tuple[Place, ExpectedCall]]) -> Iterator[Finding]:
-    """`arcade_compatible` has one critic for each argument name of a case (docs/graders.md)."""
+    """Find checks that `arcade_compatible` cannot express: it has one critic for each argument name of a case."""
     first: dict[str, tuple[Place, tuple[object, ...]]] = {}
     for at, call in calls:
         for name, check in (call.args or {}).items():

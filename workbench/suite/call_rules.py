@@ -14,7 +14,7 @@ ARGUMENT_KEYS: Final = ("args", "forbidden_args", "only_args", "unlisted")
 
 
 def call_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the keys of a call that a case describes, besides the checks of its arguments."""
+    """Check the keys of a call that a case describes, except the checks of its arguments."""
     if "any_of" in place[-2:-1]:
         yield from _alternative_rules(call, place)
     elif place[-1] in ("before", "after"):
@@ -41,17 +41,17 @@ def _expected_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:
         if "steps" not in place:
             yield from _has_tool(call, place, "an expected call needs it, or `any_of`")
     elif call["any_of"] == []:
-        yield Finding((*place, "any_of"), "must not be empty", "list the calls of which one is expected")
+        yield Finding((*place, "any_of"), "must not be empty", "list the calls, one of which is expected")
     else:
         for key in ("tool", *ARGUMENT_KEYS):
             if key in call:
-                message = f"`{key}` beside `any_of`, which lists whole calls"
+                message = f"`{key}` cannot stand beside `any_of`, which lists whole calls"
                 yield Finding((*place, key), message, "write it into the alternatives")
         for key in ("result", "is_error"):
             inside = [number for number, each in enumerate(_alternatives(call)) if key in each]
             if key in call and inside:
-                message = f"`{key}` beside `any_of` and inside it"
-                yield Finding((*place, "any_of", inside[0], key), message, "write it at one of the two places")
+                message = f"`{key}` is written both beside `any_of` and inside it"
+                yield Finding((*place, "any_of", inside[0], key), message, "write it at only one of the two places")
     if call.get("optional") is True and "times" in call:
         hint = "write the fewest times as 0, such as times = [0, 3]"
         yield Finding((*place, "optional"), "`optional` beside `times`", hint)
@@ -81,7 +81,7 @@ def nothing_scored(check: object, options: Iterable[str], place: Place, where: s
     """Find options of a check that affect only a score; `where` describes the place of the check."""
     for option in options:
         if option in table(check) and is_check(check):
-            message = f"`{option}` has no meaning {where}: it decides, and counts in no score"
+            message = f"`{option}` has no meaning {where}: the check decides, and counts in no score"
             yield Finding((*place, option), message, "remove it")
 
 

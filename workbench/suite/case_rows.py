@@ -1,7 +1,7 @@
 """Makes one case for each row of a case with `each`, before other code reads the cases.
 
-A text of the case that may name columns is split once into its words and its columns; a row then only joins them. What
-names no column is the same object in all cases."""
+A text of the case that may name columns is split once into its words and its columns; a row then only joins them. Parts
+that name no column are the same objects in all cases."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ID_COLUMN: Final = "id"
 
 _BRACES = late_pattern(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 COLUMN = late_pattern(r"\{row\.([^{}]+)\}")
-"""A column in a mock, where `{city}` is an argument of the call."""
+"""A column in a mock; without `row.`, `{city}` is an argument of the call there."""
 
 NO_ROW: Final[Mapping[str, JsonValue]] = MappingProxyType({})
 
@@ -47,27 +47,27 @@ _VALUES = frozenset({"args", "result", "response", "response_contains"})
 """Keys below which columns are filled in at any depth."""
 _CHECKS = frozenset({"ordered", "unordered", "disallowed", "steps", "final", "response", "variants"})
 _HOLDERS = frozenset({"messages", "setup", "ordered", "unordered", "disallowed", "steps", "final", "variants"})
-"""Keys of a case that hold tables with such keys."""
+"""Keys of a case that hold tables with keys of `_TEXTS` and `_VALUES`."""
 _WITH_BRACES = frozenset({"each", "tools"})
-"""Keys whose braces are no columns: the rows themselves, and the schemas of tools."""
+"""Keys in which braces name no columns: the rows themselves, and the schemas of tools."""
 _FILLED: Final = "`name`, `user`, `system`, `messages`, `response`, `response_contains`, `args` and `result`"
 _OUTSIDE: Final = ("python", "judged")
-"""Checks that import or ask, which rows cannot change."""
+"""Checks that import code or ask a model, which rows cannot change."""
 
 
 @dataclass(frozen=True)
 class CaseRows:
     """A suite's parsed text with a case for each row.
 
-    `templates` has, for each case, the index of its table in the text, and is empty without `each`; `labels` names its
-    row."""
+    `templates` has, for each case, the index of its table in the text, and is empty without `each`; `labels` names the
+    row of each case."""
 
     raw: Table
     templates: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
 
     def as_written(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """Yield findings of the cases at their places in the text, those of several rows of one case once."""
+        """Yield the findings of the cases at their places in the text, each once for all rows of a case."""
         if not self.templates:
             yield from findings
             return
@@ -94,7 +94,7 @@ class CaseRows:
 
 
 _MESSAGES_SHOWN = 3
-"""How many different messages of rows are shown for one place of a case: ten thousand rows may be wrong alike."""
+"""The most messages about rows that are shown for one place of a case: ten thousand rows may each have a fault."""
 
 
 def _case_of(place: Place) -> int | None:
@@ -164,7 +164,7 @@ def _cases_of(
     if isinstance(case.get("name"), str) and case["name"]:
         template = _Template(case, place, rows.columns)
     else:
-        # Without a name there is no id either, and what is wrong with both is said of the case itself.
+        # A case without a name has no id either: the case itself is read, so that its findings say so.
         return [({key: value for key, value in case.items() if key != "each"}, "")], []
     ids, found = _ids(rows, at_each)
     findings = [*template.findings, *found, *_missing(rows, template, at_each)]
@@ -220,7 +220,7 @@ def _missing(rows: Rows, template: _Template, place: Place) -> Iterator[Finding]
 
 
 def _outside_checks(rows: Rows, template: _Template) -> Iterator[Finding]:
-    """Find the first row whose value would be a check that imports or asks."""
+    """Find the first row whose value would be a check that imports code or asks a model."""
     for name, place in template.of_checks.items():
         for at, row in enumerate(rows.rows):
             kind = _outside_check(row[name])
@@ -232,7 +232,7 @@ def _outside_checks(rows: Rows, template: _Template) -> Iterator[Finding]:
 
 
 def _outside_check(value: JsonValue) -> str | None:
-    """Return the kind of a check that imports or asks, among the tables of a value."""
+    """Return the kind of a check that imports code or asks a model, among the tables of a value."""
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -290,7 +290,7 @@ class _Template:
         return None
 
     def _of_calls(self, value: object, place: Place, *, checks: bool) -> Fill | None:
-        """Read a part of the case in which only some keys name columns: no tool does, for example."""
+        """Read a part of the case in which only some keys may name columns; `tool`, for example, may not."""
         if isinstance(value, list):
             return _joined_list(
                 value, [self._of_calls(item, (*place, at), checks=checks) for at, item in enumerate(value)]
@@ -315,7 +315,7 @@ class _Template:
         return self._of_words if key in _TEXTS else self._of_text
 
     def _of_value(self, value: object, place: Place, read: _ReadText, *, checks: bool = False) -> Fill | None:
-        """Read a value in which every text may name columns, except in checks that import or ask."""
+        """Read a value in which every text may name columns, except in checks that import code or ask a model."""
         if isinstance(value, str):
             return read(value, place, checks)
         if isinstance(value, list):
@@ -396,7 +396,7 @@ class _Template:
         return False
 
     def _of_mocks(self, mocks: object, place: Place) -> Fill | None:
-        """Read the conditions of mocks; what they answer is filled with a call's arguments and the row at once."""
+        """Read the conditions of mocks; answers are filled later, with the row and a call's arguments at once."""
         if not isinstance(mocks, list):
             return None
         parts: list[Fill | None] = []
@@ -480,7 +480,7 @@ def text_of(value: JsonValue) -> str:
 
 
 def with_columns(value: Any, row: Row) -> Any:
-    """Return a value of a mock with the columns that its texts name; a text that is only a column has its value."""
+    """Return a value of a mock with its columns filled in; a text that is a single column becomes its value."""
     if isinstance(value, list):
         return [with_columns(item, row) for item in value]
     if isinstance(value, dict):

@@ -80,7 +80,7 @@ _NEAR: Final = 0.85
 """The similarity (difflib's ratio) from which a key may be a misspelt check: `patern` reaches it, `orange` does not."""
 
 _NEAR_OF_WORDS: Final = 0.82
-"""The same where key and check are of several words, which no other word resembles: `has_feild`."""
+"""The limit if key and check have several words, which no other word resembles: `has_feild` reaches it."""
 
 
 def near_check(key: str) -> str | None:
@@ -96,7 +96,7 @@ def near_check(key: str) -> str | None:
 
 
 def answer_rules(name: str, place: Place) -> Iterator[Finding]:
-    """Find a check of a kind that never holds of an answer."""
+    """Find a check of a kind that never holds for an answer."""
     if CHECK_CLASSES[name].is_newer and "string" not in CHECK_CLASSES[name].types:
         hint = 'check the text, such as { contains = "text" }, or the `result` of a call'
         yield Finding(place, f"`{name}` never holds here: the final answer is text", hint)
@@ -144,10 +144,10 @@ def _options_elsewhere(part: object, place: Place, options: Iterable[str], outer
 
 
 _OF_ALL_PARTS: Final = ("weight", "optional", "required")
-"""The options that stand beside several checks of one value, and not beside one of them."""
+"""The options that are written beside all checks of one value, and not beside a single one of them."""
 
 _OF_WHOLE_ARGUMENT: Final = ("weight", "required")
-"""The options that the check of a field cannot have; `optional` is one of the field."""
+"""The options that the check of a field cannot have; `optional` belongs to the field itself."""
 
 
 def _fields_rules(fields: dict[str, object], place: Place, of_answer: bool) -> Iterator[Finding]:
@@ -166,7 +166,7 @@ def _plain_fields_rules(written: dict[str, object], place: Place, of_answer: boo
 
 
 def mixed_rules(name: str, others: Iterable[str], place: Place) -> Iterator[Finding]:
-    """Find keys beside a newer check's name that are no options of it, where its table can be no value."""
+    """Find keys next to a newer check that are not its options, where the table cannot be a plain value."""
     options = [*CHECK_CLASSES[name].options, "because"]
     for key in others:
         hint = did_you_mean(key, options) or f"write {{ equals = … }} for a field `{name}`"

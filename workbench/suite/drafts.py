@@ -136,7 +136,7 @@ class Drafts:
         self._thread: threading.Thread | None = None
 
     def known_as(self, path: Path) -> Path:
-        """Return the path by which drafts know a file: links of its folder are resolved, and its own link is not."""
+        """Return the path by which drafts know a file: links of its folder are resolved, a link of the file is not."""
         path = self._here / path
         if path.name in ("", ".."):
             return resolved(path)

@@ -1,4 +1,4 @@
-"""The text of a suite with one case alone, so that a run is stored together with everything that it is graded by."""
+"""The text of a suite with one case alone, so that a run is stored with everything needed to grade it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Excerpts:
     def of(self, file: SuiteFile, case_id: str) -> str:
         """Return the text of the suite without the other cases, comments included.
 
-        It is the whole text if the cases have no blocks of their own, or if there is no such case."""
+        Return the whole text if the cases have no blocks of their own, or if there is no such case."""
         file = file.standalone
         key = (file.path, file.hash)
         if key not in self._files:

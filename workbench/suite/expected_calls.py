@@ -71,11 +71,11 @@ class ExpectedCall(Frozen):
     """A call that must happen, or in `disallowed` must not.
 
     Without `args`, any arguments are right; empty `args` mean a call without arguments. With `only_args`, an argument
-    that `args` does not name is wrong. `unlisted` says that the lack of a tool of this name is intended.
+    that `args` does not name is wrong. `unlisted` says that the tool intentionally does not exist.
 
     `any_of` lists alternatives in place of `tool`. An `optional` call may be missing. `times` are the fewest and the
-    most calls that fit. The call must have returned a `result` that meets the check, or with `is_error` an error or no
-    error. `because` is the reason for the expectation, shown with its issues."""
+    most calls that fit. `result` is a check of the result that the call must have returned, and `is_error` says whether
+    that must be an error. `because` is the reason for the expectation, shown with its issues."""
 
     tool: NonEmpty = ""
     args: Checks | None = None
@@ -91,7 +91,7 @@ class ExpectedCall(Frozen):
 
     @property
     def alternatives(self) -> tuple[ExpectedCall, ...]:
-        """The calls of which one is expected: those of `any_of`, or the call itself."""
+        """The calls, one of which is expected: those of `any_of`, or the call itself."""
         return self.any_of or (self,)
 
     @property
@@ -157,7 +157,7 @@ class ExpectedCall(Frozen):
 
 
 class CallWithoutArguments(ExpectedCall):
-    """An expected call some of whose checks say that their argument must not be given: it forbids these arguments.
+    """An expected call that forbids some arguments, by checks with `present = false`.
 
     `reasons` are those that the suite gives, by the names of the arguments."""
 
@@ -190,15 +190,15 @@ def with_forbidden(call: ExpectedCall) -> ExpectedCall:
 class DisallowedCall(ExpectedCall):
     """A call that must not happen: ever, `before` another call was made, or `after` another call.
 
-    Where the other call checks its result, an earlier answer of the model must have made it: calls of one answer know
-    no results of each other."""
+    If the other call has a check of its result, an earlier answer of the model must have made it: the calls of one
+    answer cannot depend on each other's results."""
 
     before: ExpectedCall | None = None
     after: ExpectedCall | None = None
 
     @property
     def conditions(self) -> tuple[tuple[str, ExpectedCall], ...]:
-        """The other calls by their keys."""
+        """The calls of `before` and `after`, by these keys."""
         found = []
         for key, call in (("before", self.before), ("after", self.after)):
             if call is not None:

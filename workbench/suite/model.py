@@ -54,7 +54,7 @@ def _clock(text: str) -> str:
 
 
 WrittenClock = Annotated[str, AfterValidator(_clock)]
-"""A time zone, before it a time if the time is fixed: the time that models are told, and to which dates are relative.
+"""The time that models are told and dates are relative to: a time zone, after a time if that is fixed.
 
 Without a fixed time, each run has the time of its start."""
 
@@ -273,8 +273,8 @@ API_NAMES: tuple[str, ...] = ("chat", "messages", "responses")
 class Mock(Frozen):
     """An answer to calls of a tool in place of its server: exactly one of `result`, `results`, `error` and `python`.
 
-    With `state = "batch"`, all runs share the module of the function. `unlisted` says that the lack of a tool of this
-    name is intended."""
+    With `state = "batch"`, all runs share the module of the function. `unlisted` says that the tool intentionally does
+    not exist."""
 
     tool: NonEmpty
     when: Checks | None = None
@@ -345,8 +345,8 @@ class FinalState(Frozen):
 class FinalTable(Frozen):
     """The conditions at the end of a run: the changes that it made, and the state that tools report.
 
-    `changes` are exactly the calls that succeeded, of tools that are neither read-only nor match a pattern in
-    `readers`; empty ones mean that there was none."""
+    `changes` must be exactly the successful calls of tools that are neither read-only nor match a pattern in `readers`;
+    empty `changes` demand that there was none."""
 
     changes: Items[ExpectedCall] | None = None
     readers: Items[NonEmpty] = ()
@@ -497,7 +497,7 @@ class Case(Frozen):
         return self.each[0]
 
     def in_variant(self, name: str) -> Case:
-        """Return the case with the calls that it expects in a variant; it is unchanged if it names none for it."""
+        """Return the case with the calls that it expects in a variant; without such calls, the case itself."""
         for own in self.variants:
             if own.name == name:
                 calls = {key: getattr(own, key) for key in CALLS_IN_VARIANTS}
@@ -516,7 +516,7 @@ class Case(Frozen):
 
     @property
     def template(self) -> str | None:
-        """The id of the case in the file that the case is a row of, `None` without `each`."""
+        """The id of the case with `each` that this case is a row of, `None` without `each`."""
         if not self.row:
             return None
         return self.id.removesuffix(f"/{self.row['id']}")
@@ -703,7 +703,7 @@ class ToolChange(Frozen):
 
 
 class Variant(Frozen):
-    """A variant of a suite: changes with which the suite is run, to compare it with other variants.
+    """A variant of a suite: changes that are compared with the suite as written and with other variants.
 
     `servers` and `tools` replace those of the same name and add the others; `mocks` take precedence over all others.
     `offer` replaces the `offer` of each case. `names` maps the tools of expectations to the tools that replace them."""

@@ -131,8 +131,8 @@ class _Scanner:
                 return Positions(self._lines, self._ends, headers, last_line, head_end)
             if self._text[self._position] == "[":
                 self._ends_of_tables.append(self._end_line(start))
-                # The gap's first line is only the rest of the line before, except at the start of the text, and its
-                # last line is the beginning of the header's: neither is whole.
+                # Neither the first nor the last line of a gap is whole: the first is the rest of the line before,
+                # except at the start of the text, and the last is the beginning of the header's line.
                 whole_lines = gap.split("\n")[bool(start) : -1]
                 table = self._header(whole_lines)
             else:

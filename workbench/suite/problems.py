@@ -147,7 +147,7 @@ def code(names: Iterable[str], joined: str = ", ") -> str:
 
 
 MIN_BEGINNING_CHARS = 3
-"""A shorter beginning of a name names too many others."""
+"""The shortest beginning of a name that counts as similar; a shorter one would fit too many names."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -171,8 +171,8 @@ def at_line(problem: Problem, word: str) -> str:
     return f"{word} {problem.line}: {problem.message}"
 
 
-# Rules read TOML whose types are not checked yet. These two skip values of other types, whose problems are reported
-# elsewhere.
+# Rules read TOML whose types are not checked yet. These two functions skip values of other types, whose problems are
+# reported elsewhere.
 
 
 def tables(value: object) -> Iterator[tuple[int, dict[str, object]]]:
@@ -205,8 +205,8 @@ def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Fin
 
 
 def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place, owner: str) -> Iterator[Finding]:
-    """Check keys of which a table must have exactly one; `owner` names the table in messages."""
-    # In the order of the file: the first key is kept, and the others are reported.
+    """Check that a table has exactly one of some keys; `owner` names the table in messages."""
+    # The order is that of the file: the first key is kept, and the others are reported.
     given = [name for name in element if name in names]
     if not given:
         yield Finding(place, f"{owner} needs one of {code(names)}")

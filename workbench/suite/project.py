@@ -145,7 +145,7 @@ def is_suite(path: Path) -> bool:
 
 
 def _by_its_lines(path: Path) -> bool | None:
-    """Return whether a file is a suite, by its lines; `None` if only parsing can tell."""
+    """Return whether a file is a suite, by its lines; `None` if it has to be parsed to decide."""
     # A suite usually begins with `format`, and other TOML files have no such line. So most files are not parsed here,
     # and a big one is never in memory as a whole.
     tail = b""

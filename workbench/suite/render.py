@@ -185,7 +185,7 @@ def _has_line_break(value: object) -> bool:
 
 
 def _short_text(text: str) -> str:
-    # Between apostrophes nothing needs an escape, which patterns and JSON are easier to read in.
+    # Nothing needs an escape between apostrophes, so patterns and JSON are easier to read there.
     if ('"' in text or "\\" in text) and "'" not in text and text.isprintable():
         return f"'{text}'"
     return f'"{_escaped(text)}"'

@@ -23,7 +23,7 @@ Row = Mapping[str, JsonValue]
 """The values of a row by the names of their columns."""
 
 AS_JSON: Final = ":json"
-"""The ending of a column's name in CSV, or in a table of the suite, whose texts are JSON."""
+"""The ending of the name of a column whose texts are JSON, in CSV or in a table of the suite."""
 
 _DEEPEST = 64
 """The most levels of lists and objects in a value, as in a suite."""
@@ -32,7 +32,7 @@ _DEEPEST = 64
 class RowsError(Exception):
     """Rows cannot be read; the message has the place, `hint` is advice.
 
-    `index` is the index of a table in the suite that is wrong, `None` for a file or all rows."""
+    `index` is the index of the wrong table in the suite, `None` if a file or all rows are wrong."""
 
     def __init__(self, message: str, hint: str = "", index: int | None = None) -> None:
         super().__init__(message)
@@ -247,7 +247,7 @@ def _parsed(text: str) -> JsonValue:
 
 
 def _object(pairs: list[tuple[str, JsonValue]]) -> JsonValue:
-    """Return an object; raise ValueError for a key that it has twice, of which Python keeps the last value."""
+    """Return a JSON object; raise ValueError for a key that occurs twice, of which Python would keep the last value."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

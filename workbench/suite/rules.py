@@ -1,7 +1,7 @@
 """Rules of suites that the types of single values cannot express, such as keys that exclude each other.
 
-They read the parsed TOML, not the models, so that they find their problems even if some value has a wrong type. Those
-of checks and of servers are in modules of their own."""
+They read the parsed TOML, not the models, so that they find their problems even if some value has a wrong type. The
+rules of checks and of servers are in modules of their own."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def _schema_rules(schema: dict[str, object], place: Place) -> Iterator[Finding]:
         if not seen:
             for dangling in dangling_references(cast("dict[str, JsonValue]", schema)):
                 message = f"the reference {quoted(dangling.reference)} leads nowhere in the schema"
-                hint = "write what it refers to into the schema, such as below `$defs`"
+                hint = "define its target in the schema, such as below `$defs`"
                 yield Finding((*place, *dangling.path, "$ref"), message, hint)
     except RecursionError:
         yield Finding(place, "the schema is nested too deeply")
@@ -391,7 +391,7 @@ def _ids(cases: object, templates: Sequence[int]) -> Iterator[Finding]:
 
 
 def _names(cases: object, templates: Sequence[int]) -> Iterator[Finding]:
-    """Find cases with the name of an earlier case: `--case NAME` chooses both, and reports do not tell them apart."""
+    """Find cases with the name of an earlier case: `--case NAME` chooses both, and reports do not distinguish them."""
     first: dict[str, int] = {}
     without_id: set[str] = set()
     for index, case in tables(cases):

@@ -19,7 +19,7 @@ def same(left: object, right: object) -> bool:
         return len(left) == len(right) and all(map(same, left, right))
     if type(left) is not type(right):
         return False
-    # nan is the same value written twice, and 0.0 and -0.0 are different texts: `==` says the opposite of both.
+    # `==` is wrong for both: nan written twice is the same value, and 0.0 and -0.0 are different texts.
     if isinstance(left, float):
         return repr(left) == repr(right)
     return left == right
@@ -28,7 +28,8 @@ def same(left: object, right: object) -> bool:
 def partners(old: Sequence[object], new: Sequence[object]) -> list[int | None]:
     """Return, for each element of `new`, the index of the corresponding element of `old`, `None` for an added one.
 
-    Equal elements correspond wherever they are, then elements with one id, name, tool or role, then the rest in order.
+    Equal elements correspond wherever they are, then elements with one id, name, tool or role, then the remaining ones
+    in order.
     """
     found: list[int | None] = [None] * len(new)
     # Most edits leave most elements where they are: equal elements at equal places need no search.

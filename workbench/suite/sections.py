@@ -37,7 +37,7 @@ def cut(text: str) -> list[Section]:
     of the text are not known."""
     positions = scan(text)
     if not positions.are_known:
-        raise ValueError("its lines cannot be told, so only the whole text can be edited")
+        raise ValueError("its lines cannot be found, so only the whole text can be edited")
     lines: list[str] = _LINE.findall(text)
     head_end = positions.head_end
     # A head without keys ends with its last comment.

@@ -34,7 +34,7 @@ class Server(Frozen):
     the authorization server. With `state = "run"`, each run that executes has a process or a session of its own. The
     server's `instructions` are a part of the system prompt, or `off`.
 
-    `answers` are the requests of the server that are answered, over the protocol `legacy`: those for `roots` with these
+    `answers` names the kinds of the server's requests that are answered, over the protocol `legacy`: `roots` with these
     folders inside the suite's folder, the others by `Answer`s."""
 
     name: NonEmpty
@@ -62,7 +62,7 @@ class Server(Frozen):
 
     @property
     def takes_turns(self) -> bool:
-        """Whether calls are made one by one: nothing else tells which call a request of the server belongs to."""
+        """Whether calls wait for each other, because only that shows which call a request of the server belongs to."""
         return "elicitation" in self.answers or "sampling" in self.answers
 
 

@@ -52,7 +52,7 @@ def subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterato
         message = f"{quoted(name)} cannot be the name of a subject"
         yield Finding((*place, "name"), message, "use letters, digits, . _ and -, but not offline")
     hint = "remove it; --model NAME still runs the cases on a model"
-    message = "`models` beside `subject`: the subject takes the place of models"
+    message = "`models` cannot stand beside `subject`, which takes the place of models"
     if "models" in raw:
         yield Finding(("models",), message, hint)
     for index, case in tables(raw.get("cases")):
@@ -105,7 +105,7 @@ def _request_rules(server: dict[str, object], place: Place) -> Iterator[Finding]
 
 def _leads_out(root: str) -> bool:
     """Return whether a path by itself leads out of a folder; links may still do."""
-    # Suites travel between systems.
+    # A suite may have been written on another system, so Windows paths are checked on all systems.
     windows = PureWindowsPath(root)
     return PurePath(root).is_absolute() or bool(windows.anchor) or ".." in windows.parts or root.startswith("~")
 

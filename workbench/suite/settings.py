@@ -106,7 +106,7 @@ class Grading:
 
 
 def limited_ms(grading: Grading, model_ms: float, loop_ms: float) -> float:
-    """Return the time of a run that `max_latency_ms` limits, in milliseconds: that of the model, or the whole loop."""
+    """Return the time of a run that `max_latency_ms` limits, in milliseconds: the model's, or the whole loop's."""
     if grading.by == "dimensions" and grading.dimensions.latency == "wall":
         return loop_ms
     return model_ms
@@ -189,7 +189,7 @@ _SURPLUS_RULES: dict[str, str] = {
 
 
 def surplus_rule(grading: Grading, grader: str | None = None) -> str:
-    """Return in words the rule that a grader itself has for extra calls; `grader` is by default the deciding one."""
+    """Return a grader's own rule for extra calls in words; `grader` is by default the deciding one."""
     by = grader or grading.by
     if by == "critics" and not grading.critics.fail_on_tool_call_quantity:
         return _FREE

@@ -284,7 +284,7 @@ def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[
     value: object = raw
     previous: tuple[int | str, ...] = ()
     inner_tag: int | None = None
-    """The number of the part that is the tag of a nested check: names of fields may look like tags."""
+    """The index of the part that is the tag of a nested check: names of fields may look like tags."""
     for number, part in enumerate(location):
         if number == inner_tag or (inner_tag is None and _is_tag(previous, part)):
             if (kind := CHECK_CLASSES.get(str(part))) is not None:
@@ -359,7 +359,7 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
     """Return the finding for an unknown key, which may be misspelt or stand below the header of another table."""
     key = str(place[-1])
     if in_group:
-        hint = "a group takes only `parallel` beside it: write other keys into its calls"
+        hint = "beside `any_order`, a group takes only `parallel`: write other keys into its calls"
         return Finding(place, f"`{key}` next to `any_order`", hint)
     if key == "any_order":
         return Finding(place, "`any_order` is allowed only in `ordered` and `unordered`", "write the calls themselves")
@@ -386,7 +386,7 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
 
 
 def _form_hint(key: str, keys: tuple[str, ...]) -> str:
-    """Return a hint if `key` is of a provider's tool in the form of an API, else ""."""
+    """Return a hint if `key` belongs to the form of a provider's tool in an API, else ""."""
     if keys != ("provider_tools",):
         return ""
     form = f"{{ {key} = … }}"

@@ -17,9 +17,9 @@ from workbench.suite.sameness import same
 from workbench.suite.sections import cut, gap_without, line_end_of
 
 # The idea: the text is split into the blocks of its cases and the text between them, and a change of a case edits its
-# block alone, so that its cost does not grow with the file. A block begins with its own header and ends before the next
-# one, and it is parsed by itself; so all blocks together mean the same as each by itself. `SuiteText.checked` confirms
-# that by reading the whole text before it is saved.
+# block alone, so that the cost of a change does not grow with the file. A block begins with its own header and ends
+# before the next one, and it is parsed by itself; so all blocks together mean the same as each by itself.
+# `SuiteText.checked` confirms that by reading the whole text before it is saved.
 
 _ONE_BLOCK = "a case's text is one [[cases]] block, with its comments and the tables below it, and nothing else"
 _COMMENTS = late_pattern(r"(?:[ \t]*#[^\n]*\n)*")
@@ -193,7 +193,7 @@ class SuiteText:
         `None` removes the key. Tables that stay in a list keep their comments, even if they change places. Raises
         SpliceError for values that TOML lacks, and ValueError for the key `cases`."""
         if key == "cases":
-            raise ValueError("cases are changed one by one")
+            raise ValueError("`cases` is not a key of the header: change each case by itself")
         header = dict(self.header)
         if value is None:
             header.pop(key, None)
@@ -222,7 +222,7 @@ class SuiteText:
     def checked(self) -> SuiteText:
         """Compare the text with its content, and return the value, which is ready to be saved.
 
-        Call it before every save. If they differ, the text is written anew from the content, and `kept_formatting` is
+        Call it before every save. If they differ, the text is rewritten from the content, and `kept_formatting` is
         false."""
         if _says(self.text, self.document):
             return self

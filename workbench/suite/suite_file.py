@@ -53,7 +53,7 @@ class SuiteFile:
     row_files: tuple[str, ...] = ()
     """The files of rows that cases name, as paths from the folder of the suite."""
     written: SuiteFile | None = None
-    """The file on disk, if this text has a table for each row."""
+    """The file on disk, if this text is its `standalone` form with a table for each row."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -461,7 +461,7 @@ class _Reused:
 def reread(file: SuiteFile, before: SuiteText, now: SuiteText) -> SuiteFile | None:
     """Return the suite for the text of `now`, given `file` for the text of `before`.
 
-    The result is that of `parse_suite`; `None` if only reading the whole text can tell."""
+    The result is that of `parse_suite`; `None` if the whole text has to be read."""
     has_rows = any("each" in case for case in now.cases)
     # Warnings about mocks depend on whether a case has rows, and rows with errors are left out of the cases.
     if has_rows and (file.suite is None or not file.templates or all(map(is_one_row, now.cases))):
@@ -587,7 +587,7 @@ def _alone(
     The cases are `None` if a problem is an error. Lines and indices of problems are those of the whole text."""
     if not fresh:
         return (), (), ()
-    # The text that is read lacks the other cases: `shifts` are the lines by which each case is further up in it.
+    # The text that is read lacks the other cases: `shifts` says by how many lines each case has moved up in it.
     wanted = set(fresh)
     pieces: list[str] = []
     shifts: list[int] = []
@@ -650,7 +650,7 @@ def _starts(text: SuiteText) -> list[int]:
 
 
 def _shift_outside(line: int | None, before: Sequence[int], now: Sequence[int]) -> int:
-    """Return the number of lines by which a line between cases has moved."""
+    """Return by how many lines a line between cases has moved."""
     # With another number of cases there are only blank lines between them, and so no problems.
     if line is None or len(before) != len(now):
         return 0
@@ -700,7 +700,7 @@ def lines_of(files: Iterable[SuiteFile]) -> LineOf:
         file = waiting.pop(suite, None)
         if file is not None and file.suite is not None:
             file = file.written or file
-            # Not `file.positions`, which would keep the lines of everything in memory.
+            # Not `file.positions`, which would keep the lines of all tables and keys in memory.
             positions = scan(file.text)
             if not positions.are_known or file.suite is None:
                 return None
@@ -771,5 +771,5 @@ def with_variants(file: SuiteFile, tables: Iterable[Mapping[str, object]], origi
     added = parse_suite(f"{text}\n", file.path)
     if added.suite is None:
         problem = added.errors[0]
-        raise AddedVariantError(f"{origin} does not go with {file.path}: {problem.message}")
+        raise AddedVariantError(f"{origin} does not fit {file.path}: {problem.message}")
     return added

@@ -1,4 +1,4 @@
-"""Finds names in a suite for which there is no tool, so that no model could call it."""
+"""Finds names of tools in a suite that no tool has, so that no model could call them."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class OwnCall:
 
 @dataclass(frozen=True, slots=True)
 class ServerRoots:
-    """The folders that a server is told it may use, without links."""
+    """The folders that a server may use, with links resolved."""
 
     server: str
     folders: tuple[str, ...]
@@ -184,10 +184,10 @@ class SuiteNeeds:
 
     `folder` is the folder in which commands run and modules are found. `models` are the models that the suite and the
     settings beside it name (`workbench.evaluation.approval`), `files` the code of `modules` and `python`
-    (`workbench.tools.python_code`). `passed` are the variables of the shell that its commands get without naming them
-    (`workbench.config.passed_variables`). `calls` are those of `setup` and `final`, if a server may answer them.
-    `provider_tools` are tools that the providers of models would run. `roots` are folders that servers are told, and
-    `answers` are replies to requests of servers."""
+    (`workbench.tools.python_code`). `passed` are the variables of the shell that the suite's commands get without
+    naming them (`workbench.config.passed_variables`). `calls` are those of `setup` and `final`, if a server may answer
+    them. `provider_tools` are tools that the providers of models would run. `roots` are folders that servers may use,
+    and `answers` are replies to requests of servers."""
 
     folder: Path
     commands: tuple[Command, ...] = ()
@@ -210,7 +210,7 @@ class SuiteNeeds:
 
     @property
     def beside_models(self) -> bool:
-        """Whether anything is needed besides models and the tools of their providers."""
+        """Whether anything other than models and the tools of their providers is needed."""
         return bool(self.commands or self.modules or self.urls or self.python or self.environment)
 
     @property
@@ -221,7 +221,7 @@ class SuiteNeeds:
         return tuple(dict.fromkeys(names))
 
     def lines(self, asked: Collection[ModelNeed] = ()) -> tuple[str, ...]:
-        """Return lines that tell the user what trusted suites may do.
+        """Return lines that say what the suite may do if it is trusted.
 
         Each of the models that are about to be `asked` has a line, and the others share one. The texts are the
         suite's own: show them as data."""
@@ -319,12 +319,12 @@ class TypedServer:
 
     @property
     def counts(self) -> bool:
-        """Whether typing it is enough. A stored login was not typed, so a server that gets one needs an answer."""
+        """Whether typing the server trusts it. One that gets a stored login, which was not typed, needs an answer."""
         return self.now.auth is None and (self.before is None or self.before.auth is None)
 
 
 def split_by_typing(needs: SuiteNeeds, suite: Suite, typed: Collection[TypedServer]) -> tuple[SuiteNeeds, SuiteNeeds]:
-    """Return needs of a suite as they were before servers were typed, and those without the servers that were added.
+    """Return the needs of a suite before servers were typed, and its present needs without the added servers.
 
     The calls of `setup` and `final`, and the answers to servers, stay in both, because the suite's file has them."""
     before: list[Server] = []
@@ -559,7 +559,7 @@ class TrustStore:
         return tuple(sorted({file.path for file in {*entry.files} ^ {*needs.files}}))
 
     def trust(self, suite_path: Path, needs: SuiteNeeds) -> None:
-        """Store that the suite may do exactly this.
+        """Store that the suite may do exactly what `needs` lists.
 
         Raises TrustError if the file cannot be written."""
         self._update(str(_known_as(suite_path)), needs, lambda _entry: True)
@@ -636,7 +636,7 @@ class TrustStore:
         return locked(self._file.with_name(f"{self._file.name}.lock"), LOCK_TIMEOUT_S)
 
     def _update(self, known_as: str, needs: SuiteNeeds, wanted: Callable[[_Entry | None], bool]) -> None:
-        """Write an entry for a suite if `wanted` returns true for the present one, which is read under the lock."""
+        """Write an entry for a suite if `wanted` returns true for the stored entry, which is read under the lock."""
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._alone():

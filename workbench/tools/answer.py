@@ -30,7 +30,7 @@ class ToolAnswer:
     """The answer to a tool call, as text for the model.
 
     `is_error` marks a tool error, which the model can handle; `code` is the JSON-RPC code of a call that the server
-    refused. `media` are images and sounds with their data, for which placeholders stand in `content`."""
+    refused. `media` are images and sounds with their data; `content` has a placeholder for each."""
 
     content: str
     is_error: bool = False
@@ -101,7 +101,7 @@ def error_of(error: Exception) -> ToolAnswer:
     if isinstance(error, ValidationError):
         fields = dict.fromkeys(str(problem["loc"][0]) for problem in error.errors() if problem["loc"])
         places = ", ".join(fields) or "all of it"
-        return ToolAnswer(f"The tool's answer is not an MCP result: look at {places}", is_error=True)
+        return ToolAnswer(f"The tool's answer is not an MCP result: check {places}", is_error=True)
     return ToolAnswer(first_line(error), is_error=True)
 
 

@@ -31,7 +31,7 @@ MAX_ARGUMENTS_CHARS = 4_000
 """The longest JSON of arguments that is logged as a whole; of a longer one the beginning is logged."""
 
 MAX_TEXT_CHARS = 400
-"""The length to which all other texts are cut."""
+"""The number of characters after which all other texts are cut."""
 
 _logger = logging.getLogger(__name__)
 

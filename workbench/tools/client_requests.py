@@ -42,7 +42,7 @@ async def answer_nothing(question: Question) -> Reply:
 
 
 class CallTime:
-    """The time limit of one call, which counts anew with each sign of life, and not while a reply is awaited.
+    """The time limit of one call, which starts again at each sign of life and pauses while a reply is awaited.
 
     Enter it around the call; it raises TimeoutError. `call_s` is the limit in seconds; no sign of life extends it
     beyond `most_s`."""
@@ -71,7 +71,7 @@ class CallTime:
         return self._clock() - self._began - self._free_s
 
     def extend(self) -> None:
-        """Count anew, up to the limit of a call that reports progress for ever."""
+        """Start the limit again, unless the call reports progress for ever."""
         if self._waits:
             return
         latest = self._began + self._free_s + self._most_s
@@ -133,7 +133,7 @@ class _Asking:
     async def end(self) -> None:
         """Cancel the replies that are still awaited, and wait until they have ended.
 
-        They record their end in the run, which may be over after its call."""
+        The replies record their end in the run, which may end after its call."""
         replies = tuple(self._replies)
         for replying in replies:
             replying.cancel()
@@ -144,8 +144,8 @@ class _Asking:
 class ClientRequests:
     """Replies to the requests that a server sends over one connection.
 
-    Nothing in a request over standard input and output tells which call it belongs to. So it belongs to the one call
-    that is under way, and is refused if there are several; calls of a server that asks are made one after another
+    A request over standard input and output does not say which call it belongs to. So it belongs to the one call that
+    is under way, and is refused if there are several; calls of a server that asks are made one after another
     (`Server.takes_turns`). `roots` are the folders that the server may use."""
 
     def __init__(self, server: Server, roots: Sequence[Path], secrets: Secrets) -> None:

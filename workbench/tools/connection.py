@@ -52,9 +52,9 @@ class ServerStatus:
     """The state of a server.
 
     `tools` are its tools while it runs, and `starting_s` the seconds since its start began. `downloads` is whether a
-    launcher is still downloading it. `reason` and `output`, the end of its standard error, tell why it is down.
-    `task_tools` are tools that can be called as tasks of MCP only, and are not offered. `issues` are the violations of
-    the protocol in its list of tools, and `instructions` is its text on how to use them."""
+    launcher is still downloading it. `reason` and `output`, the end of its standard error, say why it is down.
+    `task_tools` are tools that are not offered because they can be called only as MCP tasks. `issues` are the
+    violations of the protocol in its list of tools, and `instructions` is its text on how to use them."""
 
     state: ServerState = "not started"
     tools: tuple[ToolDefinition, ...] = ()
@@ -72,11 +72,10 @@ class TimeLimits:
     """Limits of a server's time, in seconds.
 
     `start_s` is for starting and listing its tools, without the download of a launcher such as `npx`, which may take
-    `download_s`. `call_s` is for one call, and counts anew with each report of progress. `polite_s` is for ending after
-    its input was closed, and `terminate_s` for ending after SIGTERM. `probe_s` is for answering `server/discover` once
-    the question is read, and `greeting_s` then for answering `initialize`. `rollback_s` is for a package manager that
-    takes back a download after SIGTERM. `return_s` is for a lost server behind a URL, which somebody else starts again,
-    to be reachable."""
+    `download_s`. `call_s` is for one call, and starts again with each report of progress. `polite_s` is for ending
+    after its input was closed, and `terminate_s` for ending after SIGTERM. `probe_s` is for answering `server/discover`
+    once the question is read, and `greeting_s` then for answering `initialize`. `rollback_s` is for a package manager
+    that takes back a download after SIGTERM. `return_s` is for a lost server behind a URL to become reachable again."""
 
     start_s: float = 60.0
     call_s: float = 60.0
@@ -90,7 +89,7 @@ class TimeLimits:
 
     @property
     def close_s(self) -> float:
-        """The seconds after which closing has failed and the server is killed: both limits of ending, and some more."""
+        """The seconds after which closing has failed and the server is killed: both limits of ending, and a reserve."""
         return self.polite_s + self.terminate_s + 1.5
 
     def of(self, server: Server) -> TimeLimits:
@@ -103,7 +102,7 @@ class TimeLimits:
 class Announce(Protocol):
     """Reports a start-up, such as `server weather`, around the body of the returned context.
 
-    The context yields a function to call when its download is over, if it `downloads`."""
+    If the server `downloads`, the context yields a function to call when the download has ended."""
 
     def __call__(self, what: str, *, downloads: bool = False) -> AbstractContextManager[Callable[[], object]]: ...
 

@@ -48,14 +48,14 @@ class FreshServers:
         self._told = False
 
     def tell_once(self) -> bool:
-        """Return whether the caller is the first of the batch to ask: it alone reports notices about all servers."""
+        """Return whether the caller is the first of the batch to ask; only the first reports notices on all servers."""
         told, self._told = self._told, True
         return not told
 
     async def take(self, grant: Grant) -> McpServer:
         """Return a server that no other run has used; `give_back` ends it.
 
-        Raises ServerError if it does not start, or lists other tools than the first one of the batch."""
+        Raises ServerError if it does not start, or lists different tools than the first one of the batch."""
         if self._failure is not None and self._failures >= MAX_FAILED_STARTS:
             message = MAX_FAILED_STARTS.reached(server=self._name, error=str(self._failure))
             raise ServerError(message, self._failure.output)
@@ -114,8 +114,8 @@ class FreshServers:
             self._tools = tools
         elif tools != self._tools:
             raise ServerError(
-                f"server {self._name!r} lists other tools than for the first run of this batch, so the two cannot be "
-                f"compared: {ListingChange.between(self._tools, tools)}"
+                f"server {self._name!r} lists different tools than for the first run of this batch, so the two cannot "
+                f"be compared: {ListingChange.between(self._tools, tools)}"
             )
 
 

@@ -18,7 +18,7 @@ class Grant:
     """The approved needs of one suite, with the environment and the code at the time of approval.
 
     `environment` is an error if the variables could not be read. `code` is the code of the suite's modules and
-    functions. Nothing of it is read again, so that a later change is not executed."""
+    functions. Neither is read again, so that a later change is not executed."""
 
     needs: SuiteNeeds
     environment: Mapping[str, str] | ConfigError = field(repr=False)

@@ -87,7 +87,7 @@ class Handshake:
                 self.unanswered = False
                 return result
             except MCPError:
-                # A refusal came late: the old way is under way already, and is not begun twice.
+                # A refusal came late: `initialize` was sent already, and is not sent twice.
                 if greeted is not None:
                     await asyncio.wait({greeted})
                 raise
@@ -114,7 +114,7 @@ class Handshake:
 
 
 async def _over(task: asyncio.Task[Any]) -> None:
-    """Cancel a task that is not done, and look at its error, which asyncio would print otherwise."""
+    """Cancel a task that is not done, and retrieve its error, which asyncio would otherwise print."""
     task.cancel()
     await asyncio.wait({task})
     if not task.cancelled():

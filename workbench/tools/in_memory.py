@@ -170,7 +170,7 @@ class ModuleConnection:
         assert task is not None
         self._serving = _Serving(asyncio.get_running_loop(), task, to_server)
         # A caller that gives up sets `_closing` and then cancels `_serving`. `_serving` is set before this check, so
-        # one of both stops the server, whichever thread is faster.
+        # one of the two stops the server, whichever thread is faster.
         if self._closing:
             return
         self._loop.call_soon_threadsafe(_resolve, ready)

@@ -50,7 +50,7 @@ def launcher_of(command: Sequence[str]) -> str | None:
 
 
 def rolls_back(command: Sequence[str]) -> bool:
-    """Return whether a command is npm's, which takes back a download that is ended, and leaves half of it if killed."""
+    """Return whether a command is npm's, which rolls back a download when terminated, but not when killed."""
     return (launcher_of(command) or "").partition(" ")[0] in ("npx", "npm")
 
 

@@ -156,7 +156,7 @@ def readable_name(suite_file: Path, server: Server) -> str:
 
 
 def digest(text: str) -> str:
-    """Return a hexadecimal digest that tells apart file names with the same readable beginning."""
+    """Return a hexadecimal digest that distinguishes file names with the same readable beginning."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 

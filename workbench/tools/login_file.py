@@ -45,7 +45,7 @@ class LoginSettings:
 
     @property
     def file_name(self) -> str:
-        """The name of the login's file, of everything that decides for whom and for what the tokens are."""
+        """The name of the login's file, derived from everything that decides whom and what the tokens are for."""
         keys = [self.url, self.auth, self.client_id, self.issuer, self.scope]
         return f"{hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:32]}.json"
 

@@ -29,7 +29,7 @@ _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 1.0
 """The first and the longest pause between two attempts to reach a lost server behind a URL."""
 
 _STEADY_CALLS = 10
-"""The number of answers after which the death of a server is an accident, and is not counted as a habit."""
+"""The number of answers after which the death of a server is an accident, and does not count for `MAX_RESTARTS`."""
 
 
 async def _tell_nobody() -> None:
@@ -48,10 +48,10 @@ class McpServer:
     """An MCP server of a suite, however it is reached; `connect` returns a new connection to it, not opened yet.
 
     It has one session at a time, and gets a new one for the next run when the present one has ended or expired. Every
-    ServerError names it with its command, address or module, redacted. `relisted` is called after it has listed other
-    tools than before, and `announce` reports each start. `known` tells that it has run before on this machine, so that
-    no launcher downloads it. `protocol` takes the place of the server's own if an earlier start has found out more.
-    `roots` are the folders that the server is told it may use."""
+    ServerError names it with its command, address or module, redacted. `relisted` is called after it has listed
+    different tools than before, and `announce` reports each start. `known` says that it has run before on this machine,
+    so that no launcher downloads it. `protocol` takes the place of the server's own if an earlier start has found out
+    more. `roots` are the folders that the server may use."""
 
     def __init__(
         self,
@@ -92,14 +92,14 @@ class McpServer:
         self._instructions = ""
         self._news: list[News] = []
         self._lists_others: str | None = None
-        """A notice that it lists other tools than those of the batch, since it was started again."""
+        """A notice that the server, started again, lists different tools than those of the batch."""
         self.downloads = self._launcher is not None and not known
         """Whether a launcher may be downloading it."""
         self._launched = asyncio.Event()
         self._start = asyncio.Event()
         """Set when the next start begins."""
         self.began_s = time.monotonic()
-        """The time of the monotonic clock when its last start began; before the first, when it was wanted."""
+        """The time of the monotonic clock when its last start began; before that, when it was first requested."""
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
@@ -149,7 +149,7 @@ class McpServer:
 
     @property
     def is_stateless(self) -> bool:
-        """Whether it speaks a protocol without sessions, so that it cannot tell clients apart."""
+        """Whether it speaks a protocol without sessions, so that it cannot distinguish clients."""
         return self._session.is_stateless
 
     @property
@@ -181,11 +181,11 @@ class McpServer:
         self._is_up = True
 
     async def ready(self) -> None:
-        """Make sure that it can be called, by a new session if necessary; a stopped caller does not stop that.
+        """Make sure that the server can be called, by a new session if necessary, even if the caller is cancelled.
 
         Raises ServerError if it does not start again, or has died too often."""
         if self._renewal is None and self._is_up:
-            # A run that calls it while it goes down has lost nothing there, and gets the next one.
+            # A run whose first call comes while the server goes down has lost nothing there, and gets the next session.
             await self._session.gone_down()
         if self._renewal is None:
             if not self._is_up or self._closed or not (self._session.expired or self._session.down is not None):
@@ -195,7 +195,7 @@ class McpServer:
         await asyncio.shield(self._renewal)
 
     def turn(self) -> AbstractAsyncContextManager[object]:
-        """Return a context for one call, which waits for those of others where the server may ask meanwhile."""
+        """Return a context for one call, which waits for other calls if the server may send requests during a call."""
         return self._turn if self._server.takes_turns else nullcontext()
 
     async def call(
@@ -210,7 +210,7 @@ class McpServer:
             return await RunServer(self).call(tool, arguments, on_progress, ask)
 
     async def progressed(self, start: asyncio.Task[None]) -> None:
-        """Wait until it has been downloaded, or a task that starts it is over."""
+        """Wait until it has been downloaded, or a task that starts it has ended."""
         waiting = {start}
         if self.downloads:
             waiting.add(asyncio.create_task(_until(self._launched)))
@@ -221,7 +221,7 @@ class McpServer:
                 task.cancel()
 
     async def changed(self, seen: tuple[ToolDefinition, ...]) -> None:
-        """Wait until a running server is down or has listed other tools than `seen`, or one that is down starts."""
+        """Wait until a running server is down or has listed different tools than `seen`, or one that is down starts."""
         if self._session.down is not None:
             await self._start.wait()
         else:
@@ -302,7 +302,7 @@ class McpServer:
         await self._tell_relisted()
 
     async def _replace(self, launched: Callable[[], object]) -> None:
-        """Start a new session in place of the present one; a server behind a URL has some time to come back."""
+        """Start a new session in place of the present one; a server behind a URL gets some time to come back."""
         clock = asyncio.get_running_loop().time
         deadline, pause_s = clock(), _FIRST_PAUSE_S
         if self._server.url is not None:

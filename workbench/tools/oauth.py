@@ -57,11 +57,11 @@ _PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
 _FAILURES = (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError)
-"""The errors of a flow. The SDK and pydantic raise ValueError for answers that are not as OAuth describes them."""
+"""The errors of a flow. The SDK and pydantic raise ValueError for answers that violate OAuth."""
 
 
 class Person(Protocol):
-    """The person who logs in; `redirect` is the address to which the browser is sent after it."""
+    """The person who logs in; `redirect` is the address to which the browser is sent after the login."""
 
     redirect: str
 
@@ -87,11 +87,11 @@ class ServerLogin:
         self._timeout_s = timeout_s
         self._login: StoredLogin | None = None
         self._renewing = asyncio.Lock()
-        # The SDK logs errors with what was answered, which may be a token.
+        # The SDK logs errors together with the answer, which may hold a token.
         silence_sdk_logging()
 
     async def token(self, refused: str | None = None) -> str:
-        """Return a token that is valid, and is not the one that was `refused`; renewed if necessary.
+        """Return a valid token other than the `refused` one, renewed if necessary.
 
         Raises LoginError if there is none."""
         if (token := self._usable(refused)) is not None:
@@ -138,7 +138,7 @@ class ServerLogin:
         return login.access_token
 
     async def _renewed(self, refused: str | None) -> str:
-        # Refresh tokens are used up, so another process that has just renewed has the only valid ones.
+        # A refresh token works only once, so another process that has just renewed the login has the only valid tokens.
         async with self._file.alone():
             self._take(self._file.read())
             if (token := self._usable(refused)) is not None:
@@ -198,7 +198,7 @@ class ServerLogin:
 async def _undisturbed(renewal: Coroutine[Any, Any, str]) -> str:
     """Await the renewal of a token; a caller that is cancelled leaves it some time to end.
 
-    A token that was sent for a new one is used up, so a run that is stopped before the answer would lose the login."""
+    A refresh token works only once, so a run that is stopped before the answer would lose the login."""
     task = asyncio.create_task(renewal)
     try:
         return await asyncio.shield(task)
@@ -351,7 +351,7 @@ def _at_issuer(advertised: list[str], issuer: str | None) -> str:
 
 
 def _no_metadata(issuer: str) -> str:
-    return f"the authorization server {issuer} does not describe itself: look at issuer"
+    return f"the authorization server {issuer} does not describe itself: check issuer"
 
 
 def _choose_method(provider: OAuthClientProvider) -> None:
@@ -371,7 +371,8 @@ def _is_basic(request: httpx2.Request) -> bool:
 def _with_secret_in_form(request: httpx2.Request) -> httpx2.Request:
     """Return a request for a token that has the client's id and secret in its form.
 
-    A client that was registered by hand may be known for either way, and only the authorization server knows which."""
+    A client that was registered by hand may have to send them in either way, and only the authorization server knows
+    which."""
     told = base64.b64decode(request.headers["authorization"].partition(" ")[2]).decode()
     client_id, _, secret = told.partition(":")
     form = dict(parse_qsl(request.content.decode()))
@@ -392,14 +393,14 @@ class _Requests:
         """Whether the server itself asked for a login."""
 
     async def refusal(self, scope: str | None) -> httpx2.Response:
-        """Return the server's refusal of a request without a token, with the scope that is wanted."""
+        """Return the server's refusal of a request without a token, with the scope that the server demands."""
         async with await _client() as client, asyncio.timeout(self._timeout_s):
             response = await self._ping(client, "POST")
-            # Over server-sent events, messages have an address that the server tells first.
+            # Over server-sent events, the server first sends the address that takes messages.
             if response.status_code == 405:
                 response = await self._ping(client, "GET")
         if response.status_code == 404:
-            raise OAuthFlowError(f"{_shown(self._url)} answers with 404 Not Found: look at the path of its address")
+            raise OAuthFlowError(f"{_shown(self._url)} answers with 404 Not Found: check the path of its address")
         self._asks = response.status_code == 401
         words = []
         wanted = scope or extract_scope_from_www_auth(response)
@@ -473,7 +474,7 @@ class _Requests:
         refused = self._answer is not None and self._answer.status_code >= 400
         if isinstance(error, OAuthTokenError | OAuthRegistrationError) and refused:
             return self.last_refusal()
-        # The errors of the SDK quote what was answered, which may be a token.
+        # The errors of the SDK quote the answer, which may hold a token.
         if isinstance(error, OAuthTokenError | OAuthRegistrationError | ValueError):
             return f"{where} answers with something else than OAuth describes"
         text = self._clean(first_line(error))
@@ -486,18 +487,18 @@ class _Requests:
         """Return why there is no login, with a way out."""
         known = provider.context.oauth_metadata is not None
         if not known and not self._asks:
-            return "it does not ask for a login: remove auth, or look at its address"
+            return "it does not ask for a login: remove auth, or check its address"
         refused = self._answer is not None and self._answer.status_code >= 400
         if isinstance(error, OAuthRegistrationError) and refused:
             if not known:
-                return "it does not say where to log in: look at its address, or give it a token in headers"
+                return "it does not say where to log in: check its address, or give it a token in headers"
             return (
                 f"{self.last_refusal()}, so it registers no clients by itself: register one there by hand, with the "
                 f"redirect address {_redirect_of(provider)}, and give its client_id, and if it has one its "
                 "client_secret with the issuer, in the suite"
             )
         if self.error_code() in _NO_LONGER:
-            return f"{self.last_refusal()}: look at client_id and client_secret"
+            return f"{self.last_refusal()}: check client_id and client_secret"
         return self.reason(error)
 
     def error_code(self) -> str | None:
@@ -531,7 +532,7 @@ class _Requests:
 
 _WAYS_OUT = {
     "Protected resource metadata": "try again later",
-    "Protected resource ": "look at the address of the server",
+    "Protected resource ": "check the address of the server",
     "Authorization server metadata issuer mismatch": "the operator of the server has to correct this",
     "Authorization response ": "the operator of the authorization server has to correct this",
 }

@@ -187,7 +187,7 @@ class ServerPool:
         forms = _withheld(suite, grant)
         withheld = [tool.name for tool in tools if tool.provider in forms]
         if case.offer is not None:
-            # A case that chooses its tools, and none of a server's, goes without the server.
+            # A case whose `offer` names no tool of a server goes without that server.
             present = {tool.server for tool in tools}
             of_servers = {name: text for name, text in of_servers.items() if name in present}
         sent = self._sent(of_servers)
@@ -229,7 +229,7 @@ class ServerPool:
     def _sent_then(
         self, now: Sequence[ServerInstructions], servers: Iterable[str], then: Mapping[str, str]
     ) -> tuple[tuple[ServerInstructions, ...], list[str]]:
-        """Return the instructions as earlier runs were sent them, and a notice for each server with other ones now."""
+        """Return the instructions as earlier runs were sent them, and a notice for each server with changed ones."""
         by_server = {each.server: each for each in now}
         sent, notices = [], []
         for server in servers:
@@ -302,7 +302,7 @@ class ServerPool:
     async def changed(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
         """Wait for a change of a server's status; `seen` are the tools in the one that the caller knows.
 
-        A starting server is downloaded, runs or has failed; a running one is down or lists other tools; one that is
+        A starting server is downloaded, runs or has failed; a running one is down or lists different tools; one that is
         down starts again."""
         started = self._servers.get(_key(suite_file, server))
         if started is None:
@@ -325,7 +325,7 @@ class ServerPool:
             await started.server.close()
 
     async def renew(self) -> None:
-        """Prepare the servers for the next batch: dead ones will be started again, others offer their last listing."""
+        """Prepare the servers for the next batch: dead ones will be started again, others offer their latest tools."""
         # Within a batch the offered tools do not change, because runs with different tools cannot be compared.
         for started in self._servers.values():
             started.server.adopt()
@@ -409,7 +409,7 @@ class ServerPool:
         return _Listed(listing.tools, listing.instructions, None, (notice,), outputs)
 
     def _begin_fresh(self, suite_file: Path, definition: Server, grant: Grant, first: bool) -> Starting:
-        """Begin to start a server for one run; the first one of a batch tells the tools of all of them."""
+        """Begin to start a server for one run; the tools of the first one of a batch count for all of them."""
         return self._begin(suite_file, definition, grant, quiet=not first)
 
     def _begin(self, suite_file: Path, definition: Server, grant: Grant, *, quiet: bool = False) -> Starting:
@@ -481,7 +481,7 @@ class ServerPool:
 
 
 def _roots(server: Server, suite_file: Path) -> list[Path]:
-    """Return the folders that a server is told, without links.
+    """Return the folders that a server is told it may use, with links resolved.
 
     Raises ServerError for one that is not a folder inside the suite's folder."""
     inside, roots = resolved(suite_file.absolute().parent), []

@@ -104,7 +104,7 @@ def find_code(folder: Path, names: Iterable[str]) -> FoundCode:
 
 
 def import_module(code: FoundCode, name: str) -> ModuleType:
-    """Import a module of the found code; a module of the suite's folder is imported anew each time.
+    """Import a module of the found code; a module of the suite's folder is imported again each time.
 
     Raises PythonReferenceError if a file has changed since it was found, and the errors of the module's own code."""
     found = code.modules.get(name)
@@ -130,7 +130,7 @@ def import_module(code: FoundCode, name: str) -> ModuleType:
 
 
 def forget_module(module: ModuleType) -> None:
-    """Let go of a module of a suite's folder, with the neighbours that it has imported; others stay."""
+    """Remove a module of a suite's folder from memory, with the neighbours that it has imported; others stay."""
     package = module.__name__.partition(".")[0]
     if _FINDER.packages.pop(package, None) is None:
         return
@@ -144,7 +144,7 @@ class _ApprovedFinder:
     """A finder of Python's import system for the modules of suites' folders.
 
     It raises PythonReferenceError for a module whose file has changed since it was found. A module that was not found
-    before, because the code makes its name at run time, is imported unchecked."""
+    before, because the code builds its name at run time, is imported unchecked."""
 
     def __init__(self) -> None:
         self.packages: dict[str, FoundCode] = {}
@@ -193,7 +193,7 @@ class _ApprovedLoader(SourceFileLoader):
 
 @lru_cache(maxsize=64)
 def _compiled(source: bytes, path: str) -> CodeType:
-    # Every run loads the modules of its mocks anew, and to compile them takes most of that time.
+    # Every run loads the modules of its mocks again, and compiling them takes most of that time.
     code: CodeType = compile(source, path, "exec", dont_inherit=True)
     return code
 
@@ -325,9 +325,9 @@ class PythonFunctions:
         return own
 
     def forget(self) -> None:
-        """Let go of the modules that were loaded here, and of one that a thread still loads once that ends.
+        """Remove the modules that were loaded here from memory, and one that a thread is loading once it is loaded.
 
-        No function may be called any more."""
+        Call no function afterwards."""
         with self._keeping:
             self._forgotten = True
             for module in self._loaded.values():

@@ -15,7 +15,7 @@ class Question:
     """A request of a server: an elicitation, whose `message` the user would read, or a sampling, with its messages.
 
     `request` holds the other parameters under their names in the protocol. `undeclared` marks a request that the server
-    should not have sent, because it was told that nobody answers it."""
+    should not have sent, because Workbench declared that it does not answer such requests."""
 
     kind: AskedKind
     server: str
@@ -47,7 +47,7 @@ class Reply:
 
 
 UNANSWERED = Reply("decline", "nobody")
-"""The reply to a request to which no answer applies."""
+"""The reply to a request if no answer applies."""
 
 
 class AskRun(Protocol):

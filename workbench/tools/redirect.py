@@ -39,7 +39,7 @@ class Redirect:
     """A context manager that listens at a local address for the one answer to a login.
 
     Entering it raises PortTakenError if the port is in use. An answer with an unexpected `state` belongs to another
-    login: it is refused, and the wait goes on."""
+    login: it is refused, and the wait continues."""
 
     def __init__(self, port: int) -> None:
         self.port = port

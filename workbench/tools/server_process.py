@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
 
 MAX_LOG_BYTES = 1024 * 1024
-"""The size to which a log is shortened when it is twice as large."""
+"""The size in bytes that remains of a log when it is shortened, which happens at twice this size."""
 
 LAST_LINES = 10
 """The number of last lines that the error of a failed server shows."""
 
 MAX_LINE_CHARS = 400
-"""The length to which these lines are cut."""
+"""The number of characters after which these lines are cut."""
 
 _CHUNK_BYTES = 65_536
 _MAX_LAST_CHARS = LAST_LINES * (MAX_LINE_CHARS + 1)
@@ -221,7 +221,7 @@ def _open(path: Path) -> BinaryIO:
 _FLUSH_S = 0.5
 _REAP_S = 1.0
 _POLL_S = 0.01
-# Killed processes disappear sooner where something reaps them. In some containers nothing does, so the wait must end.
+# Killed processes disappear once something reaps them. In some containers nothing does, so the wait is limited.
 _GROUP_S = 0.2
 
 _STARTER = str(Path(__file__).with_name("watched_start.py"))
@@ -235,8 +235,8 @@ class StdioTransport:
 
     On exit, its standard input is closed. A process that does not end within `polite_s` seconds gets SIGTERM, and after
     another `terminate_s` SIGKILL. With `rollback_s`, a command that has sent no message yet gets SIGTERM at once, and
-    so many seconds: npm takes back a download then, and a killed npm leaves half of a package that it never completes.
-    Entering raises OSError if the command cannot be started."""
+    that number of seconds: npm then rolls back a download, while a killed npm leaves half of a package that it never
+    completes. Entering raises OSError if the command cannot be started."""
 
     def __init__(
         self,
@@ -426,7 +426,7 @@ class StdioTransport:
 
 
 def _is_read(pipe: asyncio.WriteTransport) -> bool | None:
-    """Return whether nothing is left in a pipe, `None` on a system that does not tell."""
+    """Return whether a pipe is empty, `None` on a system that cannot say so."""
     if sys.platform != "linux":
         return None
     import fcntl
@@ -585,7 +585,7 @@ _CLOSED = "Connection closed"
 """The error of the SDK for a request whose answer cannot come, because the server has closed its output."""
 
 MAX_COMMAND_CHARS = 200
-"""The length to which a command is cut in messages."""
+"""The number of characters after which a command is cut in messages."""
 
 
 class CommandConnection:
@@ -742,7 +742,7 @@ class CommandConnection:
         transport = self._transport
         if transport is None or transport.overlong:
             return False
-        # Some close their output, and do not end.
+        # Some servers close their output and do not end.
         return transport.own_exit_code is not None or first_line(error) == _CLOSED
 
     def why_lost(self, error: BaseException | None) -> str:

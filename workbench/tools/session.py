@@ -65,8 +65,8 @@ class Session:
 
     With `handshake`, the server is asked for the newest protocol first, otherwise `initialize` is the first message.
     `launcher` is a program that may download the server before it starts it. Every ServerError names the server with
-    its command, address or module, redacted. `relisted` is called after it has listed other tools than before. `roots`
-    are the folders that the server is told it may use."""
+    its command, address or module, redacted. `relisted` is called after it has listed different tools than before.
+    `roots` are the folders that the server may use."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class Session:
 
     @property
     def is_stateless(self) -> bool:
-        """Whether it speaks a protocol without sessions, so that it cannot tell clients apart."""
+        """Whether it speaks a protocol without sessions, so that it cannot distinguish clients."""
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
         return self._client is not None and self._client.protocol_version in MODERN_PROTOCOL_VERSIONS
@@ -166,7 +166,7 @@ class Session:
         return self._connection.pid
 
     async def start(self, launched: Callable[[], object]) -> None:
-        """Connect to the server and list its tools; call it once. `launched` is called when its download is over.
+        """Connect to the server and list its tools; call it once. `launched` is called when its download has ended.
 
         Raises ServerError if the server cannot be reached, does not answer in time, or its listing does not end."""
         try:
@@ -196,7 +196,7 @@ class Session:
         """Call a tool by its listed name and return its answer, which may be a tool error.
 
         `ask` replies to requests of the server meanwhile. Raises ExpiredError if the server has forgotten the session,
-        and otherwise ServerError if it is down, dies, or does not answer within its time limit, which counts anew with
+        and otherwise ServerError if it is down, dies, or does not answer within its time limit, which starts again with
         each report of progress and each reply."""
         if self.expired:
             raise self._forgotten()
@@ -286,7 +286,7 @@ class Session:
         raise self._gone()
 
     async def changed(self, seen: tuple[ToolDefinition, ...]) -> None:
-        """Wait until a started server is down, or has listed other tools than `seen`."""
+        """Wait until a started server is down, or has listed different tools than `seen`."""
         owner = self._owner
         while owner is not None and not owner.done() and self._listed is seen and self._relisting is not None:
             await asyncio.wait({owner, self._relisting}, return_when=asyncio.FIRST_COMPLETED)
@@ -297,7 +297,7 @@ class Session:
             await self._end()
 
     async def retire(self) -> None:
-        """Close the connection when the calls under way are over."""
+        """Close the connection when the calls under way have ended."""
         if self._under_way:
             self._idle.clear()
             await self._idle.wait()
@@ -330,7 +330,7 @@ class Session:
         raise error
 
     async def _lateness(self, over: set[asyncio.Future[Any]], launched: Callable[[], object]) -> str:
-        """Wait until a start is over or too late, and return the message if it is too late."""
+        """Wait until a start has ended or exceeds its time, and return a message if it exceeds it."""
         limits = self._limits
         if self._launcher is not None:
             if not await self._is_launched(over):
@@ -575,7 +575,7 @@ def _is_text(arguments: Mapping[str, JsonValue]) -> bool:
 
 def silence_sdk_logging() -> None:
     """Keep the log lines of the SDK and its HTTP client off the terminal."""
-    # The server's own log and the errors of this module have everything of interest.
+    # The server's own log and the errors of this module already have everything of interest.
     for name in ("mcp", "client", "httpx2", "httpcore2"):
         logger = logging.getLogger(name)
         logger.propagate = False

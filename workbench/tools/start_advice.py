@@ -94,7 +94,7 @@ def _likely(
     for name in others:
         if words & set(name.upper().split("_")):
             yield name
-    # A proxy or a registry with a password is held back, and without it nothing can be downloaded.
+    # The variable of a proxy or a registry is held back if it has a password, and without it nothing can be downloaded.
     yield from withheld_variables({name: environment[name] for name in held_back})
     yield from filter(names_a_secret, others)
 

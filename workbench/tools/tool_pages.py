@@ -1,4 +1,4 @@
-"""Lists the tools of an MCP server, page by page, with the tools and pages that break the protocol repaired or named.
+"""Lists the tools of an MCP server page by page; tools and pages that break the protocol are repaired or reported.
 
 The MCP SDK refuses a whole page for one invalid tool, so pages are repaired before it validates them."""
 
@@ -22,12 +22,12 @@ MAX_SHOWN_CHARS = 80
 """The characters of a wrong value, or of a cursor, that a message quotes."""
 
 _REMOVABLE = ("annotations", "outputSchema", "title", "icons", "execution", "_meta")
-"""The fields that a model does not need in order to use a tool: the first two restrict it, the others only show it."""
+"""The fields that a model does not need in order to use a tool: the first two restrict it, the others describe it."""
 
 _LISTING = "tools/list"
 
 _SUPPOSED_VERSION = "2025-11-25"
-"""The version of the protocol by which the SDK validates while none is negotiated."""
+"""The version of the protocol that the SDK validates against before one is negotiated."""
 
 _MAX_NAMED = 3
 """The issues that a notice names; `workbench tools` shows all of them."""
@@ -152,7 +152,7 @@ class ToolPages:
             fault = _fault_of(page, version, self._redact)
         if fault is not None:
             raise ValueError(f"its answer to {_LISTING} breaks the protocol: {_place('', fault.path)} {fault.message}")
-        # Page by page first: tool by tool takes several times as long.
+        # The page is validated as a whole first: validating each tool takes several times as long.
         whole = _fault_of(raw, version, self._redact) is None
         usable = []
         for place, tool in enumerate(tools):

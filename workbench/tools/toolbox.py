@@ -33,7 +33,7 @@ def changed_definitions(definitions: Iterable[ToolDefinition], changes: Sequence
     """Return definitions of tools with the changes of a variant.
 
     Raises ToolsError for a change of a tool or an argument that does not exist."""
-    # Such a change would be without effect, and the comparison would be of the suite with itself.
+    # Such a change would have no effect, and the suite would be compared with itself.
     by_tool = {change.tool: change for change in changes}
     found, there = [], set()
     for definition in definitions:
@@ -82,7 +82,7 @@ def _renamed(parameters: Mapping[str, JsonValue], change: ToolChange) -> dict[st
 
 
 def as_defined(call: ToolCall, changes: Iterable[ToolChange]) -> ToolCall:
-    """Return a call of a changed tool with the names by which its server knows the tool and the arguments."""
+    """Return a call of a changed tool under the names that its server uses for the tool and the arguments."""
     for change in changes:
         if call.tool == (change.name or change.tool):
             names = {new: old for old, new in change.arguments.items()}
@@ -123,7 +123,7 @@ class Toolbox:
         answers: Answers | None = None,
     ) -> None:
         self.owns_state = owns_state
-        """Whether the run has servers, or modules of mocks, of its own, which begin anew with it."""
+        """Whether the run has servers or modules of mocks of its own, which start with the run."""
         self.withheld = frozenset(withheld)
         """Tools that no provider may run, because the suite is not trusted to."""
         self.answers = answers or Answers((), (), CheckContext(call_python))
@@ -216,7 +216,7 @@ def _refusal_of(tool: ToolDefinition, call: ToolCall) -> ToolAnswer | None:
 
 
 def _listed(texts: Sequence[str], most: int, separator: str, last_separator: str) -> str:
-    """Join the first texts of a list, with the number of the others at the end."""
+    """Join the first texts of a list, followed by the number of the others."""
     listed = separator.join(texts[:most])
     if len(texts) > most:
         return f"{listed}{last_separator}{len(texts) - most} more"

@@ -37,7 +37,7 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 
 _OFFERS_LOGIN = re.compile(r"\bresource_metadata=")
-"""The parameter of a refusal by which servers of MCP say who gives tokens for them (RFC 9728)."""
+"""The parameter of a refusal with which MCP servers say where to get tokens (RFC 9728)."""
 
 # Shorter than any server's, or a request could be sent over a connection that the server is just closing.
 _KEEP_ALIVE_S = 2.0
@@ -289,7 +289,7 @@ class UrlConnection:
             where = f"server {self._server.name!r}: the header {name!r}"
             raise ServerError(
                 f"{where} contains what a header cannot contain, such as a line break, a space at its end or a "
-                f"non-ASCII letter: look at {written!r} and the variables in it ({self.where})"
+                f"non-ASCII letter: check {written!r} and the variables in it ({self.where})"
             )
         return value
 
@@ -298,11 +298,11 @@ class UrlConnection:
             return self._way_out
         match refusal[:3]:
             case "401" | "403":
-                return ": look at its headers and the token in them"
+                return ": check its headers and the token in them"
             case "404":
-                return ": look at the path of its address"
+                return ": check the path of its address"
             case "405" if self._server.transport != "sse":
-                return ': look at its address, or give it transport = "sse"'
+                return ': check its address, or give it transport = "sse"'
         return ""
 
     def _in_words(self, error: BaseException | None) -> str | None:

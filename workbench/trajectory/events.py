@@ -254,7 +254,7 @@ class RetryScheduled:
 
 @dataclass(frozen=True, slots=True)
 class PromptProgress:
-    """The endpoint has processed so many of the prompt's tokens after `took_ms` milliseconds."""
+    """The endpoint has processed a number of the prompt's tokens after `took_ms` milliseconds."""
 
     round: int
     processed: int
@@ -290,7 +290,7 @@ class TextWasReasoning:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPaused:
-    """The provider paused a long answer, which is sent back so that it goes on; `times` counts from 1."""
+    """The provider paused a long answer, which is sent back to be continued; `times` counts from 1."""
 
     round: int
     times: int
@@ -425,7 +425,7 @@ class Forked:
     """The replayed part of a forked run ends here, and the run of its own begins.
 
     `run_id` and `model` are those of the original run. The fork begins before the request of `round` or, with
-    `answered`, after the answer of that round and the results of so many of its calls.
+    `answered`, after the answer of that round and the results of its first `answered` calls.
     """
 
     run_id: str
@@ -456,8 +456,8 @@ class ExecutionProgress:
 class ResultReceived:
     """The result of a call, as the model will read it.
 
-    `code` is the error code of JSON-RPC if the server refused the call. `media` are images and sounds of the result;
-    only the first result of a run with some content has its data.
+    `code` is the error code of JSON-RPC if the server refused the call. `media` are images and sounds of the result; if
+    several results of a run have the same image or sound, only the first holds its data.
     """
 
     call_id: str

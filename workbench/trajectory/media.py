@@ -14,7 +14,7 @@ from workbench.limits import MAX_MEDIA_BYTES
 from workbench.numerals import bytes_text
 
 _OPAQUE = {"opaque": True}
-"""Marks a field in which no secret is looked for: base64 and hashes may hold the letters of one by chance."""
+"""Marks a field that is not searched for secrets: base64 and hashes may hold the letters of one by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def _pixels_of_webp(content: bytes) -> tuple[int, int] | None:
 def text_and_media(content: str, media: Iterable[Media]) -> Iterator[str | Media]:
     """Yield the texts of a message and its images and sounds in the places of their placeholders.
 
-    One whose placeholder is missing, because a person has deleted it, is left out; so are blank texts."""
+    An image or a sound whose placeholder a person has deleted is left out; so are blank texts."""
     at = 0
     for each in media:
         found = content.find(each.placeholder, at)

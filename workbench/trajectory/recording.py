@@ -243,7 +243,7 @@ class Recording:
     """A recording that was read from `path`.
 
     `result` is the status, error, score and grades of the run as JSON; `None` if it was not written, because the
-    program was killed or the run is still going on.
+    program was killed or the run has not ended.
     """
 
     path: Path

@@ -8,7 +8,7 @@ from datetime import datetime
 from workbench.limits import MAX_INSTRUCTIONS_BYTES
 from workbench.trajectory.events import RunStarted, ServerInstructions
 
-# The form is Claude Code's, and so is the limit: scores count for users of such a client.
+# The form and the limit are those of Claude Code, so that scores hold for users of such a client.
 _HEAD = """# MCP Server Instructions
 
 The following MCP servers have provided instructions for how to use their tools and resources:"""
@@ -70,7 +70,7 @@ def cut_instructions(text: str) -> str:
 
 
 def too_long(text: str) -> str | None:
-    """Return the predicate that tells that instructions exceed the limit; `None` if they are sent as a whole."""
+    """Return the predicate which says that instructions exceed the limit; `None` if they are sent as a whole."""
     size = len(text.strip().encode("utf-8", "replace"))
     if size <= MAX_INSTRUCTIONS_BYTES:
         return None

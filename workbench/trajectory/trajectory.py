@@ -69,7 +69,7 @@ class CallRecord:
     unedited: ResultReceived | None = None
     """The result before a person edited it."""
     by_provider: bool = False
-    """Whether the provider of the model runs the call itself, so that nobody else answers it."""
+    """Whether the provider of the model runs the call itself, so that no tool or person answers it."""
     asked: tuple[ServerAsked, ...] = ()
     """The requests that the server sent while it executed the call, with their replies."""
 
@@ -229,7 +229,7 @@ class Trajectory:
     fork: Forked | None = None
     """The event that ends the replayed part of a forked run."""
     added: tuple[str, ...] = ()
-    """The messages that a person added since the last request; if the run is over, the model never reads them."""
+    """The messages that a person added since the last request; if the run has ended, the model never reads them."""
     own_calls: tuple[OwnCallAnswered, ...] = ()
     """The calls that the suite made itself, before and after the run."""
     asked_by_servers: tuple[ServerAsked, ...] = ()
@@ -284,7 +284,7 @@ class Trajectory:
 
     @property
     def finish_reason(self) -> FinishReason | None:
-        """The reason why the run ended; `None` for a run that is still going on."""
+        """The reason why the run ended; `None` for a run that has not ended."""
         if self.finish is not None:
             return self.finish.reason
         return None
@@ -341,7 +341,7 @@ class Trajectory:
 
     @property
     def asked(self) -> list[Round]:
-        """All answers for which a model was asked in this run: with superseded ones, without replayed ones."""
+        """All answers of a model in this run, including superseded ones and excluding replayed ones."""
         answers = []
         for round_ in self.rounds:
             answers += [answer for answer in (round_, *round_.superseded) if not answer.replayed]
@@ -354,7 +354,7 @@ class Trajectory:
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens of all answers for which a model was asked; `None` if no provider counted any."""
+        """The tokens of all answers in `asked`; `None` if no provider counted any."""
         usage = None
         for answer in self.asked:
             if answer.usage is not None:
@@ -363,7 +363,7 @@ class Trajectory:
 
 
 # The fold adds events one by one, so that a live view and a finished run are computed by the same code: what is graded
-# is what was shown. While it goes on, calls and rounds are mutable and keep their text in pieces.
+# is what was shown. During the fold, calls and rounds are mutable and keep their text in pieces.
 
 
 class TrajectoryError(ValueError):

@@ -46,7 +46,7 @@ def open_app(
     left: WhenLeft | None = None,
     look_on: int | None = None,
 ) -> int:
-    """Open the app on suite files and folders, and return its exit code after it was left.
+    """Open the app on suite files and folders, and return its exit code when the user has left it.
 
     Without a path, it opens the current folder if that has suites, otherwise the bundled samples.
 
@@ -78,7 +78,7 @@ def open_app(
     from workbench.tui.runs.runner import AppRuntime
     from workbench.tui.shell.workbench import Workbench
 
-    # Imported modules live until the end, so the garbage collector need not look at their objects again.
+    # Imported modules live until the end, so the garbage collector need not visit their objects again.
     gc.freeze()
     gc.enable()
 

@@ -144,5 +144,5 @@ def test_the_end_says_how_much_a_person_changed_and_how_long_it_was_held() -> No
     view.grade(graded)
     said = screen_of(view, 90)
     assert " ✎ graded by what the model wrote itself; a person changed 1 thing" in said
-    assert " ✎ the last message of a person was never read: no request followed it" in said
+    assert " ✎ the model never read the last message of a person: no request followed it" in said
     assert said[-1] == "   1 round · 1 call · model 5 ms · held 12.0 s"

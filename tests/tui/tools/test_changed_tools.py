@@ -55,4 +55,4 @@ async def test_changed_tools_are_known_and_named_in_a_quiet_notice(tmp_path: Pat
         await app.until(lambda: known() == {"grow", "peek"})
         await app.until(lambda: "peek" in app.screen and "wither" not in app.screen)
         await app.press("escape")
-        await app.until(lambda: "garden lists other tools now: added peek; removed wither" in app.screen)
+        await app.until(lambda: "garden lists different tools now: added peek; removed wither" in app.screen)

@@ -98,9 +98,7 @@ def test_a_server_that_runs_dies_and_keeps_what_it_listed() -> None:
     assert "r starts it" not in detail(state, None)
     assert state.take(key, ServerStatus("running", (ADD,), task_tools=("pack",)), NOW)
     assert "✓ shop running 1 tool" in listed(state)[2]
-    assert "not offered to models, because only tasks of MCP may call it: pack" in detail(state, None).replace(
-        "\n ", ""
-    )
+    assert "not offered to models, callable only as MCP tasks: pack" in detail(state, None).replace("\n ", "")
     assert not state.take(key, ServerStatus("down", reason="server 'shop' ended"), NOW)
     assert "▲ shop down 1 tool" in listed(state)[2]
     assert "server 'shop' ended" in detail(state, None)

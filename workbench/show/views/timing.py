@@ -20,15 +20,15 @@ class Timing:
     took_ms: float
     start_up_ms: float
     cases_a_minute: float | None
-    """Graded cases divided by the minutes in which at least one run was in progress; `None` without any."""
+    """Graded cases per minute in which at least one run was in progress; `None` if there was no graded case."""
     runs_a_minute: float | None
-    """Graded runs divided by the same minutes; more than cases if cases run more than once."""
+    """Graded runs per minute, as above; higher than the rate of cases if cases run more than once."""
 
 
 def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) -> Timing:
     """Return the timing of a batch with these runs."""
     runs_of_cases: list[int] = []
-    # Only the cells of one model are in memory.
+    # Model by model, so that only the cells of one model are in memory at a time.
     for indices in runs_of_models(runs).values():
         for cell in cells_of(runs[index] for index in indices).values():
             if cell.status.graded:

@@ -25,19 +25,19 @@ from workbench.trajectory.system_prompt import too_long
 VERSION = 1
 
 MAX_SHOWN_INSTRUCTIONS = 20_000
-"""The characters of a server's instructions that are shown."""
+"""The number of characters after which a server's instructions are cut."""
 
 
 @dataclass(frozen=True)
 class ToolSource:
     """The tools of one server of a suite, or tools that the suite itself defines.
 
-    Without `server`, they are written in the suite, or in the case with the id `case`. `error` is the reason for which
-    the server could not be asked; its tools are then those that it listed at `listed_at`, if that is known, and
-    `output` is the end of its standard error. `task_tools` are the names of tools that models are not offered, because
-    they demand tasks of MCP, and `issues` the violations of the protocol in the server's list. `instructions` are the
-    server's text on the use of its tools; the text is part of the system prompt if `instructions_are_sent`. `notices`
-    are about its start.
+    Without `server`, the tools are defined in the suite, or in the case with the id `case`. `error` says why the server
+    could not be asked; the tools are then those of its stored list of `listed_at`, if there is one, and `output` is the
+    end of its standard error. `task_tools` names the tools that models are not offered because they can be called only
+    as MCP tasks, and `issues` are the violations of the protocol in the server's list. `instructions` are the server's
+    text on how to use its tools, which is part of the system prompt if `instructions_are_sent`. `notices` are about the
+    server's start.
     """
 
     server: str | None
@@ -101,7 +101,7 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
         last = None
         for finding in findings:
             about = ", ".join(map(_origin, finding.tools)) or "all tools"
-            # Findings come tool by tool, so each tool is named once, above its own.
+            # Findings are sorted by tool, so each tool is named once, above its findings.
             if about != last:
                 yield f"  {one_line(about)}"
             last = about
@@ -156,7 +156,7 @@ def source_title(server: str | None, case: str | None) -> str:
 
 
 def listed_text(at: datetime, now: datetime | None = None) -> str:
-    """Return when a server that was not asked since then listed its tools; with `now`, how long ago that was."""
+    """Return the time at which a server listed the stored tools, and with `now` its age."""
     text = f"as listed on {local_time(at.isoformat())}"
     if now is None:
         return text
@@ -209,7 +209,7 @@ def instructions_note(text: str, *, sent: bool) -> str:
 
 def not_offered(task_tools: Sequence[str]) -> str:
     """Return a note with the names of a server's tools that are not offered, and the reason."""
-    return f"not offered to models, because only tasks of MCP may call it: {', '.join(map(one_line, task_tools))}"
+    return f"not offered to models, callable only as MCP tasks: {', '.join(map(one_line, task_tools))}"
 
 
 def _size(characters: int) -> str:

@@ -66,7 +66,7 @@ def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
 def case_totals(totals: ModelTotals, part: str = "") -> Iterator[Line]:
     """Yield the totals of the cases of one model.
 
-    `part` tells how many cases of a suite these are, if not all.
+    `part` says how many of the suite's cases these are, if not all.
     """
     cases = counted(totals.cases, "case")
     if totals.runs != totals.cases:
@@ -139,7 +139,7 @@ def score_fact(totals: AnyTotals) -> str:
 def _rate_of_cases(totals: ModelTotals) -> str:
     """Return the pass rate with its interval.
 
-    A rate without an interval is omitted: runs were stopped early, which biases it.
+    A rate without an interval is omitted: runs were stopped early, which biases the rate.
     """
     if totals.pass_rate is None or totals.interval is None:
         return ""
@@ -154,7 +154,7 @@ def _score_of_cases(totals: ModelTotals) -> str:
 
 
 def cost_fact(totals: AnyTotals) -> str:
-    """Return the cost, and the number of runs of unknown cost; empty if nothing cost anything."""
+    """Return the cost, and the number of runs of unknown cost; empty if no run cost anything."""
     if not totals.cost_usd:
         return ""
     fact = cost_text(totals.cost_usd)
@@ -215,7 +215,7 @@ def _valid_arguments(row: OfModel) -> Value:
 
 
 def _column_of(measure: Measure) -> Column[OfModel]:
-    """Return the column of the first number of a measure for all runs of a model."""
+    """Return the column for a measure of a model: its first pooled number over all runs."""
     pooled = measure.pooled[0]
     return Column(pooled.title, lambda row: words(measure.text(pooled.of(row[1]))), right=True)
 
@@ -241,7 +241,7 @@ def valid_arguments_text(found: ValidArguments) -> str:
         return f"{VALID_ARGUMENTS.title} unknown"
     rate = f"{VALID_ARGUMENTS.title} {rate_text(found.valid / found.checked)}"
     of_tools = []
-    # Tools whose calls are all valid would hide the others.
+    # Tools whose calls are all valid are omitted, because they would hide the others.
     for tool in found.invalid_tools:
         of_tools.append(f"{one_line(tool.tool)} {of_text(tool.valid, tool.checked)}")
     if not of_tools:
@@ -252,10 +252,10 @@ def valid_arguments_text(found: ValidArguments) -> str:
 def unchecked_lines(
     results: Iterable[RunResult], shown_as: Callable[[RunResult], RunResult] = lambda result: result
 ) -> Iterator[str]:
-    """Yield why no schema could check the calls of a tool, once for each tool of a suite.
+    """Yield the reason why the arguments of a tool's calls were not checked, once for each tool of a suite.
 
-    Names that an issue calls unknown are omitted. `shown_as` returns a run without its secrets, and is only called for
-    runs that may have a line.
+    Tools that an issue already reports as unknown are omitted. `shown_as` returns a run without its secrets; it is
+    called only for runs that may yield a line.
     """
     told: set[tuple[str, str]] = set()
     for result in results:

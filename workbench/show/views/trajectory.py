@@ -164,7 +164,7 @@ class StepLines:
         self._step_due: bool | None = None
 
     def lines(self, event: Event) -> list[str]:
-        """Return the lines of one more event, cut to the width unless verbose."""
+        """Return the lines of the next event, cut to the width unless verbose."""
         lines = self._lines_of(event)
         if self._verbose:
             return lines
@@ -209,7 +209,7 @@ class StepLines:
                 self._text.append(text)
             case ReasoningDelta(text=text):
                 self._reasoning.append(text)
-            # Some endpoints send reasoning as text and mark its end only, so the text so far becomes reasoning.
+            # Some endpoints send reasoning as text and mark only its end: the text before the mark becomes reasoning.
             case TextWasReasoning():
                 self._reasoning += self._text
                 self._text.clear()
@@ -222,7 +222,7 @@ class StepLines:
                 self._failure = error
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
                 retry = f"↻ retry {attempt} in {duration_text(wait_ms)}"
-                # Most reasons of a retry are the failure itself, which the line above has.
+                # The reason of most retries is the failure itself, which the line above shows.
                 if reason != self._failure:
                     retry += f": {one_line(reason)}"
                 return [f"▲ {one_line(self._failure)}", retry]
@@ -269,7 +269,7 @@ class StepLines:
         return lines
 
     def _answer(self) -> str:
-        """Return the line of the request after a chain's last step, with its system prompt if that changed."""
+        """Return the line of the request after a chain's last step, with the system prompt if it changed."""
         if self._suites == self._system:
             return "answer"
         if self._suites:
@@ -311,17 +311,17 @@ EDITED = "a person edited this run: the result is not the model's alone"
 
 
 def unread_text(trajectory: Trajectory) -> str:
-    """Return a note that the model never read the last messages; empty if it did, or if the run is not over."""
+    """Return a note that the model never read the last messages; empty if it did, or if the run has not ended."""
     # A message that a later request carried is no longer in `added`.
     if trajectory.finish is None or not trajectory.added:
         return ""
-    return "the last message of a person was never read: no request followed it"
+    return "the model never read the last message of a person: no request followed it"
 
 
 def hold_text(paused: Paused, tool: str | None) -> str:
     """Return the place where a run is held, as the end of a sentence; empty if it only asks for permission.
 
-    `tool` is the tool of the call there.
+    `tool` is the tool of the held call.
     """
     tool = tool or "a call"
     match paused.at:
@@ -372,7 +372,7 @@ def deviation_lines(deviations: Iterable[Deviation]) -> list[str]:
 
 
 def repaired_line(results: Sequence[RunResult]) -> str | None:
-    """Return the repaired deviations, each with its share of the runs that asked a model; `None` without any."""
+    """Return the repaired deviations, each with its share of the runs that asked a model; `None` if there are none."""
     kinds = Counter[str]()
     for result in results:
         # `repaired` has each kind once for a run, so the counts are numbers of runs.
@@ -381,7 +381,7 @@ def repaired_line(results: Sequence[RunResult]) -> str | None:
 
 
 def repaired_line_of(runs: Iterable[RunSummary]) -> str | None:
-    """Return the repaired deviations as `repaired_line` does, from summaries of runs."""
+    """Return the same line as `repaired_line`, from summaries of runs."""
     kinds = Counter[str]()
     asked = 0
     for run in runs:
@@ -401,7 +401,7 @@ def _line(kinds: Mapping[str, int], runs_asked: int) -> str | None:
 
 
 def made_lines(trajectory: Trajectory) -> list[str]:
-    """Return the calls that a run made."""
+    """Return the calls that a run made, as lines."""
     return [call_text(call.tool, call.arguments) for call in trajectory.calls]
 
 

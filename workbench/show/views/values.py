@@ -51,7 +51,7 @@ def content_text(content: str) -> str:
 
 
 def waited_text(waited_ms: float) -> str:
-    """Return how long a request waited at its endpoint for others to end."""
+    """Return how long a request waited for a free slot at its endpoint."""
     return f"waited {duration_text(waited_ms)} for a free slot"
 
 
@@ -69,7 +69,7 @@ def percentiles_text(times: Latency) -> str:
 def estimate_text(estimate: Estimate) -> str:
     """Return the estimate of runs: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`.
 
-    Runs that cost nothing are not an estimate for runs of unknown cost.
+    A cost of zero is left out if the cost of other runs is unknown.
     """
     runs, unpriced = estimate.runs, estimate.without_cost
     known: list[str] = []
@@ -119,17 +119,17 @@ def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
 
 
 CHARACTERS_PER_TOKEN = 4
-"""The average of English texts in common tokenizers; only the endpoint knows the number, after the answer."""
+"""The average of English texts in common tokenizers; only the endpoint knows the exact number, after the answer."""
 
 SHOWN_AFTER_S = 1.0
-"""Shorter times, in seconds, are not shown."""
+"""The shortest time that is shown, in seconds."""
 
 
 @dataclass(slots=True)
 class Awaited:
     """A request in flight.
 
-    `sent_s` and `first_s` are the times at which it was sent and its answer began, in seconds of any one clock;
+    `sent_s` and `first_s` are the times at which it was sent and its answer began, in seconds of the same clock;
     `characters` counts the answer so far, and `reading` is the endpoint's progress on the prompt.
     """
 

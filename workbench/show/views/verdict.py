@@ -73,7 +73,7 @@ _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
 def brief_lines(report: RunsReport, details: str, width: int, verdict: Line | None = None) -> Iterator[Line]:
     """Yield a report in three lines: the verdict, the ids of the cases that did not pass, and the place of `details`.
 
-    The line of cases is missing if all passed. `verdict` stands in place of the verdict of the report.
+    The line of cases is missing if all passed. `verdict`, if given, replaces the verdict of the report.
     """
     how_many = ""
     if verdict is None and report.exit_code == 0:
@@ -90,7 +90,7 @@ def brief_lines(report: RunsReport, details: str, width: int, verdict: Line | No
 
 
 _MORE_CELLS = 24
-"""Cells of a line for the words around the names in it."""
+"""The cells of a line that are reserved for the words around the names."""
 
 
 def listed(names: Sequence[str], width: int) -> str:
@@ -108,7 +108,7 @@ def listed(names: Sequence[str], width: int) -> str:
 
 
 def _reasons(report: RunsReport) -> Iterator[str]:
-    """Yield the reasons for which the command of this report fails, the gravest first."""
+    """Yield the reasons why the command of this report fails, the gravest first."""
     totals, quality, against = report.totals, report.quality, report.against
     missed = sum(not gate.met for gate in quality.gates)
     if report.interrupted:

@@ -75,7 +75,7 @@ class RunAccepter:
         # The calls of such a run have names that the suite does not know.
         if variant is not None and (variant.names or any(each.name or each.arguments for each in variant.changes)):
             raise AcceptError(
-                "this run is of a variant that renames tools or arguments: accept one of the suite as written"
+                "this run is of a variant that renames tools or arguments: accept a run of the suite as written"
             )
         read = read_now(suite, outline)
         if read is None:
@@ -88,7 +88,7 @@ class RunAccepter:
             pairings = pairings_of(now, case, result)
         table = suite.document.table(outline.index)
         item, before = self._stage.main.run_pane.run_list.item_and_before
-        # A result stands below its call, and accepting it means the call.
+        # A result stands below its call: accepting the result accepts the call.
         call = before if isinstance(item, ResultItem) else item
         if not whole and isinstance(call, CallItem):
             if call.index is None:
@@ -242,7 +242,7 @@ class AcceptLines(LineView):
 
     @property
     def _others(self) -> list[Line]:
-        """The lines behind the calls: expectations that are removed."""
+        """The lines below the calls: expectations that are removed."""
         lines: list[Line] = []
         if self.proposal.whole and not self.proposal.calls:
             lines.append((Span(" The model called nothing, and nothing will be expected."),))

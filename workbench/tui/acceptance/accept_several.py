@@ -81,7 +81,7 @@ class CasesAccepter:
         app.services.runs_delivered.append(self._delivered.set)
 
     def begin(self) -> None:
-        """Begin with the question which runs to take."""
+        """Begin with the question which runs to accept."""
         self._stage.work(self._accept(), group="start")
 
     async def _accept(self) -> None:
@@ -113,7 +113,8 @@ class CasesAccepter:
             if not await self._ran(missing if answer == "missing" else everything):
                 return
             if not self._stage.shows_main:
-                self._stage.announce("The runs are done: accept the calls that all share, among all commands")
+                way = "choose 'Accept the calls that all runs of a case share' in the palette"
+                self._stage.announce(f"The runs have ended: {way}")
                 return
             # The cases of the question, even if the filter shows others by now.
             found = list(self._found(shown))
@@ -151,7 +152,7 @@ class CasesAccepter:
             if result is None:
                 continue
             if not same_question(run.planned, now, case):
-                others.append(left_out(result, "the case has changed its request since"))
+                others.append(left_out(result, "the request of the case has changed since"))
             elif (why := _why_not(result)) is not None:
                 others.append(left_out(result, why))
             else:
@@ -210,7 +211,7 @@ class CasesAccepter:
 
         accepted = await in_background(propose)
         count = sum(len(suite.proposed) for suite in accepted)
-        title, verb = "Nothing to take from these runs", None
+        title, verb = "Nothing to accept from these runs", None
         if count:
             title, verb = "What the runs share", f"take {counted(count, 'case')}"
         if not await self._stage.ask(PreviewScreen(title, lambda width: accepted_lines(accepted, width), verb)):

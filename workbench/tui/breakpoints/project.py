@@ -61,7 +61,7 @@ class BreakpointFile:
             return (), f"{self.path} cannot be read ({error.strerror}): none of its breakpoints is set"
         points: list[Breakpoint] = []
         damaged = False
-        # Each line is decoded by itself, so that a damaged one does not cost the others.
+        # Each line is decoded by itself, so that a damaged line does not make the others unreadable.
         for line in content.split(b"\n"):
             try:
                 text = line.decode("utf-8").strip()
@@ -73,7 +73,7 @@ class BreakpointFile:
         return tuple(points), self._set_aside(points) if damaged else None
 
     def write(self, points: Sequence[Breakpoint]) -> str | None:
-        """Replace the stored breakpoints; returns why that failed, `None` if it did not."""
+        """Replace the stored breakpoints, and return why that failed, `None` if it did not."""
         lines = [f"# Breakpoints of {one_line(str(self._project))}", *map(_stored_line, points)]
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -193,7 +193,7 @@ class Breakpoints:
 
 
 class ProjectBreakpoints:
-    """The breakpoints of the open project, or those of the command line, and all that follow their changes."""
+    """The breakpoints of the open project or of the command line, and the functions that follow their changes."""
 
     def __init__(
         self,
@@ -246,7 +246,7 @@ class ProjectBreakpoints:
         return doubt_about(point, self.tools())
 
     def switch(self, found: Breakpoint | str, announce: Announce) -> None:
-        """Set or remove a breakpoint, and announce that; a text is why there is none at the cursor."""
+        """Set or remove a breakpoint, and announce that; a text is the reason why the cursor allows none."""
         try:
             line = found if isinstance(found, str) else breakpoint_line(found)
         except ValueError as error:

@@ -106,7 +106,7 @@ def point_line(point: Breakpoint, width: int) -> Line:
 
 
 def storage_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
-    """Return the lines that tell where breakpoints are stored, or why they are not."""
+    """Return the lines that say where breakpoints are stored, or why they are not."""
     if breakpoints.problem is not None:
         return warned_lines(breakpoints.problem, width)
     if breakpoints.file is None:
@@ -141,7 +141,7 @@ def completions_of(text: str, tools: Sequence[str]) -> tuple[Completion, ...]:
     if not blank:
         for each, meaning in KINDS.items():
             if each.startswith(kind):
-                # These two go on with a name or a number.
+                # A name or a number follows these two kinds.
                 line = f"{each} " if each in ("tool", "round") else each
                 found.append(Completion(line, each, meaning.partition(":")[0]))
         return tuple(found)
@@ -195,7 +195,7 @@ def _some(now: BreakpointsNow) -> str | None:
 def _typed(now: Situation) -> str | None:
     if now.typing == "a breakpoint":
         return None
-    return "it is for a breakpoint that is typed"
+    return "it is available while a breakpoint is typed"
 
 
 class _Points:

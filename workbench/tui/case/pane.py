@@ -221,7 +221,7 @@ class CasePane(Vertical):
     def _expects_nothing(self) -> None:
         self._stage.announce(
             f"{key_for('form.add')} adds a call that you expect; or {key_for('run.case')} runs the case, "
-            f"and {key_for('accept')} then accepts what came"
+            f"and {key_for('accept')} then accepts its calls"
         )
 
     @on(FormView.Moved)
@@ -265,7 +265,7 @@ class CasePane(Vertical):
     def edit_at(self, place: Place) -> None:
         """Go to the expectation at a place of the case, and begin to type in its value or its tool.
 
-        A key without a value is shown for that. A list or a switch is only selected, which a notice says."""
+        A key without a value gets a row first. A list or a switch is only selected, and a notice says so."""
         if self.view != "form":
             self.show_as("form")
         self._panes.go_to("case")
@@ -303,7 +303,7 @@ class CasePane(Vertical):
 
     def show_as(self, view: View) -> None:
         """Show the form or the TOML."""
-        # Typed text is applied already, so nothing is lost by ending.
+        # Typed text is applied already, so nothing is lost when typing ends.
         self.toml.end()
         self.view = view
         self._selection.show_again()

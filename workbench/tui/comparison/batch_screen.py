@@ -31,7 +31,7 @@ READING_SHARE = 0.1
 """Reloading takes at most this share of the time, so large batches are reloaded less often."""
 
 SEARCH_S = 0.3
-"""The time without typing after which a large batch, of which only a part was read, is searched for the filter."""
+"""The pause in typing after which a large batch that was only partly read is searched for the filter."""
 
 AT_A_TIME = 50
 """The number of cases that are updated before the next key is handled."""
@@ -96,7 +96,7 @@ class ComparedBatchScreen(CompareScreen):
 
     @property
     def _wants_words(self) -> bool:
-        """Whether the words of the filter differ from those for which a large batch was searched last."""
+        """Whether the words of the filter differ from those of the last search in a large batch."""
         return self._is_large and self.state.filter.split() != self._stored.read.words.split()
 
     def _show_state(self) -> None:

@@ -70,7 +70,7 @@ class RepeatChoiceScreen(Dialog[int]):
     def on_mount(self) -> None:
         repeats = self.query_one("#repeats", ChooseLines)
         self.set_focus(repeats)
-        # Only after the layout does the list know its height, by which it scrolls to the cursor.
+        # The list needs its height to scroll to the cursor, and knows it only after the layout.
         self.call_after_refresh(repeats.move_cursor, self._first)
 
     @on(ChooseLines.Chosen)

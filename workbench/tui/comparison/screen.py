@@ -181,7 +181,7 @@ class CompareScreen(CellsScreen):
         self._show_news(self.state.delivered(cases))
 
     def _show_news(self, others: bool) -> None:
-        """Show changed cells; `others` tells whether different rows are displayed."""
+        """Show changed cells; `others` is whether different rows are displayed."""
         # A covered screen is updated when it is uncovered.
         if self.is_covered:
             return

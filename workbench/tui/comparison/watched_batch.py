@@ -99,7 +99,7 @@ class WatchedBatch:
                     viewing = self._viewing = attached
                     wait_s = max(AGAIN_S, (time.monotonic() - began_s - wait_s) / ATTACHING_SHARE)
                     self._inbox.put(viewing)
-                    # `close` may have closed the viewing before this one while this one was attached.
+                    # `close` may have been called during the attaching: then it closed only the previous viewing.
                     if self._left.is_set():
                         viewing.close()
         # Any error ends the observation, and is announced on the app's loop.

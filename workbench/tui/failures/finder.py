@@ -58,7 +58,7 @@ class FailureFinder:
             # The user has opened another screen meanwhile.
             return
         if not state.failures.runs:
-            text = f"Nothing has failed in {place}, but in runs that newer ones have replaced"
+            text = f"Nothing has failed in {place}, except in runs that newer ones have replaced"
             self._stage.announce(text, "warned", GLYPHS.warned)
             return
         state.resume(self._folded.get(place, frozenset()), self._row)

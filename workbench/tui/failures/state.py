@@ -92,7 +92,7 @@ class FailureList(FoldingState[FailureRow]):
         return None
 
     def resume(self, folded: frozenset[Cause], row: RowKey | None) -> None:
-        """Restore the folds, and go to the row of the last time or, if it is gone, to the first run."""
+        """Restore the folds, and go to the row that was selected last or, if it is gone, to the first run."""
         self._folded = set(folded)
         self._rebuild(row)
         if self.selected is None or self.selected.key != row:
@@ -151,7 +151,7 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
         fold = GLYPHS.folded if state.is_folded(row.group.cause) else GLYPHS.open
         count = count_text(total) if row.shown == total else of_text(row.shown, total)
         return spread((Span(f"{fold} "), Span(row.group.cause, "strong")), (Span(count, "failed"),), width)
-    # A run is listed below each of its causes. Below others than its main one, it is dimmed and names the main one.
+    # A run is listed below each of its causes. Below all but its main cause, it is dimmed and names the main cause.
     run = row.run
     role: Role = "text"
     also: Line = EMPTY

@@ -136,7 +136,7 @@ class FaultTrials:
     def _found(self, cases: Cases) -> _Found:
         """Return one run of each case and model, finished or to be made."""
         # A new run of a case replaces the case's runs with all models, so a case without a run for one of its models
-        # runs anew with all of them.
+        # runs again with all of them.
         at_hand: list[tuple[PlannedRun, RunRecord]] = []
         missing: list[PlannedRun] = []
         for suite, keys in cases:
@@ -224,7 +224,7 @@ class FaultTrials:
 
 
 def _can_stand_for(run: RunRecord, planned: PlannedRun) -> bool:
-    """Return whether a run is whole and of the same question and model as a planned one."""
+    """Return whether a run is complete and asked the same question of the same model as a planned one."""
     assert planned.file.suite is not None
     result = run.result
     if result is None or run.model != planned.model or run.status in (None, Status.ERROR, Status.STOPPED):
@@ -297,7 +297,7 @@ class FaultsDialog(Dialog[Choice]):
 
     @on(ChooseLines.Chosen)
     def _chosen(self, event: ChooseLines.Chosen) -> None:
-        # Row 0 runs the trials. Behind it, `at` is 0 for the last matrix (if there is one), 1 for how long faults last,
+        # Row 0 runs the trials. After it, `at` is 0 for the last matrix (if there is one), 1 for how long faults last,
         # and 2 or more for the faults.
         at = event.index - self._has_last
         if event.index == 0:

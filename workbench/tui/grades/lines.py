@@ -42,7 +42,7 @@ MAX_ISSUES = 200
 _VERBS: Mapping[Status, str] = {Status.FAILED: "fail it", Status.WARNED: "warn", Status.PASSED: "pass it"}
 
 _MIN_BEHIND_CELLS = 10
-"""The smallest width behind a label for its text; with less, the text goes below the label."""
+"""The smallest width for a text after its label; with less, the text goes below the label."""
 
 _UNBROKEN = 200
 """The width of copied lines, which are wrapped less than on the screen."""
@@ -197,7 +197,7 @@ def _section(title: str, notes: Sequence[Note], width: int) -> list[Line]:
 
 def copied_grade(state: GradesState) -> tuple[str, str]:
     """Return the selected grade as text with all details, and its name for the notice."""
-    # Set for a moment, because the page shows values in full only then.
+    # Set for a moment, because the page shows values in full only while it is set.
     shown, state.more = state.more, True
     lines = "\n".join(plain(line).rstrip() for line in grade_page(state, _UNBROKEN).lines)
     state.more = shown
@@ -205,12 +205,12 @@ def copied_grade(state: GradesState) -> tuple[str, str]:
 
 
 def _paragraph(text: str, width: int, role: Role, label: str = " ") -> list[Line]:
-    """Return a text behind a label, with all rows aligned."""
+    """Return a text after a label, with all rows aligned."""
     return _behind((Span(label, "muted"),), text, width, role)
 
 
 def _behind(label: Line, text: str, width: int, role: Role) -> list[Line]:
-    """Return a text behind a label, or below it if there is no room."""
+    """Return a text after a label, or below it if there is no room."""
     at = cells(label)
     if width - at < _MIN_BEHIND_CELLS:
         return [cut_line(label, width), *_paragraph(text, width, role)]

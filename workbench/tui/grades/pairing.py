@@ -52,7 +52,7 @@ MAX_PAIRINGS = 300
 """The largest number of pairings that are shown."""
 
 FOLDED_FROM = 4
-"""The smallest number of pairings of which the correct ones take a single line."""
+"""The number of pairings from which correct ones take a single line."""
 
 _MARKS: dict[bool, tuple[str, Role]] = {True: (GLYPHS.passed, "passed"), False: (GLYPHS.failed, "failed")}
 
@@ -97,7 +97,7 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
         elif pairing.expected_call is None:
             lines = _extra(state, pairing, columns, width)
         elif right and folding:
-            # The single line has the effect on the score in it.
+            # The single line already shows the effect on the score.
             blocks.append(Block(_folded(state, pairing, account, columns, width)))
             continue
         else:
@@ -198,7 +198,7 @@ def _folded(
 
 
 def _wanted(state: GradesState, pairing: CallPairing, call: Line) -> Line:
-    """Return an expected call behind its step or number and, if the grader considers the order, its position."""
+    """Return an expected call after its step or number and, if the grader considers the order, its position."""
     assert pairing.expected_call is not None
     if step := step_label(state.step_of(pairing)):
         return (Span(step, "muted"), *call)
@@ -391,7 +391,7 @@ def _actual_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVer
 def _expected_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
     """Return the expected value of an argument, in full if values are shown in full."""
     assert pairing.expected_call is not None
-    # A verdict describes the expected value in short; the check itself has it whole.
+    # A verdict shortens the expected value; only the check itself has the whole one.
     checks = state.expected[pairing.expected_call].args or {}
     if state.more and verdict.expected.endswith(ELLIPSIS) and verdict.argument in checks:
         return one_line(describe_whole(checks[verdict.argument])[:UNFOLDED])

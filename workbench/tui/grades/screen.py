@@ -242,7 +242,7 @@ def open_grades(app: Workbench) -> None:
     selection = app.selection
 
     def state_of(case: Case, result: RunResult) -> GradesState:
-        # Without a second repeat, the number of a run tells nothing.
+        # Without a second repeat, the number of a run says nothing.
         numbered = any(run.repeat for run in selection.runs)
         return GradesState(case, result, runs=len(_graded(selection.runs)), numbered=numbered)
 

@@ -338,7 +338,7 @@ class BatchWork:
                     edited[suite.path.resolve()] = suite.file
                 plan = await self._on_thread(lambda: self._plan(batch.number, edited))
                 if not plan.runs:
-                    why = "; ".join(plan.problems) or "its suites no longer have any of its cases"
+                    why = "; ".join(plan.problems) or "its suites no longer have any case of the batch"
                     self._say(screen, f"Nothing was graded: {why}", "warned", GLYPHS.warned)
                     return
                 wanted = [(run.file, run.case) for run in plan.runs]

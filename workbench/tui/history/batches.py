@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from workbench.tui.run_book.stored_batches import ReadBatches
 
 OLDER_ROWS = 100
-"""The number of rows before the last one at which the cursor makes older batches be read."""
+"""The distance of the cursor from the last row, in rows, at which older batches are read."""
 
 _READING = ("open", "mark", "name", "resume", "regrade", "grading", "export", "export_as")
 """Names of actions that need an undamaged batch."""
@@ -157,12 +157,12 @@ class HistoryList(MarkedState[BatchRow]):
                 self._trends[key] = sorted([*others, *rates])
 
     def fail(self, problem: str) -> None:
-        """Take note that the history could not be read; the present content stays."""
+        """Store why the history could not be read; the present content stays."""
         self.is_read, self.problem = True, problem
 
     @property
     def wants_older(self) -> bool:
-        """Whether older batches should be read, since the cursor comes near them or a filter searches them, too."""
+        """Whether older batches should be read, because the cursor is near them or a filter searches them too."""
         return self.older > 0 and bool(self.filter or self.cursor + OLDER_ROWS >= len(self.rows))
 
     def show_forks(self, shown: bool) -> None:
@@ -375,7 +375,7 @@ def _sentence(text: str) -> str:
 
 
 def _grading_notes(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
-    """Yield the note that names the grades behind the counts of a batch, if the batch was regraded."""
+    """Yield a note that says which grades the counts of a batch are based on, if the batch was regraded."""
     shown = state.grading(batch)
     if shown is not None:
         yield f"as regraded {local_time(shown.graded_at)} (grading {shown.number})", "accent"
@@ -442,7 +442,7 @@ def _gradings(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
         mark = f" {GLYPHS.folded} " if chosen else "   "
         text = f"{name:<12} {at}  {pass_rate_text(parts):>6}  {count_text(good)}/{count_text(graded)}"
         lines.append(cut_line((Span(mark, "accent"), Span(text, "strong" if chosen else "text")), width))
-    return [*lines, *paragraph("o shows the other grades, above and in what Enter opens.", width, "muted")]
+    return [*lines, *paragraph("o shows the other grades, above and on the screen that Enter opens.", width, "muted")]
 
 
 def _made_with(batch: BatchRow, width: int) -> list[Line]:

@@ -56,7 +56,7 @@ class DiffRow(NamedTuple):
 
 
 class Side(NamedTuple):
-    """A run of one of the two batches, and the regrade by which it is seen."""
+    """A run of one of the two batches, and the regrade whose grades are shown."""
 
     run: RunRow
     grading: Regrade | None
@@ -66,7 +66,7 @@ class DiffList(FoldingState[DiffRow]):
     """The changes between two batches as rows, grouped by kind."""
 
     def __init__(self, before: ReadBatch, after: ReadBatch, history: str, notes: Sequence[str] = ()) -> None:
-        """Compare two batches; `history` is the option with which a typed command finds them.
+        """Compare two batches; `history` is the option that a typed command needs to find them.
 
         `notes` are further sentences on differences between them."""
         super().__init__()
@@ -380,7 +380,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
             self._go_to("detail")
 
     def _fold(self, folded: bool | None) -> bool:
-        """Fold or unfold the selected kind of change (`None`: the other way), and return whether that changed it."""
+        """Fold or unfold the selected kind of change (`None`: switch), and return whether that changed it."""
         row = self.state.selected
         if row is None:
             return False

@@ -39,7 +39,7 @@ def _refusal(name: str) -> str | None:
 
 
 class ResumeScreen(AskScreen[Literal["resume", "no"]]):
-    """Asks before a batch is resumed of which something changed since; `today` if that concerns models or judges."""
+    """Asks before resuming a batch after changes since it ran; `today` is whether models or judges have changed."""
 
     TITLE_LINE = "Something has changed: resume all the same?"
 

@@ -115,7 +115,7 @@ def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
 
 
 def look_on(app: Workbench, number: int) -> None:
-    """Show a batch of the history beside its models, also while another process runs it."""
+    """Show the cases of a batch of the history by models, also while another process runs it."""
 
     async def made() -> ComparedBatchScreen:
         from workbench.tui.run_book.stored_batches import read_going

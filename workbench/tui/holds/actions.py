@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-_OVER = "this run is over; ← and → show those that are still under way"
+_OVER = "this run has ended; ← and → show the runs that are still under way"
 
 
 def _step(now: MainSituation) -> str | None:
@@ -251,7 +251,7 @@ class StepActions(MainActions):
         changes=True,
     )
     def skip(self) -> None:
-        """Skip the held call, and the model gets an answer that says so; decline what a server asks."""
+        """Skip the held call, with an answer to the model that says so, or decline the request of a server."""
         from workbench.engine.checkpoint import AnswerQuestion, SkipCall
 
         run, tool = self.app.selection.run, None
@@ -456,7 +456,8 @@ class StepActions(MainActions):
             return
         held, text, is_error = editor.held, editor.text, editor.is_error
         wrong = [problem for problem in held.problems(text) if problem.severity == "error"]
-        # In order of worth to the user: the run is gone, the text has an error, nothing was changed, the run refuses.
+        # The reason that matters most to the user comes first: the run is gone, the text has an error, nothing was
+        # changed, the run refuses.
         why_not = held.why_gone
         if why_not is None and wrong:
             why_not = in_words(wrong[0]).message

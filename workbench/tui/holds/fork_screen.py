@@ -239,7 +239,7 @@ class Forker:
         if (why := draft.why_not(now)) is not None:
             self._refused(why)
             return
-        # Kept from now on, because the dialog changes the draft in place and may be left without a fork.
+        # The draft is kept from now on, because the dialog changes the draft in place and may be left without a fork.
         self._drafts[draft.key] = draft
 
         def start(wanted: bool | None) -> None:
@@ -254,7 +254,7 @@ class Forker:
         models = model_choices(self._stage.program, files, self._selection.models, named)
         likely: tuple[str, ...] = ()
         if run.recorded:
-            # A recording names its model, but cannot say how to reach it. The fork then begins with another one.
+            # A recording names its model, but cannot say how to reach it. The fork then begins with another model.
             recorded = workspace.recording_at(run.path)
             if recorded is not None and not recorded.known:
                 likely = (*self._selection.models, *models_named_by(now.suite), OFFLINE)

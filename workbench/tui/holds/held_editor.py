@@ -173,7 +173,7 @@ class HeldText:
 
     @property
     def gone_problems(self) -> tuple[Problem, ...]:
-        """The problem of a text that can no longer be sent, which tells how to keep the text."""
+        """The problem of a text that can no longer be sent, which says how to keep the text."""
         text = f"{self.why_gone}: this was not sent, and stays here until Esc; F7 selects it, Ctrl+C copies it"
         return (_problem(None, text),)
 

@@ -324,7 +324,7 @@ class Action:
     changes: bool = False
     """Whether the action writes, runs or connects. A read-only app refuses it."""
     words: str = ""
-    """Names of the action in other programs, by which the palette finds it."""
+    """Other programs' names for the action, which the palette searches as well."""
     method: str = ""
     """The name of the method that performs the action."""
 

@@ -192,13 +192,13 @@ def _fitting(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) ->
     for action, able in keys:
         if keymap.keys(action):
             bound.append((action, able, key_name(keymap.keys(action)[0])))
-    # Help and the way back get their room first; then the others, in their order, as long as there is room.
+    # Help and the way back get their room first; the others follow in their order, as long as there is room.
     widths = {action.id: _cells_of(action, key) for action, _, key in bound}
     chosen = set()
     for action_id in widths:
         if action_id.rpartition(".")[2] in ("help", "back", "end"):
             chosen.add(action_id)
-    # The gap behind the last key may be cut off.
+    # The gap after the last key may be cut off.
     room = width - 1 + len(_GAP) - sum(widths[action_id] for action_id in chosen)
     for action_id, needed in widths.items():
         if len(chosen) == _KEYS_AT_80 + max(width - 80, 0) // 10:

@@ -90,7 +90,7 @@ class ReadLines(LineView):
 
 
 MAX_LABEL_CELLS = 24
-"""A longer label does not widen the column of labels."""
+"""The width up to which labels widen their column."""
 
 
 @dataclass(frozen=True)

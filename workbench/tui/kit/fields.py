@@ -143,7 +143,7 @@ class LineField(SafeInput):
         return self.value == self._by_keys
 
     def fill(self, text: str, known: str) -> None:
-        """Put a text into the field, of which only `known` was there before."""
+        """Put a text into the field; only the part `known` counts as typed before."""
         self.value, self._by_keys = text, known
         self.cursor_position = len(text)
 

@@ -31,7 +31,7 @@ Motion = Literal["up", "down", "page_up", "page_down", "half_up", "half_down", "
 WHEEL_LINES = 3
 KEPT_STRIPS = 400
 _LINES_OF_MATCH = 3
-"""Lines outside of the visible ones that are searched, because a match may span several lines."""
+"""The number of searched lines above and below the visible ones, because a match may span several lines."""
 
 _Row = tuple[Line, Ground, bool]
 """The content of a screen row: a line, its background, and whether the scroll thumb is next to it."""

@@ -140,8 +140,8 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     def _give_width(self, *, anew: bool = False) -> None:
         """Make the list as wide as its rows need, within `LIST_SHARES`."""
-        # Measuring is skipped while the rows stay as many. The list never gets narrower at one screen width, so that
-        # filtering and folding do not shift the details.
+        # Measuring is skipped while the number of rows stays the same. The list never gets narrower at one screen
+        # width, so that filtering and folding do not shift the details.
         column, width, rows = self.query_one("#list-column"), self.app.size.width, len(self.state.rows)
         if self.has_class("one") or self.has_class("stacked"):
             column.styles.width = None

@@ -29,10 +29,11 @@ _WAIT: Line = (Span(f" {GLYPHS.running}", "muted"),)
 
 
 class AskScreen(Dialog[_Answer]):
-    """A question with numbered answers, of which the last means no.
+    """A question with numbered answers; the last one means no.
 
-    Esc means no. Enter means what the title asks (`default`), or no where another answer would start, send or lose
-    something. Other answers, except `harmless` ones, are accepted only after the end of the text was visible."""
+    Esc means no. Enter gives the answer that the title suggests (`default`), or no where another answer would start,
+    send or lose something. Other answers, except `harmless` ones, are accepted only after the end of the text was
+    visible."""
 
     # A dialog may open on its own, or just before the next key. It ignores keys until none came for `REST_S`.
     REST_S: ClassVar[float] = REST_S
@@ -161,7 +162,7 @@ LOW_ROWS = 14
 """The screen height below which a dialog leaves out its explanation."""
 
 _ROWS_AROUND = 8
-"""The rows that a dialog with a field and choices needs besides its choices."""
+"""The rows that a dialog with a field and choices needs in addition to its choices."""
 
 
 class _Naming(Dialog[_Choice]):

@@ -114,7 +114,7 @@ _MAX_MARKS = 2
 
 
 class MarkedState(ListState[Row]):
-    """A list of rows of which two can be marked."""
+    """A list in which two rows can be marked."""
 
     def __init__(self) -> None:
         super().__init__()

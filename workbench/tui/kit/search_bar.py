@@ -69,7 +69,7 @@ class SearchBar(Horizontal):
         self._say_found()
 
     def take_focus(self) -> None:
-        """Focus the field; without effect before the bar is mounted, when it takes the focus itself."""
+        """Focus the field; does nothing before the bar is mounted, which then takes the focus itself."""
         for field in self.query("#search-text"):
             field.focus()
 

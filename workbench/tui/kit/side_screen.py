@@ -42,7 +42,7 @@ _LAST = ("filter", "find", "find_next", "copy", "other", "back", "help", "quit")
 
 
 class Varied(NamedTuple):
-    """Keys and texts by which a screen replaces those of an inherited action.
+    """Keys and texts that replace those of an inherited action on a screen.
 
     `name` is the action's id without the name of the screen. Empty fields keep the inherited value."""
 

@@ -161,7 +161,7 @@ class TextEditor(LineView, inherit_bindings=False):
     def _selected(self, index: int, painted: Line) -> Line:
         """Return a coloured line with the matches of a search, the selection and the cursor marked."""
         # Columns count characters and `at` their positions in the coloured text, where control characters are longer.
-        # The line has a blank behind its end for the cursor.
+        # The line has a blank after its end for the cursor.
         (first, start), (last, end) = self.typed.selection
         at = shown(self.typed.lines[index]).at
         for begins, ends, role in self._found.get(index, ()):

@@ -21,7 +21,7 @@ Motion = Literal[
 ]
 
 INDENT = 2
-"""The blanks of a tab stop."""
+"""The distance of tab stops, in blanks."""
 
 _WORD = re.compile(r"\w+|[^\w\s]+")
 
@@ -79,7 +79,7 @@ class TypedText:
         self._moved_to((line, min(max(place[1], 0), len(self.lines[line]))), select)
 
     def move(self, motion: Motion, *, select: bool = False, times: int = 1) -> None:
-        """Move the cursor, `up` and `down` by as many lines as `times`; with `select`, the anchor stays."""
+        """Move the cursor, `up` and `down` by `times` lines; with `select`, the anchor stays."""
         if motion in ("left", "right") and not select and self.cursor != self.anchor:
             self._moved_to(self.selection[motion == "right"], select)
         elif motion in ("up", "down"):
@@ -176,7 +176,7 @@ class TypedText:
         new = text.split("\n")
         column = len(new[-1])
         if len(new) == 1:
-            # The text ends in the line where it begins, behind the part that stays.
+            # A text of one line ends in the line where it begins, after the unchanged part of that line.
             column += start[1]
         new[0] = self.lines[start[0]][: start[1]] + new[0]
         new[-1] += self.lines[end[0]][end[1] :]
@@ -280,7 +280,7 @@ def _shared_start(before: Sequence[str], after: Sequence[str]) -> int:
 
 
 def column_at(line: str, cell: int) -> int:
-    """Return the column of the character drawn in a cell of a line, or the end of the line for a cell behind it."""
+    """Return the column of the character drawn in a cell of a line, or the end of the line for a cell after it."""
     places = shown(line).cells
     if cell < places[-1]:
         return max(bisect_right(places, cell) - 1, 0)
@@ -292,7 +292,7 @@ def shift_for(line: str, column: int, room: int, shift: int) -> int:
 
     `shift` is the present value, which is kept if possible."""
     places = shown(line).cells
-    # One cell more, for the cursor behind the end of the line.
+    # One cell more, for the cursor after the end of the line.
     width = places[-1] + 1
     if width <= room:
         return 0
@@ -387,7 +387,7 @@ _NUMBER = re.compile(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")
 
 def value_line(text: str, *, several: bool = False) -> Line:
     """Return the text of a form's cell in the colours of its value, or of `several` values separated by commas."""
-    # A text that looks like a number or a literal has quotes (`shown_value`), so the looks decide here.
+    # `shown_value` puts a text that looks like a number or a literal in quotes, so the appearance decides the colour.
     if several:
         spans: list[Span] = []
         for piece in pieces_of(text):

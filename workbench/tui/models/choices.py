@@ -31,7 +31,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class ModelChoices:
-    """The models to choose from, and the problems because of which others are missing."""
+    """The models to choose from, and the problems that keep others from the list."""
 
     choices: tuple[ModelChoice, ...]
     problems: tuple[str, ...]

@@ -115,14 +115,14 @@ class ModelChooser:
         self._app.show(AddModelScreen(endpoints, preset, model, adder), added)
 
     def _change(self, endpoints: Sequence[KnownEndpoint], name: str, changed: Callable[[Added | None], None]) -> str:
-        """Open the form for a model of a `workbench.toml`; returns why that is not possible, empty if it is."""
+        """Open the form for a model of a `workbench.toml`, and return why that is not possible, "" if it is."""
         for folder in self._folders:
             try:
                 known = named_model(name, folder, self._program)
             except ConfigError as error:
                 return error.problems[0]
             if known is not None:
-                # A settings file names no preset, so the base URL tells which endpoint it is.
+                # A settings file names no preset, so the endpoint is found by its base URL.
                 preset = next((each.preset for each in endpoints if each.preset.base_url == known.base_url), None)
                 self._app.show(AddModelScreen(endpoints, preset, known.model, self._adder(folder, known)), changed)
                 return ""

@@ -30,7 +30,7 @@ from workbench.tui.terminal.key_queue import taken
 from workbench.tui.terminal.theme import Ground
 
 MAX_UNFOLDED = 12
-"""The number of models up to which those of a local server are shown without being asked for."""
+"""The most models that a local server may list for them to be shown without a request."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class ModelsState:
     @property
     def chosen_variants(self) -> Variants:
         """The checked variants, which run in addition to the suites as written."""
-        # Unchanged, "all variants" stays that, also for variants that are made later.
+        # An unchanged choice of all variants also covers variants that are made later.
         if self._checked_variants == self._variants_before:
             return self._run_as
         return Variants(frozenset(self._checked_variants))
@@ -164,7 +164,7 @@ class ModelsState:
             self._checked ^= {row.name}
 
     def asks(self, endpoint: KnownEndpoint) -> None:
-        """Take note that an endpoint is being asked for its models."""
+        """Record that an endpoint is being asked for its models."""
         self._asked.add(endpoint.preset.name)
         self._build()
 
@@ -254,10 +254,10 @@ def _listed(models: Sequence[str]) -> str:
 
 
 MAX_LABEL_CELLS = 28
-"""The length of names up to which they widen the column of names."""
+"""The width up to which names widen their column."""
 
 _MIN_ROWS = 5
-"""The least rows of the list, for which texts around it are cut."""
+"""The fewest rows of the list; the texts around it are cut to leave room for them."""
 
 _ROWS_AROUND = 6
 """The rows of border, title, field with the blank line below it, and keys."""

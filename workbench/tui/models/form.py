@@ -369,7 +369,7 @@ class AddModelScreen(Dialog[Added]):
 
     @property
     def _cloud_fields(self) -> tuple[str, ...]:
-        """The names of the fields that the chosen provider has besides those of every model."""
+        """The names of the fields that the chosen provider has in addition to those of every model."""
         if self._cloud is None:
             return ()
         return SETTINGS_OF[self._cloud]

@@ -38,7 +38,7 @@ class Conversations(ListState[Seen]):
         """The place of the case made of a conversation, by the number of the conversation."""
 
     def take(self, news: Sequence[Seen]) -> None:
-        """Add new conversations, and replace those that went on."""
+        """Add new conversations, and replace those that have continued."""
         for seen in news:
             self._seen[seen.number] = seen
             # The filter searches the text of the whole conversation, which has grown.
@@ -57,7 +57,7 @@ class Conversations(ListState[Seen]):
 
     @property
     def unused(self) -> int:
-        """The number of conversations of which a case can be made, and was not."""
+        """The number of conversations that could be made into cases, and were not."""
         return sum(not seen.why_no_case and number not in self.made for number, seen in self._seen.items())
 
     def _key(self, row: Seen) -> int:

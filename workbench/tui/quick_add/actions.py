@@ -24,7 +24,7 @@ _RUNNING = _at("run", otherwise="no request is running")
 
 
 class QuickAddActions(MainActions):
-    """The actions of the line in which requests are typed; letters among them need the keyboard of a result."""
+    """The actions of the line in which requests are typed; letters work only while a result has the keyboard."""
 
     GROUP = "Quick add"
 
@@ -126,7 +126,7 @@ class QuickAddActions(MainActions):
 
     @action("ctrl+z", "Undo the last case that was added", name="quick.undo", where="line", listed=False)
     def undo(self) -> None:
-        """Take the last added case out again."""
+        """Remove the last added case."""
         self._adder.undo()
 
     @action("pageup", "A page up in the run", name="quick.page_up", where="line", listed=False)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 KEEP_S = 1.0
-"""The time after the last key in which the typed text is stored."""
+"""The time from the last key until the typed text is stored."""
 
 WAITING: Final = "Enter on the empty line"
 
@@ -63,7 +63,7 @@ class QuickAdder:
         self._selection = app.selection
         self.state = QuickAdd()
         self._suite: Path | None = None
-        """The suite for which the next request is."""
+        """The suite of the next request."""
         self._from: Pane = "suites"
         self._is_settled = True
         """Whether the shown question has been there long enough to be answered."""
@@ -72,7 +72,7 @@ class QuickAdder:
         self._lets_ask = False
         """Whether the user lets a run ask for a permission, which would take the keyboard."""
         self._shows = False
-        """Whether the run pane shows what belongs to the line, instead of the selected case."""
+        """Whether the run pane shows the runs of the line instead of the selected case."""
         self._notice: Line = ()
         self._ours: dict[Path, Document] = {}
         """The documents of suites whose only unsaved changes are cases that were added here."""
@@ -183,7 +183,7 @@ class QuickAdder:
     # Keys
 
     def enter(self) -> None:
-        """Do what Enter does now."""
+        """Handle Enter: run the typed request, or act on the result or the question that is shown."""
         self.typed(self._line.field.value)
         state = self.state
         if state.changing is not None:
@@ -300,7 +300,7 @@ class QuickAdder:
         if question is None:
             return
         if not question.has_order:
-            self._say("These calls have no order: they are of one answer", "warned")
+            self._say("These calls have no order: they are part of one answer", "warned")
             return
         self.state.replace_question(question.with_other_order())
         self._annotate()
@@ -433,7 +433,7 @@ class QuickAdder:
         self._over()
 
     def delivered(self) -> None:
-        """Take the result of the request that runs, once its runs are over."""
+        """Take the result of the request that runs, once its runs have ended."""
         request = self.state.running
         if request is not None and request.run_ids:
             runs = self._runs_of(request)
@@ -512,7 +512,7 @@ class QuickAdder:
         if head is None or question is None:
             return
         if self._add(head, question.case, question.why_not):
-            # The first run of a chain is not one of its case.
+            # The run of a chain's first request is not a run of the chain's case.
             if head.kind != "chain" or question.expects_no_call:
                 self._ungraded += dict.fromkeys((run.batch, head.suite) for run in self._runs_of(head))
                 self._store_grades()
@@ -532,7 +532,7 @@ class QuickAdder:
     # Cases
 
     def _add(self, request: Request, case: dict[str, object], why_not: str | None = None) -> bool:
-        """Add the case of a request behind the selected one, as one undo step, and save the suite.
+        """Add the case of a request after the selected one, as one undo step, and save the suite.
 
         Suites with other unsaved changes are not saved. Returns whether the case was added."""
         try:
@@ -572,7 +572,7 @@ class QuickAdder:
         try:
             while suite.dirty and suite.document is self._ours.get(suite.path):
                 if not await self._app.services.saver.save([suite]):
-                    # The reason is announced, and stays.
+                    # The saver has announced the reason, and its notice stays.
                     self._notice = ()
                     self.show()
                     return
@@ -596,7 +596,7 @@ class QuickAdder:
             self._say(f"The history has no grade of the new case: {why}", "warned")
 
     def undo(self) -> None:
-        """Take the last added case out again, and save; without one, undo the last change of the suite."""
+        """Remove the last added case, and save; without one, undo the last change of the suite."""
         if self.state.changing is not None:
             return
         suite = self._open_suites.at(self._added[-1][0]) if self._added else None
@@ -649,13 +649,13 @@ class QuickAdder:
         return bool(requests) and (requests[0].suite, requests[0].case_id) in cases
 
     def leave_run(self) -> None:
-        """Let the run pane show the selected case, since the cursor of the tree moved."""
+        """Let the run pane show the selected case, because the cursor of the tree moved."""
         if not self._line.typing:
             self._shows = False
 
     @property
     def lets_ask(self) -> bool:
-        """Whether the question of a run may appear now: not while a text is typed, before Enter lets it."""
+        """Whether the question of a run may appear now: while a text is typed, only after Enter allows it."""
         return not self._line.typing or self._lets_ask
 
     @property
@@ -671,7 +671,7 @@ class QuickAdder:
 
     def _say(self, text: str, role: Role) -> None:
         if "." not in text.partition(" ")[0]:
-            # A name of a file keeps its letters.
+            # A file name at the beginning keeps its first letter.
             text = text[:1].upper() + text[1:]
         self._app.announce(text, role, "" if role == "muted" else GLYPHS.warned)
 
@@ -748,7 +748,7 @@ class QuickAdder:
                 else:
                     labels["kind"] = "change, leave out"
                 if state.question is not None and state.question.focus is None:
-                    # Without a call, there is only a call to expect.
+                    # Without a call, the only change is to expect one.
                     for name in ("check", "leave_out"):
                         labels.pop(name, None)
                     if "kind" in labels:

@@ -198,7 +198,7 @@ class RunBook:
         return None
 
     def follow(self, change: SuitesChanged) -> None:
-        """Add the runs of the recordings when the workspace was read."""
+        """Add the runs of recordings after the workspace was read."""
         if change.how != "read":
             return
         for run in change.workspace.recorded:
@@ -287,7 +287,7 @@ class RunBook:
         self._limits_reached.pop(batch, None)
 
     def has_ended(self, batch: str) -> bool:
-        """Return whether every run of a batch is over."""
+        """Return whether every run of a batch has ended."""
         return self._batches[batch].ended_s is not None
 
     def waiting_in(self, batch: str) -> int:
@@ -507,7 +507,7 @@ class RunBook:
         return any(self._going.get(case) for case in cases)
 
     def _follow_clock(self) -> None:
-        """Stop the clock while every run that has begun waits for the user, and let it go on otherwise."""
+        """Stop the clock while every run that has begun waits for the user, and let it run otherwise."""
         self._clock.stop(bool(self._running) and all(run.paused is not None for run in self._running.values()))
 
     def _start(self, event: BatchStarted) -> None:
@@ -533,13 +533,13 @@ class RunBook:
             if left is not None:
                 self._latest[case_key] = in_place_of(left, record, self._latest.get(case_key, {}))
                 self.by_model.drop(left)
-            # A fork is beside the runs of its case; a new run takes their place.
+            # A fork does not replace the runs of its case; a new run does.
             of_case = self._latest if record.is_fork else fresh
             of_case.setdefault(case_key, {})[record.kind] = record
             self._touch(record)
         for case, runs in fresh.items():
             self.by_model.start(runs.values())
-            # Recorded runs and their forks stay, behind the new runs.
+            # Recorded runs and their forks stay, after the new runs.
             for kind, run in self._latest.get(case, {}).items():
                 if root_of(run).recorded:
                     runs[kind] = run

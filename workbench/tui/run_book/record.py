@@ -1,4 +1,4 @@
-"""The record of a run, from its plan to its result, packed when it is over.
+"""The record of a run, from its plan to its result, packed when the run has ended.
 
 A run of a few rounds takes about fifty kilobytes as objects and two packed, and a comparison has thousands of runs. A
 packed run is unpacked when it is viewed.
@@ -126,7 +126,7 @@ class Stopwatch:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._stopped_s = 0.0
-        """The seconds for which it was stopped until now."""
+        """The total of the seconds during which it was stopped."""
         self._stopped_at_s: float | None = None
 
     def __call__(self) -> float:
@@ -136,7 +136,7 @@ class Stopwatch:
         return now - self._stopped_s
 
     def stop(self, stopped: bool) -> None:
-        """Stop the stopwatch, or let it go on."""
+        """Stop the stopwatch, or start it again."""
         if stopped and self._stopped_at_s is None:
             self._stopped_at_s = self._clock()
         elif not stopped and self._stopped_at_s is not None:
@@ -207,7 +207,7 @@ class RunRecord:
     paused: Paused | None = None
     """The event at which the run waits for the user, if it does."""
     request: HttpRequest | str | None = None
-    """The request before which the run is held, or the reason for which it cannot be sent, if known."""
+    """The next request, if the run is held before it, or the reason why it cannot be sent, if known."""
     put_off_until: datetime | None = None
     """The earliest time of the next request, while the run waits because its endpoint asked another run to wait."""
     retry: RetryScheduled | None = None
@@ -231,7 +231,7 @@ class RunRecord:
     parts: SuiteParts = field(default_factory=lambda: SuiteParts(NO_SECRETS), repr=False)
     """Removes secrets from everything shown; the run itself is unchanged."""
     _redaction: EventRedaction | None = field(default=None, repr=False)
-    """Removes secrets from the events of the view, also such as are split between two events."""
+    """Removes secrets from the events of the view, including those that are split between two events."""
     _shown_result: tuple[RunResult, Finder, RunResult] | None = field(default=None, repr=False)
     _content: Content | None = field(default_factory=Content, repr=False)
     _packed: bytes | None = field(default=None, repr=False)
@@ -339,7 +339,7 @@ class RunRecord:
         if self._content is None:
             assert self._packed is not None
             self._content = unpacked(self._packed)
-            # A screen that still shows the run must go on with the same view.
+            # A screen that still shows the run must continue with the same view.
             if self._shown is not None:
                 self._view = self._shown()
         if self.shelf is not None and self.stage == "done":
@@ -500,8 +500,8 @@ class RunRecord:
         # Imported on use: only forks are compared.
         from workbench.analysis.alignment import first_difference
 
-        # While the origin goes on, they are compared once, and again when it is held or ends: computing the trajectory
-        # of a long run on every event costs too much.
+        # While the origin runs, the two are compared once, and again when the origin is held or ends: computing the
+        # trajectory of a long run on every event costs too much.
         seen, now = self._compared[0], len(self.origin.events)
         if seen < 0 or (seen != now and (self.origin.held or self.origin.stage == "done")):
             self._compared = now, first_difference(self.origin.trajectory, self.result.trajectory)
@@ -509,7 +509,7 @@ class RunRecord:
 
     @property
     def made(self) -> PlannedRun:
-        """The plan by which the run was made, even if it was regraded by a newer case."""
+        """The original plan of the run, even if the run was regraded by a newer case."""
         if self.original is None:
             return self.planned
         return self.original[0]

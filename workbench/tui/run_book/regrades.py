@@ -76,7 +76,7 @@ class Regrading:
     def __init__(self, book: RunBook) -> None:
         self._book = book
         self._followed: dict[Path, Suite] = {}
-        """The suites by which runs are graded, except the runs of due cases."""
+        """The suites that grade the runs, except the runs of due cases."""
         self._due: dict[CaseKey, tuple[SuiteFile, Case]] = {}
         self._moved: dict[int, tuple[RunRecord, RunSummary]] = {}
         """Regraded runs that were not reported yet, and their earlier figures, by the identity of the run."""

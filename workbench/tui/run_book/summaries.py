@@ -97,7 +97,7 @@ class RunsByModel:
         return self._before.get(case, {})
 
     def models(self, suite: Path) -> Iterable[str]:
-        """Return the models with which cases of a suite were run, in the order of their first run."""
+        """Return the models that cases of a suite ran on, in the order of their first run."""
         return self._models.get(suite, ())
 
     def begun_since(self, seen: int) -> tuple[list[CaseKey], int]:
@@ -140,7 +140,7 @@ _WORST_STEP_FIRST: tuple[Status | None, ...] = (*WORST_FIRST[:2], None, *WORST_F
 """The order of the statuses of steps; `None` is for a step that was never reached."""
 
 StepStage = Literal["waiting", "running", "made", "over"]
-"""The progress of a step: `made` while a run goes on after it, `over` if no run of the case is in progress."""
+"""The progress of a step: `made` while a run continues after it, `over` if no run of the case is in progress."""
 
 
 @dataclass(frozen=True)

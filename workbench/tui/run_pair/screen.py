@@ -104,7 +104,7 @@ class PairList(LineView):
         return found[1]
 
     def fold(self, folded: bool | None) -> None:
-        """Fold or unfold the entry at the cursor (`None`: the other way), or fold the group that it belongs to."""
+        """Fold or unfold the entry at the cursor (`None`: switch), or fold the group that it belongs to."""
         entry = self._entry
         if not self._lines.turn(entry, folded) and folded:
             around = self._lines.state.fold_at(entry)

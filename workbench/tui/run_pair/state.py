@@ -56,7 +56,7 @@ def under_way(left: RunRecord, right: RunRecord) -> int:
 
 
 class Snapshot(NamedTuple):
-    """The trajectories of two runs at one moment; active runs go on changing."""
+    """The trajectories of two runs at one moment, while active runs keep changing."""
 
     trajectories: tuple[Trajectory, Trajectory]
     going: int
@@ -96,7 +96,7 @@ class PairState:
         row = self.rows[index]
         if row.how == "same" or row.part.kind == "round":
             return False
-        # A call without a counterpart is a difference already; its result behind it is not a second one.
+        # A call without a counterpart is a difference already; the result after it is not a second one.
         return row.part.kind != "result" or row.how == "differs" or self.rows[index - 1].how != row.how
 
     def _row_of(self, found: Difference | None) -> int | None:
@@ -224,7 +224,7 @@ class PairLines(LaidOut):
         self.resize(width)
 
     def turn(self, item: int, folded: bool | None) -> bool:
-        """Fold or unfold an entry (`None`: the other way), and return whether that changed anything."""
+        """Fold or unfold an entry (`None`: switch), and return whether that changed anything."""
         entry = self.state.entries[item]
         if isinstance(entry, Fold):
             # The known heights of the other entries are kept, so that they need not be laid out again.
@@ -262,7 +262,7 @@ class PairLines(LaidOut):
 def header_lines(state: PairState, width: int, *, stacked: bool) -> list[Line]:
     """Return the names and results of the runs: on two lines if they are `stacked`, otherwise side by side on one."""
     side = width - 1 if stacked else max((width - GUTTER) // 2, NARROWEST)
-    # Runs of two different batches are told apart by the batches' names; other runs need names of their own.
+    # Runs of two different batches are distinguished by the batches' names; other runs need names of their own.
     others = state.runs if len(set(state.batches)) < len(state.runs) else ()
     batches = [f"{batch} " for batch in state.batches] or ["", ""]
     heads = []

@@ -37,7 +37,7 @@ _LABEL_WIDTH = 8
 class ExecutionScreen(AskScreen[ExecutionAnswer]):
     """Asks for permission to execute a call.
 
-    The answers are yes for this call, for this tool in this run or in all runs of the batch, no (the run ends as an
+    The answers are yes for this call, for this tool in this run or in all runs of the batch, no (the run ends in an
     error), or stop the run. Closes with `None` when the question is withdrawn. The keys that stop all runs and quit
     work as usual.
     """

@@ -33,7 +33,7 @@ def _tool(question: Question) -> _Tool:
 
 
 class Questions:
-    """The open questions, of which the oldest is shown as soon as nothing else has the focus.
+    """The open questions; the oldest one is shown as soon as nothing else has the focus.
 
     A key that is meant for a dialog or the filter can thus not answer it.
     """

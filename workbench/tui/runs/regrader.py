@@ -86,7 +86,7 @@ class Regrader:
 
     def _grade(self) -> str:
         """Regrade a few runs at once and schedule the rest; describe how grades changed."""
-        # One run more than are graded at once shows whether there are too many.
+        # One more run than the limit shows whether there are too many.
         first = self._state.due(AT_ONCE_RUNS + 1)
         if sum(len(case.runs) for case in first) > AT_ONCE_RUNS or self._state.waiting > len(first):
             self._begin()
@@ -108,7 +108,7 @@ class Regrader:
         return self._state.take_summary()
 
     def _begin(self) -> None:
-        """Start regrading the runs that are due; an earlier start is cancelled, and its rest stays due."""
+        """Start regrading the runs that are due; an earlier start is cancelled, and its remaining runs stay due."""
         self._worker = self._stage.work(self._grade_waiting, group="regrade", exclusive=True)
 
     async def _grade_waiting(self) -> None:
@@ -140,8 +140,8 @@ class Regrader:
     ) -> dict[int, RunResult]:
         """Return the results of runs, computed in a thread, by the identity of their records.
 
-        Runs without a result are counted in `not_regraded` by reason. `refused` has, by suite, the reason for which
-        its Python code is no longer called.
+        Runs without a result are counted in `not_regraded` by reason. `refused` has, by suite, the reason why its
+        Python code is no longer called.
         """
         results: dict[int, RunResult] = {}
         codes: dict[Path, FoundCode] = {}

@@ -139,7 +139,7 @@ class Runner:
             self._runtime.raise_cost_limit(batch, usd)
 
     async def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
-        """Let a run go on from the displayed hold, or hold a run in progress; return why that is impossible."""
+        """Let a run continue from the displayed hold, or hold a run in progress; return why that is impossible."""
         return await self._send(lambda runtime: runtime.go_on(run_id, until, hold))
 
     async def do(self, run_id: str, command: Command, hold: int) -> str | None:
@@ -191,7 +191,7 @@ class Runner:
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
             runtime.close()
-            # Kept, because the numbers of its batches are still asked for.
+            # The runtime is kept, because `number_of` still needs it.
             self._closed = runtime
 
     def number_of(self, batch: str) -> int | None:

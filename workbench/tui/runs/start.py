@@ -383,7 +383,7 @@ class Starter:
             if not plan.runs:
                 return untrusted
             why = draft.why_not(now)
-            # The run may have gone on while the question was open.
+            # The run may have continued while the question was open.
             if why is not None:
                 return why
             register(planned.run_id, draft.run)
@@ -495,7 +495,7 @@ class Starter:
         return trusted, decision.approval(), f"{decision.refused[0].name} is not trusted"
 
     async def _approval(self, needs: Needs, refusing: str) -> Approval | str:
-        """Ask for what is needed, unless it is trusted already; return the approval, or why there is none."""
+        """Ask for trust in the needs, unless they are trusted already; return the approval, or why there is none."""
         decision = await self._decided(needs, refusing)
         if decision.refused:
             return f"{decision.refused[0].name} is not trusted"
@@ -567,7 +567,7 @@ class Starter:
         return tuple(replace(run, model_of_suite=True) for run in planned)
 
     def _refusal(self, file: SuiteFile) -> str | None:
-        """Return why a recording cannot be run again: files beside the original suite are missing; `None` if it can."""
+        """Return which missing files of its suite keep a recording from being run again; `None` if none do."""
         recorded = self._open_suites.workspace.recording_at(file.path)
         if recorded is None or file.suite is None:
             return None

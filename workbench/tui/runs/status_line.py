@@ -202,7 +202,7 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
     took = (Span(f"{clock(progress.elapsed_s)}  ", "muted"),)
     going = (*numbers, *statuses, *running, *left)
     few_words = (*numbers, *statuses, *short_running, *left)
-    # Left out one after the other: `about`, the time taken, the long bar and some words, the time left, the bar.
+    # Left out in this order: `about`, the time taken, the long bar and some words, the time left, the bar.
     return (
         (*bar, *going, *time_left, *_GAP, *took, *about),
         (*bar, *going, *time_left, *_GAP, *took),
@@ -220,7 +220,7 @@ _GAP: Line = (Span("  "),)
 
 
 def _starting(progress: Progress) -> Line:
-    """Return the servers that are starting, for which runs wait."""
+    """Return the servers that are starting and that runs wait for."""
     if not progress.starting:
         return EMPTY
     return (Span(f"{starting_text(progress.starting)}  ", "running"),)

@@ -197,7 +197,7 @@ class MainBars:
 
 def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     """Return the actions for the main screen's key bar, the most important first, each with whether it is available."""
-    # The order: those that the situation asks for, those of the pane, all others; what is unavailable comes last.
+    # The order: actions for the situation, those of the pane, all others; unavailable ones come last.
     if now.typing is not None:
         return [(action, True) for action in _typing_keys(now.typing)]
     places = places_of(now)

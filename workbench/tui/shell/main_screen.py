@@ -218,7 +218,7 @@ class MainScreen(PanesScreen):
 
     @property
     def line_to_keep(self) -> KeptLine | None:
-        """What is stored of the line for new cases; `None` if it was never opened."""
+        """The part of the line for new cases that is stored; `None` if the line was never opened."""
         if self.adder is None:
             return None
         return self.adder.kept

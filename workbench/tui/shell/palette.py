@@ -304,7 +304,7 @@ class PaletteList(LineView, can_focus=False):
         self.top = max(min(max(self.top, end - height), first, count - 1), 0)
 
     def _end(self, place: int) -> int:
-        """Return the index of the line behind an action whose first line is `place`."""
+        """Return the index of the line after an action whose first line is `place`."""
         entry, end = self._rows[place].entry, place
         while end < len(self._rows) and self._rows[end].entry == entry:
             end += 1

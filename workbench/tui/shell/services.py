@@ -175,7 +175,7 @@ class Services:
         self.selection.show_again()
         for listing in listed:
             if listing.change is not None:
-                text = f"{listing.server} lists other tools now: {listing.change}"
+                text = f"{listing.server} lists different tools now: {listing.change}"
                 self._app.announce(one_line(text), gently=True)
 
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
@@ -199,7 +199,7 @@ class Services:
 
     def _second_passed(self) -> None:
         for screen in self._app.side_screens():
-            # Only the top screen is told, because a covered one must not draw.
+            # Only the top screen is notified, because a covered one must not draw.
             if self._app.shows(screen):
                 screen.second_passed()
                 return

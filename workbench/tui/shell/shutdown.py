@@ -270,7 +270,7 @@ class Leaving:
             self._leave(0)
 
     def something_else(self) -> None:
-        """Take note of another action of the user, after which quitting is refused once more."""
+        """Record another action of the user, after which quitting is refused once more."""
         self._asked_at_s = None
 
     @property
@@ -317,7 +317,7 @@ class Leaving:
             app.exit(code, return_code=code)
 
     def broke(self, error: Exception) -> None:
-        """Leave after an internal error, with a message that tells how to get unsaved changes back."""
+        """Leave after an internal error, with a message that says how to get unsaved changes back."""
         self.has_broken = True
         self._see_to_end(1)
         app = self._app

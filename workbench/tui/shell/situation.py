@@ -1,4 +1,4 @@
-"""The situation of the main screen, on which the availability of its actions depends."""
+"""The situation of the main screen, which decides which of its actions are available."""
 
 from __future__ import annotations
 
@@ -171,13 +171,13 @@ def _held_beside(runs: Sequence[RunRecord], shown: RunRecord) -> str | None:
     if held is None or shown.held:
         return None
     way = key_for("run.previous") if runs.index(held) < runs.index(shown) else key_for("run.next")
-    state = "this run is not held" if shown.result is None else "this run is over"
+    state = "this run is not held" if shown.result is None else "this run has ended"
     return f"{state}; {run_name(held, runs)} is held: {way} shows it"
 
 
 def _other_call(screen: PanesScreen, run: RunRecord) -> str | None:
     """Return a message for a run that is held at another call than the selected one, otherwise `None`."""
-    # The cursor may be on another call than the held one, to which an edit would then not apply.
+    # The cursor may be on a different call than the held one, and an edit applies only to the held one.
     place = screen.run_pane.run_list.place
     if run.paused is None or place is None or place.call_id is None or place.call_id == run.paused.call_id:
         return None

@@ -129,8 +129,8 @@ class Starting:
     `begin` are runs to start at once, `look_on` is the number of a batch of another process to observe, and `problems`
     are those found in the user's own files so far."""
 
-    # Nothing is drawn until the suites are read or FIRST_PAINT_S is over. Textual otherwise draws three or four whole
-    # frames at its start.
+    # Nothing is drawn until the suites are read or FIRST_PAINT_S has passed. Textual otherwise draws three or four
+    # whole frames at its start.
 
     def __init__(
         self,

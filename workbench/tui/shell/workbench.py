@@ -270,7 +270,7 @@ class Workbench(StagedApp):
         self.main.call_after_refresh(self.ask_to_quit)
 
     def acted(self) -> None:
-        """Take note of an action of the user, after which quitting asks again."""
+        """Record an action of the user, after which quitting asks again."""
         self.leaving.something_else()
 
     def part(self, kind: Callable[[Workbench], Part]) -> Part:

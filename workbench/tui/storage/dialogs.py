@@ -62,7 +62,7 @@ RewrittenAnswer = Literal["save", "no"]
 
 
 class RewrittenScreen(AskScreen[RewrittenAnswer]):
-    """Asks before a suite is saved of which comments or formatting would be lost."""
+    """Asks before saving a suite if that would lose comments or formatting."""
 
     TITLE_LINE = "Saving writes more than you changed"
 

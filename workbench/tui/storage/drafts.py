@@ -57,7 +57,7 @@ class Drafting:
 
     @property
     def drafts_text(self) -> str:
-        """The end of a sentence that tells whether unsaved changes are stored as a draft."""
+        """The end of a sentence that says whether unsaved changes are stored as a draft."""
         if self._trouble is None:
             return "your text is kept as a draft"
         return "and it cannot be kept as a draft either"

@@ -62,7 +62,7 @@ class Searches:
     def stop(self) -> bool:
         """Stop the announced search, and return whether there was one."""
         if self._shown is None or self._shown.folder is None:
-            # Without a folder, the search is over and its suites are being read.
+            # Without a folder, the search has ended and its suites are being read.
             return False
         self._shown.stop()
         return True

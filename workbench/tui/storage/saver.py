@@ -1,7 +1,7 @@
 """Saving suites, and merging them with changes on disk."""
 
 # Only text that was parsed again as a whole is written, and a file that changed on disk is overwritten only after a
-# question. While a text is written, the user may type on: such changes stay unsaved.
+# question. While a text is written, the user may continue typing: such changes stay unsaved.
 
 from __future__ import annotations
 
@@ -248,10 +248,10 @@ class Saver:
 
     async def _merged(self, suite: OpenSuite, theirs: SuiteFile, chosen: Mapping[Key, Side]) -> Merged | None:
         """Return the merge of a suite with the text on disk, `None` if only one of them can be kept."""
-        # If the suite is behind, the text read last is not the common base of both, which a merge needs.
+        # If the suite is outdated, the text read last is not the common base of both texts that a merge needs.
         if suite.is_behind or not _can_be_merged(theirs):
             return None
-        # The user may type on during a merge, which is then repeated.
+        # The user may continue typing during a merge, which is then repeated.
         while True:
             document, base = suite.document, suite.disk.parts
             if not document.is_sound or document.parts is None or base is None or theirs.parts is None:

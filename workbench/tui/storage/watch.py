@@ -62,7 +62,7 @@ class Watch:
         self._settling: Worker[object] | None = None
 
     def begin(self) -> None:
-        """Begin to look at the files at intervals, until the app ends."""
+        """Begin to check the files at intervals, until the app ends."""
         self._stage.work(self._keep_looking, group="watch")
 
     def at_key(self) -> None:
@@ -82,7 +82,7 @@ class Watch:
             took_s = await self._look_once()
 
     async def _look_once(self) -> float:
-        """Look at the files, act on changes when they are stable, and return the duration of a look in seconds."""
+        """Check the files once, act on changes when they are stable, and return the seconds that the check took."""
         began = time.perf_counter()
         seen = await self._look()
         took_s = time.perf_counter() - began
@@ -114,7 +114,7 @@ class Watch:
     def _all_seen(self, suites: Sequence[OpenSuite], roots: Sequence[Path]) -> _Seen:
         changed = tuple(suite for suite in suites if self._is_changed(suite))
         files, known = self._folders.look(roots), {suite.path for suite in suites}
-        # A file that was passed over is looked at again after it changed, since it may be a suite now.
+        # A file that was not a suite is checked again after it changed, because it may be one now.
         self._passed = {path: stamp for path, stamp in self._passed.items() if files.get(path) == stamp}
         come = []
         for path, stamp in files.items():
@@ -155,7 +155,7 @@ class Watch:
         return found not in (before, self._saver.put_off.get(suite.path, before))
 
     def _rows_changed(self, suite: OpenSuite) -> bool:
-        """Return whether a file of rows changed since its suite was read, or looked at first."""
+        """Return whether a file of rows changed since its suite was read, or since the first look at it."""
         file = suite.disk
         if not file.row_files:
             return False

@@ -71,7 +71,7 @@ class Containment:
 
     @property
     def is_urgent(self) -> bool:
-        """Whether the app was told to end at once, by a signal."""
+        """Whether a signal has asked the app to end at once."""
         return self._app.leaving.is_urgent
 
     def happened(self, error: Exception, *, undrawn: Widget | None = None, ends: bool = False) -> None:
@@ -128,7 +128,7 @@ class Containment:
         if doomed is not None and doomed is not app.main:
             doomed.dismiss(None)
             if doomed in app.screen_stack:
-                # It is below another screen, so `dismiss` did nothing. Its next failure to draw closes it.
+                # The screen is below another one, so `dismiss` did nothing. Its next failure to draw closes it.
                 self._doomed.discard(doomed)
         log = one_line(str(app.program.folders.log / LOG_NAME))
         app.announce(f"Something failed, and the rest still works: {message} (details in {log})", "error", GLYPHS.error)
@@ -142,7 +142,7 @@ class Containment:
             loop.default_exception_handler(context)
 
     def key_done(self) -> None:
-        """Take note of a handled key: undrawn widgets are tried again, and a key without an error ends a series."""
+        """React to a handled key: undrawn widgets are tried again, and a key without an error ends a series."""
         if self._was_quiet:
             self._last = ()
         self._was_quiet = not self.undrawn

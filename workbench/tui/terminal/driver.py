@@ -366,7 +366,7 @@ class StagedDriver(Driver):
         parser = self._parser
         try:
             messages = list(parser.feed(typed))
-            # The parser holds a lone Escape until a timeout. The timeout is over here already.
+            # The parser holds a lone Escape until a timeout. The timeout has passed already.
             if parser._timeout_time is not None:
                 parser._timeout_time = 0.0
                 messages += parser.tick()

@@ -118,16 +118,15 @@ Compositor.render_update = _update  # type: ignore[assignment]
 # difference to that model, as curses does in `doupdate`: over a slow line, the number of bytes decides how fast the app
 # feels. A frame takes four steps:
 #
-# 1. `_put` writes its pieces into copies of the rows that it changes, cell by cell, as a terminal would.
-# 2. `_differing` compares these rows with the model and yields the ranges that look different. Of a blank, only the
-#    background is visible. A gap of equal cells shorter than the escape sequence of a move is written again.
-# 3. `Pen` cuts the ranges into runs of one look. It erases blanks where that is shorter than writing them, provided
-#    that erased cells get the right background, which terminfo tells.
-# 4. `Pen.written` makes the text twice, in order of rows and in order of looks, and takes the shorter one: where
-#    colours have many digits, a move costs less than a change of colour.
+# 1. `_put` writes its pieces into copies of the rows that it changes, cell by cell, as a terminal would. 2.
+# `_differing` compares these rows with the model and yields the ranges that look different. Of a blank, only the
+# background is visible. A gap of equal cells shorter than the escape sequence of a move is written again. 3. `Pen` cuts
+# the ranges into runs of one look. It erases blanks where that is shorter than writing them, provided that erased cells
+# get the right background, as terminfo says. 4. `Pen.written` makes the text twice, in order of rows and in order of
+# looks, and takes the shorter one: where colours have many digits, a move costs less than a change of colour.
 #
 # The model must never differ from the terminal, or wrong cells stay on the screen. Terminals disagree about the width
-# of some characters, so a row with one of them is written as a whole, with a move behind each such character. All other
+# of some characters, so a row with one of them is written as a whole, with a move after each such character. All other
 # output, of Textual or of a program in the foreground, is reported to `OutputStage.passes`: unless it is known to leave
 # the cells alone (`HARMLESS`), the model is forgotten and the next frame clears the screen. A resize and a frame that
 # failed halfway have the same effect.
@@ -143,7 +142,7 @@ MOVE = 5
 """The bytes of a move within a row, such as `ESC [ 12 C`. A gap of fewer equal cells is written again."""
 
 ERASE = 9
-"""The bytes that erase blanks within a row and move behind them, such as `ESC [ 12 X` and `ESC [ 12 C`."""
+"""The bytes that erase blanks within a row and move past them, such as `ESC [ 12 X` and `ESC [ 12 C`."""
 
 FEW = 4
 """The number of blanks from which erasing the rest of a row is not longer than writing them."""
@@ -215,7 +214,7 @@ class OutputStage:
         self._known = False
 
     def passes(self, sequence: str) -> None:
-        """Take note of output that is not a frame, and give up the model unless the output is `HARMLESS`."""
+        """Register output that is not a frame, and give up the model unless the output is `HARMLESS`."""
         if HARMLESS.fullmatch(sequence) is None:
             self.forget()
 
@@ -383,9 +382,9 @@ class Pen:
     def _cut(self, y: int, x: int, end: int, row: Row) -> int:
         """Collect the cells from `x` to `end` as runs, and return the column where they end.
 
-        That is behind `end` if the rest of the row was erased."""
+        That is after `end` if the rest of the row was erased."""
         # Blanks are collected first: erased if that is shorter, otherwise written with any look of their background,
-        # unless the letter behind them has that background too. Then the blanks begin the run of that letter.
+        # unless the letter after them has that background too. Then the blanks begin the run of that letter.
         cells, looks = row.cells, row.looks
         while x < end:
             first, ground = x, looks[x].ground
@@ -398,7 +397,7 @@ class Pen:
                 if x == end or looks[x].ground != ground:
                     self._runs.append(_Run(y, first, self._known(x), " " * (x - first), None, ground))
                     continue
-            # A run goes on over blanks of its background, unless erasing them is shorter.
+            # A run continues over blanks of its background, unless erasing them is shorter.
             look = looks[x]
             while x < end:
                 if looks[x] is look and (cells[x] != " " or look.ground is None):
@@ -425,7 +424,7 @@ class Pen:
 
     def _known(self, x: int) -> int:
         """Return the cursor's column after writing up to `x`, -1 if that is not known."""
-        # Behind the last column, terminals differ: the cursor stays there, or wraps at the next character.
+        # After the last column, terminals differ: the cursor stays there, or wraps at the next character.
         return x if x < self._width else -1
 
 

@@ -282,7 +282,7 @@ def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) 
     colours = {**base.colours, **own}
     for key in COLOURS:
         if key not in colours:
-            raise ThemeError(f"{path}: colours.{key} is missing: give it, or take the rest of extends = 'graphite'")
+            raise ThemeError(f"{path}: colours.{key} is missing: give it, or extend a theme: extends = 'graphite'")
         if not isinstance(colours[key], str) or not _COLOUR.fullmatch(colours[key]):
             raise ThemeError(f"{path}: colours.{key} must be a colour such as '#74b3f0' or 'ansi_cyan'")
     return ThemeFile(name, title, dark, colours)

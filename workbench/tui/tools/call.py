@@ -108,7 +108,7 @@ class CallForm:
         self._read()
 
     def choose_next(self, name: str, step: int) -> None:
-        """Select the next (1) or previous (-1) choice; between the last and the first, there is none."""
+        """Select the next (1) or previous (-1) choice; between the last and the first, none is selected."""
         choices, text = ("", *self.choices(name)), self.text(name)
         at = 0
         if text in choices:

@@ -49,7 +49,7 @@ class ServerOffers:
         """The suites whose settings were edited since the last look."""
 
     def follow(self, change: SuitesChanged) -> None:
-        """Take note of edited settings, and of the servers of suites that were read."""
+        """Record edited settings, and the servers of suites that were read."""
         # Only servers that the user types are offered, not those that come with a file.
         for suite in change.suites:
             if change.how == "edited" and change.index == HEAD:

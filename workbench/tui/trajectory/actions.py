@@ -33,7 +33,7 @@ def _save_run(now: MainSituation) -> str | None:
     if now.shown == "a recording":
         return "this run is a recording already"
     if now.shown == "a run":
-        return f"this run is not finished yet; {key_for('step')} holds it, and then it can be saved so far"
+        return f"this run is not finished yet; {key_for('step')} holds it, and then its part so far can be saved"
     return why_no_run(now)
 
 

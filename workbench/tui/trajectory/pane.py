@@ -201,7 +201,7 @@ class RunPane(SearchedRun):
 
 
 _MIN_TAB_CELLS = 19
-"""Narrower tabs would not tell models apart by their names."""
+"""The least width of a name in a tab; with less, the names of models would look the same."""
 
 _MORE_CELLS = 10
 """The width of the number of hidden tabs at one side."""

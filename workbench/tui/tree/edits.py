@@ -128,7 +128,7 @@ class SuiteChanger:
         name = source.cases[index].name
         self._open_suites.change(source, left.document, left.summary, case=left.about)
         self._open_suites.change(target, arrived.document, arrived.summary, case=arrived.case)
-        # One undo step for both suites: otherwise undo in one of them would lose or double the case.
+        # One undo step for both suites: otherwise undo in one of them would lose or duplicate the case.
         tie(source, target)
         self._selection.select(target.path, arrived.case)
         text = f"Moved {name} to {target.path.name}; {key_for('edit.undo')} undoes it"

@@ -136,7 +136,7 @@ class Search:
 
 
 def _unquoted(word: str) -> str:
-    """Return a status that quotation marks turn into a text without them, and any other word as typed."""
+    """Return the name of a status without the quotation marks that make it a text, and any other word as typed."""
     inner = word.strip('"')
     if inner in _TESTS:
         return inner
@@ -163,7 +163,7 @@ def with_status(
 ) -> frozenset[CaseKey] | None:
     """Return the cases that match the words of a filter for a status, `None` if it has none.
 
-    A word behind `status:` may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or
+    A word after `status:` may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or
     `disagree` (the graders do). A case must match every word.
     """
     asked = []

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 INDENT = 2
 
 NAME_SHARE = 0.6
-"""The share of the row behind its sign that a long name keeps."""
+"""The share of the row, after its sign, that a long name keeps."""
 
 _BLANK = Span(" ")
 _UNSAVED: Line = (_BLANK, Span(GLYPHS.unsaved, "running"))
@@ -116,7 +116,7 @@ def _asks_otherwise(row: Row, book: RunBook) -> bool:
 
 
 def _line_of_rows(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
-    """Return the row of a case with `each`: the graver of its rows' signs, and how many of them passed."""
+    """Return the row of a case with `each`: the gravest of its rows' signs, and how many of them passed."""
     summaries = []
     for suite, keys in tree.cases_below(row):
         summaries += [tree.remembered.summary((suite.path, key), book) for key in keys]
@@ -202,7 +202,7 @@ def _step(row: Row, book: RunBook) -> tuple[Span, Line]:
     assert row.case is not None
     assert row.step is not None
     summary = book.step((row.key.path, row.case.key), row.step)
-    # A step that is over has no status if the run ended before it.
+    # A step has no status if the run ended before it.
     if summary is None:
         return _BLANK, EMPTY
     if summary.stage == "running":
@@ -255,7 +255,7 @@ def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime,
     if is_edited_since(row, last):
         texts = [f"edited {GLYPHS.dot} {dated}", f"{GLYPHS.by_hand} {dated}", result]
     first, *shorter = ((Span(text, "muted"),) for text in texts)
-    # The sign tells the result, so an old one takes no width from the name.
+    # The sign already shows the result, so an old result takes no width from the name.
     return _marked(left, _marks(tree, row, NEVER_RUN), first, width, *shorter, name_share=1)
 
 

@@ -167,7 +167,7 @@ class WhichSuiteScreen(Dialog[int]):
 
 
 class DeleteScreen(AskScreen[Literal["delete", "no"]]):
-    """Asks before deleting a case or a suite's file; `how` says what is done with it, the second one shorter."""
+    """Asks before deleting a case or a suite's file; `how` says what happens to the file, at length and in short."""
 
     def __init__(self, title: str, texts: Sequence[str], how: tuple[str, str]) -> None:
         self.TITLE_LINE = title  # type: ignore[misc]
@@ -501,7 +501,8 @@ class NewSuites:
 
     async def _from_server(self, typed: TypedServer) -> None:
         """Ask for a server, for consent and for its tools, and open a suite for them."""
-        # A refused consent or a failed listing returns to the dialog for the server, and that to the one for the suite.
+        # A refused consent or a failed listing returns to the dialog for the server, and leaving that returns to the
+        # one for the suite.
         home, parent = self._program.environment.home, self._folder()
         folder = resolved(parent)
         while True:
@@ -553,7 +554,7 @@ class NewSuites:
         path = asked.file.path
         # The first line of a suite names the schema beside it, so that editors complete the suite.
         has_schema = (path.parent / SCHEMA_NAME).is_file()
-        # Cases for all tools would hide the first one of the user, which quick add makes of a request.
+        # Cases for all tools would hide the user's first case, which quick add makes from a request.
         made = await asyncio.to_thread(asked.suite, suite_name(path), listed, (), schema=has_schema)
         if made.suite is None:
             why = "; ".join(map(str, made.errors))

@@ -143,10 +143,10 @@ class HistoryReader:
         self._asked: set[str] = set()
         """The failed runs whose causes were looked for."""
         self._read: dict[Path, str] | None = None
-        """The hashes of the suites for which results were read last; `None` before the first screen."""
+        """The hashes of the suites whose results were read last; `None` before the first screen."""
 
     def begin(self) -> None:
-        """Read for the first time; called after the first screen, which shows without the history."""
+        """Read for the first time; called after the first screen, which is shown without the history."""
         if self._read is None:
             self._read = {}
         self._read_changed()

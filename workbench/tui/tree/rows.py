@@ -201,7 +201,7 @@ def has_cases(suite: OpenSuite) -> bool:
 
 
 def _short_name(path: Path) -> str:
-    # The suffix of a recording has two parts, of which `Path.stem` removes only the last.
+    # The suffix of a recording has two parts, and `Path.stem` removes only the last one.
     if path.name.endswith(SUFFIX):
         return path.name.removesuffix(SUFFIX)
     return path.stem

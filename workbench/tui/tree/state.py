@@ -318,7 +318,7 @@ class TreeState:
         if index is not None:
             self._hold(suite, index)
         selected = self.selected
-        # An edit can change the key of the case, by which the cursor finds its row again.
+        # An edit can change the key of the case, and the cursor finds its row again by this key.
         stays = selected is not None and selected.open is suite and selected.case and selected.case.index == index
         if not rows.follow():
             return False
@@ -429,7 +429,7 @@ class TreeState:
             if wanted is not None:
                 rows = [row for row in rows if (path, row.key.part) in wanted]
             if self._held is not None and self._held.path == path:
-                # The held case may not match: it is inserted in the order of the suite.
+                # The case that stays visible may not match the filter: it is inserted in the order of the suite.
                 keys = {row.key for row in rows} | {self._held}
                 rows = [row for row in self._of_suites[path].cases if row.key in keys]
             self._shown[path] = self._shown_of(path, rows)

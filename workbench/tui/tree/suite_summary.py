@@ -42,7 +42,7 @@ class LastRuns:
     def add(self, runs: Iterable[RunRow | RunRecord]) -> None:
         """Add the finished runs of one case."""
         for run in runs:
-            # A run has figures once it is over.
+            # A run has figures once it has ended.
             if run.figures is None:
                 continue
             self.runs.append(run.figures)

@@ -80,7 +80,7 @@ class VariantMaker:
         )
 
     def of_tool(self, path: Path, tool: ToolDefinition, announce: Announce, changed: Callable[[], object]) -> None:
-        """Make a variant with another description of a tool; `changed` is called when the dialogs are over."""
+        """Make a variant with another description of a tool; `changed` is called when the dialogs have closed."""
         keys: tuple[str, ...] = ()
         suite = self._selection.open_suites.at(path)
         if suite is not None:
@@ -277,5 +277,5 @@ class VariantScreen(AskScreen[WhatNext]):
             ("write", Option("write", "the variant into the suite, and run nothing", "run nothing")),
             ("no", Option("back", "to the text: nothing is written yet", "")),
         ]
-        # The text is the user's own, and trust in what it would start is asked for by itself.
+        # The text is the user's own; a run asks for trust in anything that it would start.
         super().__init__(lines, answers, leaving="go back to the text", harmless=frozenset({"run", "write"}))

@@ -156,7 +156,7 @@ MAX_SEARCH_ROWS = 12
 """The most rows of the search at once, so that the form around it stays visible."""
 
 ROOM_BESIDE = 14
-"""The usual width of a label, beside which a text must fit to get a field of one line."""
+"""The usual width of a label; a text that does not fit next to it gets a field of several lines."""
 
 _SEVERAL_LINES = frozenset({"lines", "json"})
 _FROM_THE_BEGINNING = CHOSEN | {"tool", "expected", "weight", "option", "key"}
@@ -198,7 +198,7 @@ class FormFields(FormRows):
         self._place: Place | None = None
         """The place for the cursor once the present change is shown."""
         self._over: tuple[FormSource, FormRow, Cell] | None = None
-        """The form, row and cell when the field was opened, to which the typed text is applied."""
+        """The form, row and cell at the opening of the field; typed text is applied to them."""
         self._made: Table = {}
         """The table that the text of the field has produced last."""
         self._text = ""
@@ -374,7 +374,7 @@ class FormFields(FormRows):
         if self._over is not None:
             field.placeholder = self._placeholder(*self._over)
         if isinstance(field, LineField):
-            # Invalid text may have been pasted, and no document has it.
+            # Only the valid text counts as known: the invalid one may have been pasted, and no document has it.
             field.fill(text, known=cell.text)
         else:
             field.load_text(text)
@@ -391,7 +391,7 @@ class FormFields(FormRows):
         return placeholder(source, cell)
 
     def _line_broken(self, pasted: str) -> None:
-        """Handle a line break in a field of one line, pasted with other text or (`pasted` is empty) typed.
+        """Handle a line break in a field of one line: pasted with other text or, if `pasted` is empty, typed.
 
         If the cell allows several lines, the field gets several; otherwise pasted lines are joined with blanks."""
         line = self.query_one(LineField)
@@ -460,7 +460,7 @@ class FormFields(FormRows):
         return isinstance(self.field, LineField) and self.field.is_by_keys
 
     def _make(self, source: FormSource, edit: Edit, *, by_keys: bool) -> str:
-        """Apply the table of an edit if it differs from the last one, and return why it is refused; empty if not."""
+        """Apply the table of an edit if it differs from the last one, and return why it is refused, "" if it is not."""
         table = source.table
         if edit.table is not table:
             table = with_id(source, edit.table)
@@ -490,8 +490,8 @@ class FormFields(FormRows):
     def _suggest(self, typed: str) -> None:
         """Offer completions, with one of them marked: Enter takes the marked one.
 
-        That is the present text. Without it among them, it is the first: in a field that takes one of some values
-        always, in a field for a name if the first continues the text."""
+        The marked one is the present text, if that is among them. Otherwise it is the first one: always in a field that
+        takes one of some values, and in a field for a name if the first one continues the text."""
         assert self._over is not None
         source, _, cell = self._over
         adding = self.page.adding
@@ -524,7 +524,7 @@ class FormFields(FormRows):
         field = self.field
         if isinstance(field, LineField):
             assert self._over is not None
-            # A choice of the program is as good as its letters; other completions come from files and servers.
+            # The program's own choices count as typed; other completions come from files and servers.
             known = text if text in self._over[2].choices else field.value
             field.fill(text, known=known)
         self._typed(text)
@@ -543,7 +543,7 @@ class FormFields(FormRows):
         chosen = completions.current
         would_take = chosen is not None and chosen.text != self._text
         if how == "back" and would_take and self._text != self._text_before:
-            # Closing the completions first allows a text of which only the completion would be taken.
+            # Esc closes the completions first: otherwise a text with a marked completion could only be replaced.
             completions.close()
         elif how == "back":
             self._give_up()
@@ -554,7 +554,7 @@ class FormFields(FormRows):
                 self._go_on(how)
 
     def _give_up(self) -> None:
-        """Close the field, and leave its cell as it was when the field was opened."""
+        """Close the field, and restore the cell as it was when the field was opened."""
         over, adds = self._over, self.page.adding is not None
         assert over is not None
         source, row, cell = over
@@ -650,7 +650,7 @@ class FormFields(FormRows):
         self._open()
 
     def give_up_refused(self) -> str | None:
-        """Close the field if its text is invalid, leave its cell as it was, and return why the text is invalid."""
+        """Close the field if its text is invalid, restore its cell, and return why the text is invalid."""
         if self.typing:
             self._read_field()
         opened = self.page.opened
@@ -665,7 +665,7 @@ class FormFields(FormRows):
             return
         self._added_tool = None
         if edit.place[-2] == "tools":
-            # The model needs what a tool is about, and its parameters are asked for after that.
+            # The description of a tool is asked for first, because the model needs it, and then its parameters.
             self._added_tool = edit.place
             self._reveal((*edit.place, "description"))
             return

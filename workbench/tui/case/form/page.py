@@ -158,7 +158,7 @@ class _Page:
         cell = self.row.cells[index]
         if index and not self.row.widths[index - 1 : index] and self.used + 2 < self.width:
             self._add("  ", "text")
-        # An open field takes the rest of the line, so the cells behind it are hidden.
+        # An open field takes the rest of the line, so the cells after it are hidden.
         if self.opened is not None and self.opened.cell < index:
             self._spot(0)
             return
@@ -288,7 +288,7 @@ class _Page:
 
 
 def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
-    """Return the lines of a content, at most `MAX_LINES`, of which the last says how many are hidden."""
+    """Return the lines of a content, at most `MAX_LINES`; the last one says how many are hidden."""
     if cell.kind in _VALUES:
         rows = wrap_line(line, room)
         if len(rows) > MAX_LINES:
@@ -340,7 +340,7 @@ def form_source(
 ) -> FormSource | None:
     """Return the content for the form of a case, or of the suite's settings (`HEAD`); `None` if there can be no form.
 
-    `models` are names of models to complete, beside those of the suite."""
+    `models` are names of models to complete, in addition to those of the suite."""
     document = suite.document
     if document.parts is None or index in document.unparsed or index >= len(document.cases) or _is_nothing(suite):
         return None
@@ -426,7 +426,7 @@ def with_table(document: Document, index: int, table: Table) -> Document:
 
 
 def _in_form(problem: Problem) -> Problem:
-    """Return a problem; the lack of cases with a hint that suits the form instead of the text."""
+    """Return a problem; if it is the lack of cases, with a hint that suits the form instead of the text."""
     if problem.message == NO_CASES:
         return replace(problem, hint=unless_read_only("n makes the first one"))
     return problem
@@ -469,7 +469,7 @@ class FormPage:
         rows: list[FormRow] = []
         if source is not None:
             rows = form_rows(source)
-        # A place as deep as the open row is that row after its name was changed.
+        # If the place is as deep as that of the open row, it is the same row with a changed name.
         typed = here
         if place and here and len(place) == len(here):
             typed = place

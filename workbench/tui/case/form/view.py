@@ -175,7 +175,7 @@ class FormView(FormFields):
         """Return whether a line names the tool of a call with a breakpoint."""
         page = self.page
         at = page.row_of(index)
-        # A row may take several lines, of which the first has the tool.
+        # A row may take several lines; only the first one has the tool.
         if page.source is None or at >= len(page.rows) or page.lines_of(at)[0] != index:
             return False
         return tool_of_call(page.source.table, page.rows[at].place) in self.breakpoints
@@ -190,7 +190,7 @@ class FormView(FormFields):
         line = self.top + event.y
         if not self.page.rows or event.x == self.size.width - 1 or line >= self.page.line_count:
             return
-        # Textual calls the handlers of all base classes otherwise.
+        # Otherwise Textual would call the handlers of all base classes too.
         event.prevent_default()
         row = self.page.row_of(line)
         before = (self.page.row, self.page.cell, self.typing)
@@ -238,7 +238,7 @@ class FormView(FormFields):
         return self.typing
 
     def fill_in(self, place: Place) -> bool:
-        """Open the field of a key that is folded, and return whether the key at the place is."""
+        """Open the field of the key at a place if it is folded, and return whether it is."""
         source = self.page.source
         if source is None or self.typing or self._fixed or self.page.row_at_place(place) is not None:
             return False

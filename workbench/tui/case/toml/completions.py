@@ -65,7 +65,7 @@ def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition
     if (typed := _TYPED_CLOCK.search(before)) is not None:
         return _of_texts(typed, complete("word", typed[1], words=zone_names()), end)
     top, keys = _table(lines, line)
-    # An array may begin on a line above, and the text between begins behind the header.
+    # An array may begin on a line above, so the text from the header on is read.
     text = "\n".join([*lines[top + 1 : line], before])
     opened = _open_at(text)
     inner = text[opened[-1].start :] if opened else before
@@ -131,7 +131,7 @@ def _of_fields(piece: str, start: int, schema: Schema | None, used: Sequence[str
 
 
 def _of_check(piece: str, start: int, schema: Schema | None, written: Sequence[str]) -> Offer | None:
-    """Return completions for the last entry of a check: its name, or an option behind it."""
+    """Return completions for the last entry of a check: its name, or an option after it."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is None:
         return None
     if written:
@@ -139,7 +139,7 @@ def _of_check(piece: str, start: int, schema: Schema | None, written: Sequence[s
         if check is None:
             return None
         return _of_keys(start + typed.start(1), complete("option", typed[1], kind=check.form_name, used=written))
-    # A value without a check means `is`, so nobody writes it.
+    # A value without a check means `is`, so `is` is not completed.
     names = [one for one in complete("check", typed[1], schema=schema) if one.text != "is"]
     return _of_keys(start + typed.start(1), names)
 

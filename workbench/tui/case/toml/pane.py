@@ -262,7 +262,7 @@ class TomlPane(SearchedPane):
         self._column = 0
         """The column of the selected match in the view, which has no columns of its own."""
         self._sessions = 0
-        """The number of times that typing began: undo steps do not reach across."""
+        """The number of times that typing began: no undo step spans two of them."""
         self.tools: Callable[[], Sequence[ToolDefinition]] = tuple
         """Returns the known tools of the displayed part."""
 
@@ -318,7 +318,7 @@ class TomlPane(SearchedPane):
     # Display
 
     def show(self, part: TomlPart | None, picture_of: Callable[[], CasePicture], *, is_same: bool) -> None:
-        """Show a part, or a message if there is none; `is_same` tells whether it is the part that was shown before.
+        """Show a part, or a message if there is none; `is_same` is whether it is the part that was shown before.
 
         While the part is edited, the editor takes over changes from elsewhere, such as undo. Another part ends
         typing."""
