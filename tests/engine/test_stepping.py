@@ -266,6 +266,6 @@ async def test_what_is_said_to_a_model_that_is_asked_nothing_more_is_known_to_be
     person = Scripted(result_1=[AddMessage("In Celsius."), Continue()])
     made = await make(ScriptedModel([Say(calls=[CALL])]), control=person, steps=steps, name="Chain")
     assert (finish_of(made).reason, made.trajectory.touched) == ("steps done", False)
-    assert unread_text(made.trajectory).startswith("the last message of a person was never read")
+    assert unread_text(made.trajectory).startswith("the model never read the last message of a person")
     read, _ = await stepped(weather(), result_1=[AddMessage("In Celsius."), Continue()])
     assert unread_text(read.trajectory) == ""

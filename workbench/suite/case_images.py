@@ -1,4 +1,4 @@
-"""Reads the images of cases: files in the folder of the suite, known by their content."""
+"""Reads the images of cases: files in the folder of the suite, whose type is found by their content."""
 
 from __future__ import annotations
 

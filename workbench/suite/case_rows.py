@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Table = dict[str, object]
 Fill = Callable[["Row"], object]
-"""Returns a value with the columns of a row."""
+"""Returns a value with the columns of a row filled in."""
 
 _ReadText = Callable[[str, Place, bool], Fill | None]
 """Reads a text at its place; the last argument says whether a value there may be a check."""
@@ -267,7 +267,7 @@ class _Template:
         self._names_rows = any(match[1] is not None for match in _BRACES.finditer(name))
 
     def filled(self, row: Row, row_id: str) -> Table:
-        """Return the case of a row, which holds the row itself as its only one."""
+        """Return the case of a row, whose `each` holds this row alone."""
         made = {key: fill(row) for key, fill in self._fills.items()}
         if not self._names_rows:
             made["name"] = f"{made.get('name', self._case['name'])}: {row_id}"
@@ -520,9 +520,9 @@ def _columns_of_mocks(mocks: object) -> frozenset[str]:
 
 
 def text_with_rows(text: str, cases: Sequence[Case], templates: Sequence[int]) -> str:
-    """Return a suite's text with a table for each case, which holds the row that the case was made for.
+    """Return a suite's text with a table for each row of its cases, whose `each` holds this row alone.
 
-    Each table keeps the layout and the comments of the one that it is made from."""
+    Each table keeps the layout and the comments of the table that it is made from."""
     parts = SuiteText.of(text)
     pieces: list[list[str]] = [[] for _ in parts.cases]
     written: dict[int, tuple[str, str] | None] = {}
@@ -567,7 +567,7 @@ def _row_text(row: Row) -> Table:
 
     written: Table = {}
     for name, value in row.items():
-        # TOML has no null, and a name with this ending would be read as the name of JSON.
+        # TOML has no null, and a column whose name has this ending would be read as JSON.
         if name.endswith(AS_JSON) or holds_null(value):
             written[name + AS_JSON] = json.dumps(value, ensure_ascii=False)
         else:

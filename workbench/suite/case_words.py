@@ -10,7 +10,7 @@ MAX_NEAR = 3
 
 
 class NamedCase(Protocol):
-    """A case of a suite or of a history, as far as words choose it."""
+    """The parts of a case, of a suite or of a history, by which words choose it."""
 
     @property
     def id(self) -> str: ...
@@ -22,8 +22,8 @@ class NamedCase(Protocol):
 def ids_of(word: str, cases: Collection[NamedCase]) -> list[str]:
     """Return the ids of the cases that a word chooses, each once; none if it chooses no case.
 
-    The word is an id, else a name, else either in other letters (`Oslo` for `oslo`), else the id of a template
-    (`refund` for its rows `refund/1`, `refund/2`), else a pattern with `*`, `?` or `[…]` for ids and names.
+    The word is an id, else a name, else either of them in other letter case (`Oslo` for `oslo`), else the id of a
+    template (`refund` for its rows `refund/1`, `refund/2`), else a pattern with `*`, `?` or `[…]` for ids and names.
     """
     folded = word.casefold()
 

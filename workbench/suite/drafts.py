@@ -68,7 +68,7 @@ SYNC_INTERVAL_S = 0.5
 
 
 class DraftError(Exception):
-    """A change could not be backed up, and the next one tries again; the message gives the reason and advice."""
+    """A change could not be backed up; the next change tries again. The message gives the reason and advice."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Drafts:
         journal = self._journals.get(path)
         try:
             if journal is None or not _is_based_on(journal, base_text, base_state):
-                # The old journal is deleted only after the new one has the text, so that one of them always does.
+                # The old journal is deleted only after the new one has the text, so that one of them always has it.
                 fresh = self._begun(path, base_text, base_state)
                 self._journals[path] = fresh
                 if journal is not None:
@@ -341,7 +341,7 @@ def _is_based_on(journal: _Journal, text: str, state: FileState | None) -> bool:
 
 def _write(journal: _Journal, line: dict[str, object]) -> None:
     """Write one line, or nothing if that fails."""
-    # One call writes the whole line, so that the end of the program does not cut it.
+    # One call writes the whole line, so that a program that ends does not leave half of it.
     content = json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
     try:
         if os.write(journal.descriptor, content) < len(content):

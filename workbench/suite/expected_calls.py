@@ -136,7 +136,7 @@ class ExpectedCall(Frozen):
 
     @property
     def limits_args(self) -> bool:
-        """Whether some arguments are wrong by their names."""
+        """Whether the name alone makes some arguments wrong."""
         return self.only_args or bool(self.forbidden_args)
 
     def unwanted(self, given: Collection[str]) -> list[str]:
@@ -168,9 +168,9 @@ class CallWithoutArguments(ExpectedCall):
 
 
 def with_forbidden(call: ExpectedCall) -> ExpectedCall:
-    """Return an expected call in which `present = false` in `args` is one of `forbidden_args`.
+    """Return an expected call whose `args` with `present = false` are in `forbidden_args` instead.
 
-    A call without such a check is returned itself."""
+    A call without such an argument is returned unchanged."""
     absent: Checks = {}
     others: Checks = {}
     for name, check in (call.args or {}).items():
@@ -212,7 +212,7 @@ class DisallowedCall(ExpectedCall):
 
 
 class AnyOrder(Frozen):
-    """A group of calls at one position of the ordered list, expected in any order among themselves.
+    """A group of calls at one position of the ordered list; inside the group, any order is right.
 
     With `parallel`, one answer of the model must contain all of them; only such a group may stand in the unordered
     list."""

@@ -69,7 +69,7 @@ def is_outside(path: str) -> bool:
 def repository_of(folder: Path) -> Path | None:
     """Return the root of the Git repository of an absolute folder, `None` if it is in none."""
     for parent in (folder, *folder.parents):
-        # A folder in a repository, a file in a worktree or a submodule.
+        # `.git` is a folder in a repository, and a file in a worktree or a submodule.
         if (parent / ".git").exists():
             return parent
     return None
@@ -153,7 +153,7 @@ def why_not_written(error: OSError, folder: Path, way_out: str) -> str:
 class FileState:
     """The state of a file: the SHA-256 of its bytes in hex, its size in bytes and its modification time in nanoseconds.
 
-    A different size or time shows quickly that the file may have changed; -1 if unknown."""
+    A different size or time shows quickly that the file may have changed; both are -1 if unknown."""
 
     hash: str
     size: int = -1
@@ -222,7 +222,7 @@ def _replaced(
             if before is not None:
                 _take_over(temporary, before)
             os.fsync(opened.fileno())
-        # The last moment to see a change by another program: writing and flushing may have taken seconds.
+        # A last check for a change by another program: writing and flushing may have taken seconds.
         _must_be(path, target, expected)
         temporary.replace(target)
     except BaseException:

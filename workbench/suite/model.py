@@ -343,7 +343,7 @@ class FinalState(Frozen):
 
 
 class FinalTable(Frozen):
-    """The conditions at the end of a run: the changes that it made, and the state that tools report.
+    """The conditions at the end of a run: the changes that the run made, and the state that tools report.
 
     `changes` must be exactly the successful calls of tools that are neither read-only nor match a pattern in `readers`;
     empty `changes` demand that there was none."""
@@ -433,7 +433,7 @@ WrittenEach = Annotated[
 
 
 class CaseVariant(Frozen):
-    """The calls that a case expects in a variant, in place of those that it expects otherwise."""
+    """The calls that a case expects in a variant, in place of its usual ones."""
 
     name: NonEmpty
     ordered: Items[OrderedItem] = ()
@@ -649,7 +649,7 @@ class Case(Frozen):
 
     @property
     def why_no_expected_calls(self) -> str:
-        """The reason that graders of expected calls give for a case without any."""
+        """The reason that graders of expected calls give for a case that expects no calls."""
         says_more = self.disallowed or self.checks_answer or self.extra_calls is not None or self.final is not None
         if says_more:
             return "this case has no expected calls"
@@ -761,7 +761,7 @@ class Suite(Frozen):
 
 
 def started_by(suite: Suite) -> tuple[Server, ...]:
-    """Return the servers of a suite, a subject with a command in their form, and the servers of its variants."""
+    """Return the servers of a suite and of its variants, and a subject with a command in the form of a server."""
     started = list(suite.servers)
     if suite.subject is not None and suite.subject.command is not None:
         started.append(suite.subject.as_server)
@@ -779,7 +779,7 @@ _Named = TypeVar("_Named", bound=_HasName)
 
 
 def by_name(items: Iterable[_Named]) -> dict[str, _Named]:
-    """Return tools, servers or suites by name, in the order of their names' first use; of equal names, the last."""
+    """Return tools, servers or suites by name, in the order of the names' first use; the last of equal names counts."""
     return {item.name: item for item in items}
 
 

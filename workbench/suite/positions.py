@@ -83,7 +83,7 @@ def scan(text: str) -> Positions:
     """Find the lines of keys, array elements and headers in a text that `tomllib` accepts.
 
     If the scanner does not understand the text, `are_known` of the result is false."""
-    # An error here would keep the user from a file that is valid, for the sake of line numbers.
+    # An error here would make a valid file unusable, only for the sake of line numbers.
     try:
         return _Scanner(text.removeprefix(BYTE_ORDER_MARK)).scan()
     except (ValueError, LookupError):

@@ -19,8 +19,8 @@ Severity = Literal["error", "warning"]
 class Problem:
     """One problem of a suite file, with its place and a hint on how to solve it.
 
-    `line` counts from 1; `where` is a path such as `cases[3].ordered[0].args.city`, `case` the name of its case. A
-    suite with an error cannot run; a warning does not prevent a run."""
+    `line` counts from 1; `where` is a path such as `cases[3].ordered[0].args.city`, `case` the name of the case there.
+    A suite with an error cannot run; a warning does not prevent a run."""
 
     file: Path
     line: int | None
@@ -200,7 +200,7 @@ def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Fin
         if name in first:
             message = f"two {plural} with the {key} {quoted(name)}: also {place[-1]}[{first[name]}]"
             yield Finding((*place, index, key), message, f"give one of them another {key}")
-        # Every later element is reported against the first one.
+        # Every later element is reported as a repetition of the first one.
         first.setdefault(name, index)
 
 

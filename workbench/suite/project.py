@@ -1,4 +1,4 @@
-"""Finds the suite files of a project, which is a folder that is searched recursively."""
+"""Finds the suite files of a project by searching its folder recursively."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from workbench.settings_name import SETTINGS_NAME
 from workbench.startup import late_pattern
 from workbench.suite.files import absolute
 
-# The overlap is longer than a usual line `format = 1` with its white space, so that none is lost between two chunks.
+# The overlap is longer than a usual line `format = 1` with its white space, so that no such line is lost between two
+# chunks.
 _CHUNK_BYTES = 1 << 16
 _OVERLAP_BYTES = 256
 
@@ -25,7 +26,7 @@ _BEGINS_WITH_FORMAT = late_pattern(
 
 
 INSTALLED_NAMES = frozenset({"dist-packages", "node_modules", "site-packages"})
-"""Folders of other people's packages, whose suites are not the user's."""
+"""Names of folders with installed packages, whose suites are not the user's."""
 
 _MARKS_ENVIRONMENT = "pyvenv.cfg"
 

@@ -17,7 +17,7 @@ from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES
 
 # The libraries for TOML do not have this layout: tomli-w puts every element of a list on a line of its own and every
 # table under a header, and tomlkit leaves the layout to its caller. So the layout is decided here, by the place of a
-# value in the suite. Texts are written as JSON, whose escapes TOML reads alike.
+# value in the suite. Texts are written as JSON, whose escapes mean the same in TOML.
 
 Table = dict[str, object]
 Keys = tuple[str, ...]
@@ -230,7 +230,7 @@ def _visible_character(character: str) -> str:
 # schema becomes JSON text only if it has a null.
 
 _ANY_JSON = frozenset({"equals", "one_of", "equals_text", "result", "results", "mock_result"})
-"""Fields with values of the author's choice, in which 5 and 5.0 are different."""
+"""Fields that hold any values of the author, so that 5 and 5.0 are different there."""
 
 
 def to_toml_data(model: BaseModel) -> Table:

@@ -26,7 +26,7 @@ AS_JSON: Final = ":json"
 """The ending of the name of a column whose texts are JSON, in CSV or in a table of the suite."""
 
 _DEEPEST = 64
-"""The most levels of lists and objects in a value, as in a suite."""
+"""The most levels of lists and objects in a value; the limit of a suite is the same."""
 
 
 class RowsError(Exception):
@@ -220,7 +220,7 @@ def _row_of(cells: Any) -> Row:
 
 
 def _parsed(text: str) -> JsonValue:
-    """Return a JSON text's value; raise ValueError if it is no JSON, or holds what a suite cannot."""
+    """Return a JSON text's value; raise ValueError if it is no JSON, or holds a value that a suite cannot hold."""
     try:
         value: JsonValue = json.loads(text, parse_constant=_no_such_number, object_pairs_hook=_object)
     except RecursionError as error:

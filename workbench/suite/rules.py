@@ -211,7 +211,7 @@ def _variants_rules(variants: object) -> Iterator[Finding]:
 
 
 def _named_variants_rules(raw: dict[str, object]) -> Iterator[Finding]:
-    """Check that the variants that cases name are there; a file of variants may add them later."""
+    """Check that the suite has the variants that cases name; a file of variants may add them later."""
     known = [str(variant.get("name")) for _, variant in tables(raw.get("variants"))]
     for number, case in tables(raw.get("cases")):
         for index, own in tables(case.get("variants")):
@@ -459,7 +459,7 @@ def _calls_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _image_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
-    """Check the images of a case; `suite.case_images` finds out whether their files are there."""
+    """Check the images of a case; `suite.case_images` checks whether their files exist."""
     first = next((step for _, step in tables(case.get("steps"))), case)
     if case.get("images") and "user" not in first:
         message = "`images` are sent with the first message, which the case lacks"
@@ -593,8 +593,8 @@ def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _without_check(name: str, value: object, place: Place) -> Iterator[Finding]:
-    """Find the check that was meant by a name in `response` whose value names none."""
-    # The name may be meant as a check, and the table may misspell one, among its options.
+    """Find the check that a name in `response` probably means, because its value is no check."""
+    # Either the name is a misspelt check, or the table has a misspelt check among its options.
     words = (name, *islice(table(value), 4))
     for word in words:
         if (kind := near_check(word)) is not None and (never := [*answer_rules(kind, place)]):

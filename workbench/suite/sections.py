@@ -33,8 +33,8 @@ class Section:
 def cut(text: str) -> list[Section]:
     """Cut a text into its head, whose place is empty, and the sections of its headers.
 
-    The text must be valid TOML without a byte order mark. `joined` gives the text again. Raises ValueError if the lines
-    of the text are not known."""
+    The text must be valid TOML without a byte order mark. `joined` restores the text. Raises ValueError if the lines of
+    the text are not known."""
     positions = scan(text)
     if not positions.are_known:
         raise ValueError("its lines cannot be found, so only the whole text can be edited")
@@ -78,9 +78,9 @@ def line_end_of(text: str) -> str:
 
 
 def gap_without(before: str, after: str, *, at_end: bool) -> str:
-    """Join the gaps before and after a removed section: comments stay, blank lines do not add up.
+    """Join the gaps before and after a removed section: comments stay, and blank lines are not doubled.
 
-    `at_end` says that the removed section was the last one; `before` is empty if it was the first one."""
+    `at_end` is whether the removed section was the last one; `before` is empty if it was the first one."""
     if not before:
         return _BLANK_AT_START.sub("", after, count=1)
     if not before.strip():

@@ -29,7 +29,7 @@ class Server(Frozen):
     """An MCP server: exactly one of `command` (stdio), `url` and `module` (in memory).
 
     `cwd` is the folder in which a command runs, relative to the suite's folder; the default is that folder. With the
-    protocol `legacy`, `initialize` is the first message, and protocols up to 2025-11-25 are spoken. `client_id` and
+    protocol `legacy`, `initialize` is the first message, and the protocol is 2025-11-25 or earlier. `client_id` and
     `client_secret` may hold variables, as headers do, and belong to a client that was registered by hand at `issuer`,
     the authorization server. With `state = "run"`, each run that executes has a process or a session of its own. The
     server's `instructions` are a part of the system prompt, or `off`.
@@ -67,7 +67,7 @@ class Server(Frozen):
 
 
 def secret_texts(server: Server) -> tuple[str, ...]:
-    """Return the texts of a server in which variables are replaced by values that are secret."""
+    """Return the texts of a server whose variables hold secrets."""
     texts = [*server.env.values(), *server.headers.values()]
     if server.client_secret is not None:
         texts.append(server.client_secret)
@@ -75,7 +75,7 @@ def secret_texts(server: Server) -> tuple[str, ...]:
 
 
 def texts_with_variables(server: Server) -> tuple[str, ...]:
-    """Return the texts of a server in which variables are replaced."""
+    """Return the texts of a server that may contain variables."""
     if server.client_id is None:
         return secret_texts(server)
     return (*secret_texts(server), server.client_id)

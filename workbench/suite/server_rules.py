@@ -104,7 +104,7 @@ def _request_rules(server: dict[str, object], place: Place) -> Iterator[Finding]
 
 
 def _leads_out(root: str) -> bool:
-    """Return whether a path by itself leads out of a folder; links may still do."""
+    """Return whether a path leads out of a folder, even without following links."""
     # A suite may have been written on another system, so Windows paths are checked on all systems.
     windows = PureWindowsPath(root)
     return PurePath(root).is_absolute() or bool(windows.anchor) or ".." in windows.parts or root.startswith("~")
@@ -179,7 +179,7 @@ def _module_rules(name: str, place: Place) -> Iterator[Finding]:
 
 
 _FLAT = "text, a number, true or false, or a list of texts"
-"""What a field of a form may hold."""
+"""The values that a field of a form may hold, in words."""
 
 
 def reply_rules(answers: object, place: Place) -> Iterator[Finding]:

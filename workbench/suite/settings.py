@@ -79,7 +79,7 @@ class Grading:
     repeat_rule: RepeatRule = "every"
     invalid_arguments: InvalidArguments = "fail"
     whole_numbers: WholeNumbers = "as JSON"
-    """Whether 5.0 is the integer 5, as in JSON, or another type, as in the checker of the BFCL leaderboard."""
+    """Whether 5.0 counts as the integer 5, as in JSON; in the checker of the BFCL leaderboard it does not."""
     extra_calls: ExtraCalls | None = None
     """The extra calls that are allowed; `None` leaves them to the grader's own rule."""
     quarantined: bool = False
@@ -161,7 +161,7 @@ def _extra_calls_in(suite: Suite, case: Case) -> ExtraCalls | None:
     own = case.extra_calls
     if own is None:
         own = case.grading.extra_calls
-    # The rule of a suite is about calls beside expected ones: a case that expects none has to write its own.
+    # The rule of a suite is about calls in addition to expected ones: a case that expects none needs a rule of its own.
     if own is None and (case.ordered or case.unordered):
         return suite.grading.extra_calls
     return own
@@ -255,7 +255,7 @@ def _grading_of(*layers: BaseModel) -> Grading:
     grading = Grading(**merged)
     if not grading.is_compatible:
         return grading
-    # The published systems know nothing of a tool's schema, and let the last run decide.
+    # The published systems ignore the schemas of tools, and let the last run decide.
     unlike = {key: value for key, value in _COMPATIBLE.items() if key not in merged}
     return replace(grading, **unlike)
 

@@ -33,7 +33,7 @@ class SpliceError(ValueError):
 
 @dataclass(frozen=True)
 class SuiteText:
-    """The text of a suite with its content, parsed. Every change makes a new value, and undo returns to the old one.
+    """The text of a suite with its content, parsed. Every change makes a new value, so undo can return to the old one.
 
     `blocks` are the texts of cases, without a final line end: comments directly above a case belong to it, a comment
     between blank lines does not. `between` is the text before each block and after the last one. `header` is the
@@ -117,8 +117,8 @@ class SuiteText:
         try:
             block = edited(written, {"cases": [self.cases[index]]}, {"cases": [case]}, self._line_end)
         except (CannotEditError, ValueError):
-            # The values are not the cause, since `fresh` holds them: the case loses its formatting, but not its
-            # comments above.
+            # The values can be written, since `fresh` holds them: only the formatting is lost, not the comments above
+            # the case.
             block, keeps = self._as_written_here(_comments_above(written) + fresh), False
         return self._with_block(index, block, case, keeps)
 
@@ -141,7 +141,7 @@ class SuiteText:
     def with_new_case_text(self, index: int, text: str) -> SuiteText:
         """Insert a case that the user wrote, or that is copied from a suite with its comments.
 
-        It stands directly after the case before it, or, as the first one, directly before the next case. Raises
+        The case follows the one before it directly; as the first one, it stands directly before the next case. Raises
         IndexError for an index above the number of cases, and SpliceError if the text is not one block of TOML."""
         if not 0 <= index <= len(self.cases):
             raise IndexError(f"there is no place {index} among {len(self.cases)} cases")

@@ -1,6 +1,6 @@
 """Loads a suite file into a `Suite`, or reports all of its problems at once, each with its line.
 
-Loading starts no process, imports no module, opens no connection, reads no secret, and raises for no content.
+Loading starts no process, imports no module, opens no connection, reads no secret, and never raises for the content.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class SuiteFile:
     def standalone(self) -> SuiteFile:
         """The suite with a table for each row of a case, so that its text needs no other file to be read again.
 
-        The suite and its cases are the same objects. A text that has such tables already is unchanged."""
+        The suite and its cases stay the same objects. A text that has such tables already is unchanged."""
         if not self.templates or self.suite is None:
             return self
         text = text_with_rows(self.text, self.suite.cases, self.templates)
@@ -102,7 +102,7 @@ class SuiteFile:
     def case_of(self, index: int, case_id: str) -> Case:
         """Return a case of a valid suite by the index of its table in the text; among rows of a case, by its id.
 
-        An id that no row has returns the first row. Raises IndexError if there is no such table."""
+        For an id that no row has, the first row is returned. Raises IndexError if there is no such table."""
         if self.suite is None:
             raise IndexError(f"{self.path} has no case {index}")
         return self.suite.cases[self.number_of(index, case_id)]
@@ -145,7 +145,7 @@ class SuiteFile:
 def load_suite(path: Path) -> SuiteFile:
     """Read a suite file.
 
-    Everything wrong with the file or in it becomes a problem, unreadable files included."""
+    Every error of the file or in it becomes a problem; an unreadable file is one, too."""
     try:
         if path.is_dir():
             return _refused(path, "is a folder, not a suite file", "name a file in it")
@@ -519,19 +519,19 @@ def _by_table(cases: Iterable[Case], templates: Sequence[int]) -> Sequence[Seque
 
 
 def _reused(before: SuiteText, now: SuiteText) -> _Reused | None:
-    """Match the cases of two texts; `None` if more than cases has changed, or too many of them."""
+    """Match the cases of two texts; `None` if something outside the cases has changed, or too many cases have."""
     if not (before.in_blocks and now.in_blocks and before.blocks and now.blocks) or before.header is not now.header:
         return None
     # Without any key outside the cases, a missing one is reported at the first case, which may be another one now.
     if not now.header:
         return None
     if before.between != now.between:
-        # Text between cases may belong to another case now: only blank lines certainly do not matter.
+        # Text between cases may belong to another case now, unless it consists of blank lines.
         if before.between[0].rstrip() != now.between[0].rstrip():
             return None
         if any(gap.strip() for gap in (*before.between[1:], *now.between[1:])):
             return None
-    # An edit keeps the text of unchanged cases as the same objects, so their identity tells which are the same.
+    # An edit keeps the text of unchanged cases as the same objects, so cases with identical text objects are the same.
     places = {id(block): at for at, block in enumerate(before.blocks)}
     if len(places) < len(before.blocks):
         return None

@@ -296,8 +296,8 @@ class _Editor:
         inner = (*keys, key)
         pairs = partners(old, new)
         retained = set(pairs) - {None}
-        # All elements in their new order. Removed ones stay in it, before the element that followed them, for the sake
-        # of the gaps after them.
+        # All elements in their new order. Removed ones stay in the list, before the element that followed them, because
+        # the gaps after them are kept.
         sequence: list[tuple[bool, list[_Piece]]] = []
         following = 0
         for before, element in zip(pairs, new, strict=True):
@@ -363,7 +363,7 @@ def _place_for(wanted: int, groups: list[tuple[str, list[_Piece]]], keys: Keys) 
 def _in_slots(units: list[_Unit], sequence: list[tuple[bool, list[_Piece]]]) -> list[list[_Piece]]:
     """Distribute the elements of an array, in their new order, over the places of its old elements.
 
-    Each has a flag, whether it is an old element or a new one; new ones join the old one before them."""
+    Each comes with a flag that is true for an old element; new elements join the old one before them."""
     # The gap after a place stays there, whichever element comes to it: comments between elements do not move.
     slots: list[list[_Piece]] = []
     leading: list[_Piece] = []

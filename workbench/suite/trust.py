@@ -25,7 +25,7 @@ from workbench.suite.suite_file import SuiteFile
 _STORE_FORMAT = 1
 
 LOCK_TIMEOUT_S = 5.0
-"""How long to wait for another program that writes the trust file, in seconds."""
+"""The longest wait, in seconds, for another program that writes the trust file."""
 
 _Need = TypeVar("_Need")
 
@@ -47,7 +47,7 @@ class Command:
         """Return one line as in a shell, unique to this command: `NAME=value program argument (in folder)`."""
         program, *arguments = self.words
         shown = shlex.quote(program)
-        # `shlex.quote` leaves `A=b` as it is, which as a program would look like a variable.
+        # `shlex.quote` does not quote `A=b`, so a program of this name would look like a variable.
         if "=" in program and shown == program:
             shown = f"'{program}'"
         words = [*_quoted(self.env), shown, *map(shlex.quote, arguments)]
@@ -116,10 +116,10 @@ class CodeFile:
 
 @dataclass(frozen=True, slots=True)
 class ModelNeed:
-    """A model that a suite asks: its name at the endpoint, the endpoint's address, and all that is sent there.
+    """A model that a suite asks: its name at the endpoint, the endpoint's address, and everything that is sent there.
 
-    `key` is the variable with the key, `command` the program that prints it. `headers` and `query` are as written.
-    `credentials` describes those of a cloud other than a key."""
+    `key` is the variable with the key, `command` the program that prints the key. `headers` and `query` are as written.
+    `credentials` describes credentials of a cloud other than a key."""
 
     model: str
     url: str
@@ -279,7 +279,7 @@ class SuiteNeeds:
         for address in parts["urls"]:
             if not address["auth"]:
                 del address["auth"]
-        # A model keeps the fingerprint of versions without headers, query and key command if it has none of them.
+        # A model without headers, query and key command keeps the fingerprint of versions that lacked these.
         for model in parts["models"]:
             for name in ("headers", "query", "command", "credentials"):
                 if not model[name]:
@@ -299,7 +299,7 @@ _MAX_SHOWN_CALLS = 10
 
 
 def _together(models: Sequence[ModelNeed], more: str) -> str:
-    """Return models in one line, grouped by endpoint and key; both are shown, because trust covers them."""
+    """Return models in one line, grouped by endpoint and key, which are shown because trust covers them."""
     at: dict[str, list[str]] = {}
     for model in models:
         at.setdefault(model.endpoint, []).append(shlex.quote(model.model))
@@ -341,7 +341,7 @@ def split_by_typing(needs: SuiteNeeds, suite: Suite, typed: Collection[TypedServ
 
 
 def _with_servers(needs: SuiteNeeds, suite: Suite, servers: Sequence[Server]) -> SuiteNeeds:
-    """Return needs with those of other servers in the same suite; the files of its code stay as they are."""
+    """Return needs with the given servers in place of the suite's; the files of its code stay unchanged."""
     found = needs_trust(suite.model_copy(update={"servers": tuple(servers)}), needs.folder / "suite.toml")
     passed = needs.passed if found.commands else ()
     return replace(
@@ -440,9 +440,9 @@ def server_need(server: Server, folder: Path) -> Command | Module | Address | No
 
 
 def server_folder(server: Server, folder: Path) -> Path:
-    """Return the folder in which the command of a server runs, without links, for a suite in `folder`.
+    """Return the folder in which the command of a server runs, with links resolved, for a suite in `folder`.
 
-    It need not exist. `~` at the beginning of `cwd` is the user's home."""
+    The folder need not exist. `~` at the beginning of `cwd` is the user's home."""
     if server.cwd is None:
         return folder
     try:
@@ -513,7 +513,7 @@ class _Entry:
     """The trust in one suite: the fingerprint of its needs, and its code files.
 
     `files` is `None` in an entry of an earlier version, which did not compare the content of files. `passed` are the
-    variables of the shell that its commands may get."""
+    variables of the shell that the suite's commands may get."""
 
     fingerprint: str
     files: tuple[CodeFile, ...] | None = None
@@ -535,9 +535,9 @@ class TrustStore:
         """A message for the user, set when the store was damaged or could not be read."""
 
     def is_trusted(self, suite_path: Path, needs: SuiteNeeds, *, of_history: bool = False) -> bool:
-        """Return whether the suite may do everything it needs, as a suite without needs always may.
+        """Return whether the suite may do everything that it needs; a suite without needs always may.
 
-        `of_history` says that some needs come from a history and not from the file at the path."""
+        `of_history` is whether some needs come from a history and not from the file at the path."""
         # A history may come from anywhere, so a bundled path in it proves nothing.
         if needs.nothing or (not of_history and self.is_bundled(suite_path)):
             return True
@@ -552,7 +552,7 @@ class TrustStore:
     def changed_files(self, suite_path: Path, needs: SuiteNeeds) -> tuple[str, ...]:
         """Return the paths of code files that have changed since the suite was trusted.
 
-        Empty if something else has changed too."""
+        The result is empty if something else has changed too."""
         entry = self._read().get(str(_known_as(suite_path)))
         if entry is None or entry.files is None or entry.fingerprint != needs.fingerprint:
             return ()
@@ -588,7 +588,7 @@ class TrustStore:
         return not file.as_then and self.is_bundled(file.path)
 
     def _read(self) -> dict[str, _Entry]:
-        # Most reads need no lock, since the file is always replaced as a whole; only renaming a damaged one does.
+        # Reading needs no lock, because the file is always replaced as a whole; only renaming a damaged file does.
         try:
             return self._load()
         except ValueError:
@@ -652,8 +652,8 @@ class TrustStore:
 
 
 def _known_as(suite_path: Path) -> Path:
-    # The folder decides which commands and modules are meant, so its links are resolved. A link of the file itself
-    # is not: the same file, linked in two folders, starts different things.
+    # The folder decides which commands and modules are meant, so its links are resolved. A link of the file itself is
+    # not: the same file, linked in two folders, starts different commands.
     return resolved(absolute(suite_path).parent) / suite_path.name
 
 

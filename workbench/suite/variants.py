@@ -95,7 +95,7 @@ def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
     if variant is None:
         return ()
     changes = []
-    # Where another tool replaces an expected one, `arguments` alone maps names in expectations and changes no tool.
+    # If another tool replaces an expected one, a change with `arguments` alone renames arguments in expectations only.
     for change in variant.changes:
         if change.tool not in variant.names or change.model_fields_set - {"tool", "arguments"}:
             changes.append(change)
@@ -105,7 +105,7 @@ def changed_tools(variant: Variant | None) -> tuple[ToolChange, ...]:
 def varied_suite(suite: Suite, variant: Variant | None) -> Suite:
     """Return the suite with the changes of a variant, and without variants.
 
-    Its cases are unchanged: `varied_case` changes each. The same arguments return the same object."""
+    The cases are unchanged: `varied_case` changes each. The same arguments return the same object."""
     if variant is None:
         return suite
     return _suites_of(variant)(suite)
@@ -165,7 +165,7 @@ def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
         offer = case.offer
     if offer is not None:
         offer = tuple(map(names.tool, offer))
-    # A variant's definition replaces the case's own tool of that name; its other tools belong to the suite.
+    # A variant's tool replaces the case's own tool of the same name; the variant's other tools belong to the suite.
     own_tools = by_name(case.tools)
     for tool in variant.tools:
         if tool.name in own_tools:

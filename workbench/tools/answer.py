@@ -39,7 +39,7 @@ class ToolAnswer:
 
     @property
     def outcome(self) -> Literal["ok", "tool error"]:
-        """The outcome of the execution that gave this answer, for the audit log."""
+        """The outcome of the execution behind this answer, for the audit log."""
         return "tool error" if self.is_error else "ok"
 
 
@@ -50,7 +50,7 @@ class ToolsError(Exception):
 class ServerError(ToolsError):
     """A tool server could not be started, died, or did not answer in time.
 
-    `output` is the end of its standard error, if a command started it."""
+    `output` is the end of the server's standard error, if a command started the server."""
 
     def __init__(self, message: str, output: ServerOutput | None = None) -> None:
         super().__init__(message)
@@ -83,7 +83,7 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
             media.append(found)
         else:
             parts.append(_text_of(block))
-    # MCP asks servers to repeat structured content as text, so both together would be the same twice.
+    # MCP asks servers to repeat structured content as text, so the model would read both twice.
     has_text = any(block.type == "text" for block in result.content)
     if result.structured_content is not None and not has_text:
         parts.append(_json(result.structured_content))
@@ -134,7 +134,7 @@ def _media_of(block: ContentBlock) -> Media | None:
 
 
 def _placeholder(what: str, base64_text: str) -> str:
-    """Return the text for a content that is not sent to models."""
+    """Return the text that stands for a content that models do not get."""
     size = _size(base64_text)
     if size > MAX_MEDIA_BYTES:
         return f"[{what}, {size_text(size)}, not sent: it {MAX_MEDIA_BYTES.exceeded()}]"
@@ -142,7 +142,7 @@ def _placeholder(what: str, base64_text: str) -> str:
 
 
 def _json(value: object) -> str:
-    # Python's parser accepts NaN and infinity, which JSON lacks: a server can send them, and the model may see them.
+    # Python's parser accepts NaN and infinity, which JSON lacks, so a server can send them; the model may see them.
     try:
         return json_text(value)
     except ValueError:

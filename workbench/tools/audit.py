@@ -22,13 +22,13 @@ from workbench.tools.answer import ToolsError
 from workbench.trajectory.events import JsonValue, ToolCall
 
 Allowed = Literal["read-only", "all", "asked", "exempt", "suite", "by hand"]
-"""The reason why a tool may be executed; `suite`: it is a call of `setup` or `final`, which was approved."""
+"""The reason why a tool may be executed; `suite` stands for an approved call of `setup` or `final`."""
 
 Outcome = Literal["ok", "tool error", "server error", "stopped"]
 """The end of an execution; `stopped` means that the run ended before the answer came."""
 
 MAX_ARGUMENTS_CHARS = 4_000
-"""The longest JSON of arguments that is logged as a whole; of a longer one the beginning is logged."""
+"""The most characters of arguments as JSON; of longer arguments, only the beginning is logged, as text."""
 
 MAX_TEXT_CHARS = 400
 """The number of characters after which all other texts are cut."""
@@ -94,7 +94,7 @@ class AuditLog:
 
     def end(self, about: dict[str, JsonValue], outcome: Outcome, duration_ms: float) -> None:
         """Log the end of an execution and its duration in milliseconds."""
-        # The execution has happened and its start is logged, so a failure here must not fail the run.
+        # The execution has happened and its start is logged, so a failure to log its end must not fail the run.
         try:
             self._append({**about, "event": "ended", "outcome": outcome, "duration_ms": round(duration_ms, 3)})
         except OSError:
@@ -104,7 +104,7 @@ class AuditLog:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
         try:
-            # One call in append mode: lines of several programs do not mix.
+            # A single write in append mode, so that lines of several programs do not mix.
             line = json_text(record).encode() + b"\n"
             if os.write(descriptor, line) < len(line):
                 raise OSError(f"only a part of a line of {len(line)} bytes was written")

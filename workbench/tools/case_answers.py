@@ -38,7 +38,7 @@ class Answers:
             except CheckError as error:
                 problem: str | None = f"its `message` cannot be checked: {error}"
             else:
-                # The schema is the server's: a search for its pattern may take long.
+                # The schema comes from the server, so searching for its pattern may take long.
                 reply = partial(problem_of_reply, question, answer.action, answer.content, answer.text)
                 problem = await in_thread(reply, name="schema")
             if problem is not None:

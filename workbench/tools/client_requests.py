@@ -1,4 +1,4 @@
-"""The side of a connection that a server sends requests to: passes them to the run whose call is under way."""
+"""Receives the requests that a server sends over a connection, and passes them to the run whose call is under way."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class _Asking:
         self._replies.add(replying)
         try:
             with self._time.waiting():
-                # With `wait`, the end of the call cancels the reply, and not the callback of the SDK around it.
+                # With `wait`, the end of the call cancels the reply, but not the SDK's callback around it.
                 await asyncio.wait({replying})
         finally:
             replying.cancel()
@@ -166,7 +166,8 @@ class ClientRequests:
 
         async def built(exit_stack: AsyncExitStack[bool | None]) -> ClientSession:
             session = await build(exit_stack)
-            # The SDK declares everything that it has callbacks for, but some of ours only name undeclared requests.
+            # The SDK declares everything that it has callbacks for, but some callbacks here only report undeclared
+            # requests.
             of_callbacks = session._build_capabilities
 
             def declared(version: str) -> ClientCapabilities:
@@ -215,7 +216,7 @@ class ClientRequests:
         for name in ("elicitation", "sampling", "roots"):
             if name not in self._server.answers:
                 declared[name] = None
-        # The folders of a connection never change.
+        # Without the capability `listChanged`, because the folders of a connection never change.
         if "roots" in self._server.answers:
             declared["roots"] = RootsCapability()
         return capabilities.model_copy(update=declared)

@@ -75,7 +75,7 @@ class TimeLimits:
     `download_s`. `call_s` is for one call, and starts again with each report of progress. `polite_s` is for ending
     after its input was closed, and `terminate_s` for ending after SIGTERM. `probe_s` is for answering `server/discover`
     once the question is read, and `greeting_s` then for answering `initialize`. `rollback_s` is for a package manager
-    that takes back a download after SIGTERM. `return_s` is for a lost server behind a URL to become reachable again."""
+    that rolls back a download after SIGTERM. `return_s` is for a lost server behind a URL to become reachable again."""
 
     start_s: float = 60.0
     call_s: float = 60.0
@@ -141,7 +141,7 @@ class Connection(Protocol):
 
     @property
     def rollback_s(self) -> float:
-        """The further seconds that closing may take now, because a package manager takes back a download."""
+        """The further seconds that closing may take now, because a package manager rolls back a download."""
 
     @property
     def lost(self) -> asyncio.Future[None]:
@@ -216,7 +216,7 @@ class MissingVariableError(LookupError):
         self.name = name
 
 
-# The list of `mcp.client.stdio`, written here because that module takes a second to import.
+# The same list as in `mcp.client.stdio`, which takes a second to import.
 INHERITED: tuple[str, ...] = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 if sys.platform == "win32":
     INHERITED = (
@@ -252,7 +252,7 @@ def learn_written(server: Server, secrets: Secrets) -> None:
         if environment_names(value):
             continue
         if name.lower() in _AUTHORIZING:
-            # Without the scheme: of `Bearer abc`, the secret is `abc`.
+            # The scheme is no part of the secret: in `Bearer abc`, the secret is `abc`.
             secrets.add(variable, value.rpartition(" ")[2])
         else:
             secrets.guess(variable, value)

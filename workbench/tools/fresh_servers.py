@@ -68,7 +68,7 @@ class FreshServers:
             starting = self._begin(grant, self._taken == 1)
         server = starting.server
         self._used.add(server)
-        # A single run needs no spare, which would start in vain.
+        # A single run needs no spare server, which would never be used.
         if self._taken > 1 and len(self._used) < MAX_SERVED_RUNS:
             self._spare = self._begin(grant, False)
         try:
@@ -101,7 +101,7 @@ class FreshServers:
             self._spare = None
 
     async def close(self) -> None:
-        """End all servers within their limits, those of runs too."""
+        """End all servers within their limits, including those that runs still have."""
         servers = [*self._used]
         if self._spare is not None:
             servers.append(self._spare.server)
@@ -120,20 +120,20 @@ class FreshServers:
 
 
 class Background:
-    """Work that nobody waits for until `finish`: servers that end."""
+    """Closings of servers, which run in the background until `finish` waits for them."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def end(self, closing: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begin to close something."""
+        """Begin to close a server."""
         task = asyncio.get_running_loop().create_task(closing)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def finish(self) -> None:
-        """Wait until all that was begun has ended."""
+        """Wait until all closings have ended."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -152,7 +152,8 @@ class Leases:
 
     async def wait(self) -> None:
         """Wait for a place; call it once, before the first server is taken."""
-        # One place for all servers of a run: runs that each wait for the servers of others would wait for ever.
+        # One place for all servers of a run: with a place for each server, runs could wait for each other's servers for
+        # ever.
         await self._places.acquire()
         self._has_place = True
 

@@ -1,4 +1,4 @@
-"""Agrees with a server on the protocol: asks for the newest first, and the old way if the question stays unanswered."""
+"""Agrees with a server on the protocol: asks for the newest first, and sends `initialize` if no answer comes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _QUESTION = "server/discover"
 
 
 class SilentServerError(Exception):
-    """A server has read `server/discover`, and answers neither this nor `initialize`."""
+    """A server has read `server/discover` and answers neither it nor `initialize`."""
 
 
 class Handshake:
     """The beginning of a connection to a server whose protocol is not known.
 
-    A server that has not yet read the question is still starting, and is waited for."""
+    A server that has not yet read the question is still starting, so its time to answer has not begun."""
 
     def __init__(self, connection: Connection, limits: TimeLimits) -> None:
         self._connection = connection
@@ -40,7 +40,7 @@ class Handshake:
         """Whether `server/discover` stayed without an answer, so that `initialize` was sent as well."""
 
     def of(self, client: Client) -> None:
-        """Take the place of the client's own negotiation, whose question waits ten seconds for its answer."""
+        """Replace the client's own negotiation, which waits ten seconds for the answer to its question."""
         build = client._build_session
 
         async def built(exit_stack: AsyncExitStack[bool | None]) -> ClientSession:
@@ -70,7 +70,7 @@ class Handshake:
             try:
                 if await self._answered(asked, seconds=self._limits.probe_s):
                     return asked.result()
-                # A server may also be slow. Both are asked, and the first good answer counts.
+                # The server may only be slow, so both requests stay open, and the first good answer counts.
                 self.unanswered = True
                 greeted = asyncio.create_task(session.initialize())
                 answered = await self._answered(asked, greeted, seconds=self._limits.greeting_s)
@@ -78,7 +78,7 @@ class Handshake:
                     self._connection.kill()
                     raise SilentServerError
                 await asyncio.wait({asked, greeted}, return_when=asyncio.FIRST_COMPLETED)
-                # A late refusal is an answer too: the server was slow, and not silent.
+                # A late refusal is an answer too: the server was slow, not silent.
                 self.unanswered = not asked.done()
                 if greeted.done() and greeted.exception() is None:
                     # The client falls back to `initialize`, which has its answer already.
@@ -100,7 +100,7 @@ class Handshake:
         session.send_discover = first_answer  # type: ignore[method-assign]
 
     async def _answered(self, *tasks: asyncio.Task[Any], seconds: float) -> bool:
-        """Wait until one of the tasks is done, for `seconds` of the time in which the server has read everything."""
+        """Wait until one of the tasks is done, for `seconds` in which the server has nothing left to read."""
         left = seconds
         while left > 0:
             done, _ = await asyncio.wait(tasks, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)

@@ -149,7 +149,7 @@ class ModuleConnection:
     def _run(self, ready: asyncio.Future[None]) -> None:
         """Run the server on its own thread."""
         functions = PythonFunctions(self._code)
-        # The code of a suite may raise anything, also SystemExit: `why_not_started` and `why_lost` report it.
+        # The code of a suite may raise anything, even SystemExit: `why_not_started` and `why_lost` report it.
         try:
             server = _server_in(self._module, self._name, functions)
             asyncio.run(self._serve(server, ready))
@@ -180,7 +180,7 @@ class ModuleConnection:
 
     async def _read(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
         """Pass messages on to the client, on the server's loop."""
-        # Each message is awaited, so that a flood of them does not pile up in memory.
+        # Each message is awaited, so that many messages do not pile up in memory.
         import anyio
 
         async with from_server:
@@ -202,7 +202,7 @@ class ModuleConnection:
 
 @dataclass(frozen=True)
 class _Serving:
-    """A running server: loop and task of its thread, and the stream to it, which belongs to that loop."""
+    """A running server: loop and task of its thread, and the stream to the server, which belongs to that loop."""
 
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[None]
@@ -239,7 +239,7 @@ def _server_in(module: str, name: str, functions: PythonFunctions) -> Server[Any
         return value._lowlevel_server
     if isinstance(value, Server):
         return value
-    # The FastMCP of another package, which this program does not depend on, wraps a server of the SDK.
+    # The FastMCP of the package fastmcp, which this program does not depend on, wraps a server of the SDK.
     inner = getattr(value, "_mcp_server", None)
     if isinstance(inner, Server):
         return inner

@@ -124,7 +124,7 @@ class Listings:
             raise DamagedListingError(f"{file} is damaged and was ignored") from error
 
     def has(self, suite_file: Path, server: Server) -> bool:
-        """Return whether a listing of a server is stored, so that it has run before."""
+        """Return whether a listing of a server is stored, which means that the server has run before."""
         return self._file(suite_file, server).exists()
 
     def of(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
@@ -141,8 +141,8 @@ class Listings:
 
     def _file(self, suite_file: Path, server: Server) -> Path:
         folder = resolved(absolute(suite_file).parent)
-        # Time limits, the owner of its state, and the use of its instructions do not change what a server lists, and a
-        # key that is not set does not make it another server.
+        # Time limits, `state` and `instructions` do not change what a server lists, and keys that are not set do not
+        # make it a different server.
         others = {"start_timeout_s", "call_timeout_s", "state", "instructions"}
         settings = server.model_dump_json(exclude=others, exclude_defaults=True)
         known_as = digest(f"{folder / suite_file.name}\0{settings}")
@@ -150,7 +150,7 @@ class Listings:
 
 
 def readable_name(suite_file: Path, server: Server) -> str:
-    """Return the readable beginning of a file name for a server of a suite."""
+    """Return the beginning of a file name for a server of a suite, readable by people."""
     # File systems limit names to 255 bytes, and a character of some scripts takes four.
     return re.sub(r"[^\w.-]+", "-", f"{suite_file.stem}-{server.name}")[:50]
 
@@ -237,7 +237,7 @@ def pin_file(suite_file: Path) -> Path:
 class Pins:
     """The pins of a suite by the names of its servers: the definitions of tools by name, and the instructions.
 
-    `instructions` is `None` for a file that was written before they were pinned."""
+    `instructions` is `None` for a file that was written before instructions were pinned."""
 
     servers: Mapping[str, Mapping[str, JsonValue]]
     instructions: Mapping[str, JsonValue] | None = None

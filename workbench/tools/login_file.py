@@ -24,7 +24,7 @@ from workbench.suite.trust import write_atomically
 from workbench.tools.connection import filled
 
 LOCK_TIMEOUT_S = 60.0
-"""How long to wait for another process that renews a token, in seconds: longer than its requests may take."""
+"""The longest wait, in seconds, for another process that renews a token: longer than its requests may take."""
 
 _LOCK_AGAIN_S = 0.02
 
@@ -80,8 +80,8 @@ class Logins:
         return f"workbench login {shlex.quote(server)} {shlex.quote(suite)}"
 
     def way_to_begin(self, server: str, url: str) -> str:
-        """Return how to log in to a server that wants it and has no `auth`, as the end of a sentence."""
-        # A suite that is about to be written takes over the login of the address.
+        """Return how to log in to a server that wants a login and has no `auth`, as the end of a sentence."""
+        # The suite is not written yet; it will use the login that is stored for the address.
         if not self.suite_file.exists():
             return f"it wants a login: run 'workbench login {shlex.quote(url)}', and then this again"
         return f"it wants a login: write auth = \"oauth\" beside its url, and run '{self.command(server)}'"
@@ -124,7 +124,7 @@ class StoredLogin(BaseModel):
 
     def is_fresh(self, now_s: float) -> bool:
         """Return whether the access token is valid, and need not be renewed yet."""
-        # Some servers take back the whole login when they are sent an expired token.
+        # Some servers revoke the whole login when they get an expired token.
         lifetime_s = self.tokens.get("expires_in")
         early_s = _EARLY_S
         if isinstance(lifetime_s, int | float):
@@ -196,7 +196,8 @@ class LoginFile:
             while True:
                 try:
                     self._make_folder()
-                    # Never waited for in a thread: a wait that is cancelled there would take the lock and keep it.
+                    # The wait is not in a thread: if it were cancelled, the thread would still take the lock and keep
+                    # it.
                     held.enter_context(locked(self._path.with_suffix(".lock"), 0.0))
                     break
                 except LockedError:

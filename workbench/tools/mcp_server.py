@@ -1,4 +1,4 @@
-"""An MCP server of a suite over all its connections: started again when it has died or forgotten its session."""
+"""An MCP server of a suite over all its connections; it is started again when it has died or forgotten its session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workbench.tools.session import ExpiredError, Session
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 
 MAX_RESTARTS = 3
-"""How often a server that dies is started again in one batch."""
+"""The number of times that a server that dies is started again in one batch."""
 
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 1.0
 """The first and the longest pause between two attempts to reach a lost server behind a URL."""
@@ -50,8 +50,8 @@ class McpServer:
     It has one session at a time, and gets a new one for the next run when the present one has ended or expired. Every
     ServerError names it with its command, address or module, redacted. `relisted` is called after it has listed
     different tools than before, and `announce` reports each start. `known` says that it has run before on this machine,
-    so that no launcher downloads it. `protocol` takes the place of the server's own if an earlier start has found out
-    more. `roots` are the folders that the server may use."""
+    so that no launcher downloads it. `protocol` replaces the `protocol` in the suite if an earlier start has found out
+    which one works. `roots` are the folders that the server may use."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class McpServer:
         self._roots = tuple(roots)
         self._turn = asyncio.Lock()
         self.protocol = protocol or server.protocol
-        """The way in which its next session begins."""
+        """The way in which the server's next session begins."""
         # The newest protocol has no way for a server to ask in the middle of a call.
         if server.answers:
             self.protocol = "legacy"
@@ -85,7 +85,7 @@ class McpServer:
         self._renewal: asyncio.Task[None] | None = None
         self._retirements: set[asyncio.Task[None]] = set()
         self._is_up = False
-        """Whether it has started once: one that never did is not started again."""
+        """Whether the server has started once; otherwise it is not started again."""
         self._closed = False
         self._restarts = 0
         self._tools: tuple[ToolDefinition, ...] = ()
@@ -94,12 +94,12 @@ class McpServer:
         self._lists_others: str | None = None
         """A notice that the server, started again, lists different tools than those of the batch."""
         self.downloads = self._launcher is not None and not known
-        """Whether a launcher may be downloading it."""
+        """Whether a launcher may be downloading the server."""
         self._launched = asyncio.Event()
         self._start = asyncio.Event()
         """Set when the next start begins."""
         self.began_s = time.monotonic()
-        """The time of the monotonic clock when its last start began; before that, when it was first requested."""
+        """The monotonic time at which the last start began; before the first start, at which it was requested."""
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
@@ -113,7 +113,7 @@ class McpServer:
 
     @property
     def task_tools(self) -> tuple[str, ...]:
-        """The prefixed names of tools that can be called as tasks of MCP only; they are not offered."""
+        """The prefixed names of tools that are not offered, because they can be called only as MCP tasks."""
         return self._session.task_tools
 
     @property
@@ -123,7 +123,7 @@ class McpServer:
 
     @property
     def instructions(self) -> str:
-        """The instructions on using the tools, as runs are sent them: those of the first session, until `adopt`."""
+        """The instructions on using the tools that are sent in runs: those of the first session, until `adopt`."""
         return self._instructions
 
     @property
@@ -144,12 +144,12 @@ class McpServer:
 
     @property
     def output(self) -> ServerOutput | None:
-        """The end of its standard error before it went down."""
+        """The end of the server's standard error before it went down."""
         return self._session.output
 
     @property
     def is_stateless(self) -> bool:
-        """Whether it speaks a protocol without sessions, so that it cannot distinguish clients."""
+        """Whether the server speaks a protocol without sessions, so that it cannot distinguish clients."""
         return self._session.is_stateless
 
     @property
@@ -159,11 +159,12 @@ class McpServer:
 
     @property
     def renewal(self) -> asyncio.Task[None] | None:
-        """The task that starts it again, `None` if none does."""
+        """The task that starts the server again, `None` if there is none."""
         return self._renewal
 
     def take_news(self) -> list[News]:
-        """Return news for the next run: starts that none has reported yet, and whether the server lists other tools."""
+        """Return news for the next run: starts that no run has reported, and whether the server lists different
+        tools."""
         news, self._news = self._news, []
         if self._lists_others is not None:
             news.append(News(self._lists_others))
@@ -210,7 +211,7 @@ class McpServer:
             return await RunServer(self).call(tool, arguments, on_progress, ask)
 
     async def progressed(self, start: asyncio.Task[None]) -> None:
-        """Wait until it has been downloaded, or a task that starts it has ended."""
+        """Wait until the server has been downloaded, or the task that starts it has ended."""
         waiting = {start}
         if self.downloads:
             waiting.add(asyncio.create_task(_until(self._launched)))
@@ -308,7 +309,7 @@ class McpServer:
         if self._server.url is not None:
             deadline += self._limits.return_s
         while True:
-            # Closing does not know of a session that begins after it.
+            # `close` would not end a session that begins after it.
             if self._closed:
                 raise ServerError(f"server {self._server.name!r} is not started again: it was closed")
             self._retire(self._session)
@@ -324,7 +325,7 @@ class McpServer:
             pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
     def _difference(self) -> str | None:
-        """Return a notice that the server lists something else since it was started again, `None` if it does not."""
+        """Return a notice on what the server lists differently since it was started again, `None` if nothing."""
         what = []
         if self.listed != self._tools:
             what.append(f"other tools ({ListingChange.between(self._tools, self.listed)})")

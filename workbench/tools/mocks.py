@@ -98,10 +98,10 @@ class Mocks:
         return None
 
     def count(self, call: ToolCall, answer: ToolAnswer) -> None:
-        """Count a replayed call that is answered already, without a judge and without Python.
+        """Count a replayed call that is answered already, without asking a judge or calling Python.
 
         Raises ToolsError if a condition cannot be evaluated."""
-        # A mock whose condition needs a judge or Python is the one that answered if the answer is its own.
+        # If a condition needs a judge or Python, the mock counts as the one that answered if its answer is the same.
         for index, (mock, _) in enumerate(self._mocks):
             if mock.tool != call.tool:
                 continue
@@ -111,7 +111,7 @@ class Mocks:
                 return
 
     def _held(self, mock: Mock, call: ToolCall) -> bool | None:
-        """Return whether a condition holds, `None` if that takes a judge or Python."""
+        """Return whether a condition holds, `None` if only a judge or Python can decide."""
         when, arguments = mock.when or {}, call.arguments
         # A check of a missing argument fails without a judge.
         known = {name: check for name, check in when.items() if name not in arguments or not check.asks_outside}
@@ -144,7 +144,7 @@ class Mocks:
 
     def _computed(self, reference: str, arguments: Mapping[str, JsonValue]) -> ToolAnswer:
         function = self._functions.function(reference)
-        # The code of a suite may raise anything, which is a tool error for the model, as with any tool.
+        # The code of a suite may raise anything, which becomes a tool error for the model, as with any tool.
         try:
             # A copy, or the function could change the recorded arguments of the call.
             value = function(copy.deepcopy(dict(arguments)))
@@ -163,7 +163,8 @@ def _as_text(value: object) -> str:
 
 
 def _written_answer(mock: Mock, call: ToolCall, occurrence: int, row: Row) -> ToolAnswer | None:
-    """Return the answer of a mock to its matching call number `occurrence`, from 1; `None` if a function makes it."""
+    """Return a mock's answer to the matching call number `occurrence`, from 1; `None` if a function makes the
+    answer."""
     if mock.error is not None:
         return ToolAnswer(mock.error, is_error=True)
     if mock.python is not None:
@@ -184,7 +185,7 @@ async def condition_holds(
     """Return whether the checks of a condition hold for a call's arguments.
 
     A judge is asked only if everything else holds. Raises CheckError if a check cannot be evaluated."""
-    # Without a judge, or without its argument, a judged check is evaluated with the others and reports that.
+    # A judged check without a judge or an argument is evaluated with the others, and its evaluation reports the lack.
     asked, others = {}, {}
     for name, check in when.items():
         if judge is not None and name in arguments and asks(check, Judged):

@@ -108,7 +108,7 @@ class ServerLogin:
                     raise
                 return login.access_token
             except LoginFileError as error:
-                # A machine can always get another token, also where nothing can be stored.
+                # A machine can always get another token, even where nothing can be stored.
                 if self._settings.auth != "client_credentials":
                     raise LoginError(f"cannot be logged in to: {error}") from error
                 _logger.warning("%s", error)
@@ -196,7 +196,7 @@ class ServerLogin:
 
 
 async def _undisturbed(renewal: Coroutine[Any, Any, str]) -> str:
-    """Await the renewal of a token; a caller that is cancelled leaves it some time to end.
+    """Await the renewal of a token; if the caller is cancelled, the renewal gets some time to end.
 
     A refresh token works only once, so a run that is stopped before the answer would lose the login."""
     task = asyncio.create_task(renewal)
@@ -251,7 +251,7 @@ class _Provider(Protocol):
 
 
 class _NoStorage:
-    """A storage of the SDK that keeps nothing: logins are stored as a whole, with their expiry and metadata."""
+    """A storage for the SDK that keeps nothing: logins are stored as a whole, with their expiry and metadata."""
 
     async def get_tokens(self) -> OAuthToken | None:
         return None
@@ -355,7 +355,7 @@ def _no_metadata(issuer: str) -> str:
 
 
 def _choose_method(provider: OAuthClientProvider) -> None:
-    """Choose how the client's secret is sent, as the authorization server takes it."""
+    """Choose a way to send the client's secret that the authorization server accepts."""
     client, metadata = provider.context.client_info, provider.context.oauth_metadata
     if client is None or metadata is None or client.token_endpoint_auth_method != "client_secret_basic":
         return
@@ -409,7 +409,7 @@ class _Requests:
         metadata = extract_resource_metadata_from_www_auth(response)
         if metadata is not None:
             words.append(f'resource_metadata="{metadata}"')
-        # Also if the server has not asked for a login yet: the user has asked for it.
+        # This also applies if the server has not asked for a login yet: the user has.
         return httpx2.Response(401, headers={"WWW-Authenticate": f"Bearer {', '.join(words)}"})
 
     async def _ping(self, client: httpx2.AsyncClient, method: str) -> httpx2.Response:
@@ -418,15 +418,15 @@ class _Requests:
             document = _PING
         self._sent = client.build_request(method, self._url, json=document, headers=headers)
         response = await client.send(self._sent, stream=True)
-        # Only the head matters, and a stream of events would not end.
+        # Only the head of the answer matters, and the body of an event stream would not end.
         await response.aclose()
         return response
 
     async def drive(self, provider: _Provider, refusal: httpx2.Response | None = None) -> None:
         """Send the requests of a provider's flow until it has tokens.
 
-        `refusal` is the answer to the flow's own request, which wants tokens. Without it, tokens can only be
-        refreshed."""
+        `refusal` is the answer to the flow's own request, which makes the flow get tokens. Without it, tokens can only
+        be refreshed."""
         request = httpx2.Request("POST", self._url)
         async with await _client() as client, aclosing(provider.async_auth_flow(request)) as flow:
             outgoing = await anext(flow)
@@ -463,7 +463,7 @@ class _Requests:
         return self._answer
 
     def reason(self, error: Exception) -> str:
-        """Return why a request of the flow failed, or the provider gave up."""
+        """Return why a request of the flow failed, or why the provider gave up."""
         where = self._url
         if self._sent is not None:
             where = _shown(str(self._sent.url))
@@ -494,8 +494,8 @@ class _Requests:
                 return "it does not say where to log in: check its address, or give it a token in headers"
             return (
                 f"{self.last_refusal()}, so it registers no clients by itself: register one there by hand, with the "
-                f"redirect address {_redirect_of(provider)}, and give its client_id, and if it has one its "
-                "client_secret with the issuer, in the suite"
+                f"redirect address {_redirect_of(provider)}, and write its client_id, and if it has one its "
+                "client_secret with the issuer, into the suite"
             )
         if self.error_code() in _NO_LONGER:
             return f"{self.last_refusal()}: check client_id and client_secret"
@@ -536,10 +536,10 @@ _WAYS_OUT = {
     "Authorization server metadata issuer mismatch": "the operator of the server has to correct this",
     "Authorization response ": "the operator of the authorization server has to correct this",
 }
-"""What to do about errors of the SDK, by their beginnings; the first that fits."""
+"""Advice on errors of the SDK, by their beginnings; the first one that fits counts."""
 
 _OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
-"""Headers that describe a body as it is sent, and are wrong about a body that has been read."""
+"""Headers that describe a body as it was sent, and do not fit the body that has been read."""
 
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
@@ -577,7 +577,7 @@ def _stored(provider: OAuthClientProvider, settings: LoginSettings) -> StoredLog
     context = provider.context
     assert context.current_tokens is not None
     client = context.client_info
-    # The secret of a client that the suite names is in its variable, and is not stored.
+    # The secret of a client that the suite names stays in its variable, and is not stored.
     if client is not None and settings.client_secret is not None:
         client = client.model_copy(update={"client_secret": None})
     return StoredLogin(

@@ -57,8 +57,8 @@ _CHANGED_INSTRUCTIONS = (
 class _Listed:
     """The tools of a server for one run; `server` is `None` if they are stored ones and the server does not run.
 
-    `notices` then have the reason, and `outputs` the output of the server if it failed. If it runs, they report the
-    issues of its list, and its last starts."""
+    If the server does not run, `notices` have the reason, and `outputs` its output if it failed. If the server runs,
+    `notices` report the issues of its list, and its last starts."""
 
     tools: tuple[ToolDefinition, ...]
     instructions: str
@@ -71,11 +71,11 @@ class ServerPool:
     """The running servers of suites, until the pool is closed.
 
     A server is identified by its suite file and its definition, and is shared by all runs, unless its state belongs to
-    each run (`workbench.tools.fresh_servers`). It is started if the grant
-    of the suite covers it; a later grant does not change a running server. `program` has the folders for logs and
-    listings, and `now` returns the time. `starting` wraps each start of a server and gets its description. `listed`
-    is called after a server's tools were stored, with the suite file, the server's name and the change since its last
-    listing, if there was one. Use the pool on one event loop."""
+    each run (`workbench.tools.fresh_servers`). A server is started if the grant of the suite covers it; a later grant
+    does not change a running server. `program` has the folders for logs and listings, and `now` returns the time.
+    `starting` wraps each start of a server and gets its description. `listed` is called after a server's tools were
+    stored, with the suite file, the server's name and the change since its last listing, if there was one. Use the pool
+    on one event loop."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class ServerPool:
         clock: Clock | None = None,
         of_subject: bool = False,
     ) -> Toolbox:
-        """Return the tools of one run of a case; `changes` are those of a variant, which `case` has already.
+        """Return the tools of one run of a case; `changes` are those of a variant, already made in `case`.
 
         With `of_subject`, the run is one of the suite's subject, which may have further tools.
 
@@ -300,7 +300,7 @@ class ServerPool:
         )
 
     async def changed(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
-        """Wait for a change of a server's status; `seen` are the tools in the one that the caller knows.
+        """Wait for a change of a server's status; `seen` are the tools in the status that the caller knows.
 
         A starting server is downloaded, runs or has failed; a running one is down or lists different tools; one that is
         down starts again."""
@@ -352,7 +352,7 @@ class ServerPool:
     def remembered(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
         """Return the stored listings of the servers of a suite, by the servers' names.
 
-        A suite with a listing for every server can run with mocks without starting one."""
+        A suite with a listing for every server can run with mocks without starting a server."""
         return self._listings.of(suite, suite_file)
 
     async def _listed(
@@ -517,6 +517,6 @@ def _key(suite_file: Path, server: Server) -> tuple[Path, str]:
 
 
 def _look_at(start: asyncio.Task[None]) -> None:
-    # A failure that nobody awaits any more is read here, or asyncio would print it on the terminal.
+    # A failure that no task awaits any more is retrieved here, or asyncio would print it on the terminal.
     if not start.cancelled():
         start.exception()

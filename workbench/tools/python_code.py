@@ -73,7 +73,7 @@ def find_code(folder: Path, names: Iterable[str]) -> FoundCode:
     A module that is not below the folder is an installed one. Modules that a file imports relatively (`from . import
     helper`) are included."""
     folder = folder.absolute()
-    # Python caches the content of folders, and a file may have been written a moment ago.
+    # Python caches the content of folders, which may be outdated: a file may have been written a moment ago.
     importlib.invalidate_caches()
     modules: dict[str, FoundModule] = {}
     waiting = list(dict.fromkeys(names))
@@ -116,7 +116,7 @@ def import_module(code: FoundCode, name: str) -> ModuleType:
         return importlib.import_module(name)
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
-    # A package of a new name for each import, so that nothing of `sys.modules` is used again.
+    # Each import gets a package with a new name, so that no module in `sys.modules` is reused.
     package = ModuleType(f"_workbench_suite_{next(_package_numbers)}")
     package.__path__ = [str(code.folder)]
     _FINDER.packages[package.__name__] = code
@@ -178,7 +178,7 @@ _FINDER = _ApprovedFinder()
 class _ApprovedLoader(SourceFileLoader):
     """A loader that compiles the very bytes whose hash it has compared."""
 
-    # Python's own loader would use a compiled file next to the source, whose content nobody approved.
+    # Python's own loader would use a compiled file next to the source, whose content the user has not approved.
 
     def __init__(self, fullname: str, path: str, sha256: str) -> None:
         super().__init__(fullname, path)
@@ -311,13 +311,14 @@ class PythonFunctions:
         self._code = code
         self._loaded: dict[str, ModuleType] = {}
         self._loading = threading.Lock()
-        """Held while a module loads, which may take long: only threads that load one wait for it."""
+        """A lock that is held while a module loads, which may take long; only threads that load a module wait for
+        it."""
         self._keeping = threading.Lock()
         self._forgotten = False
         self._shared: tuple[PythonFunctions, frozenset[str]] | None = None
 
     def for_run(self, modules: Iterable[str]) -> PythonFunctions:
-        """Return functions for one run: it loads these modules for itself, and shares all others.
+        """Return functions for one run, which loads the given modules for itself and shares all others.
 
         Call `forget` after the run."""
         own = PythonFunctions(self._code)

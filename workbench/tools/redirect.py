@@ -1,4 +1,4 @@
-"""Receives the answer of an authorization server: by a local address to which the browser is sent, or pasted."""
+"""Receives the answer of an authorization server: at a local address that the browser opens, or as a pasted address."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Redirect:
         return await self._answer
 
     def take(self, address: str) -> str | None:
-        """Take an address to which a browser was sent, and return why it is not an answer; `None` if it was taken."""
+        """Take the address that a browser was sent to as the answer; return why it is none, `None` if it was taken."""
         values = _values_of(address.strip())
         if "code" not in values and "error" not in values:
             return "this is not the address to which the browser was sent: it has neither code= nor error="

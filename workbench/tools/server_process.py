@@ -84,7 +84,7 @@ class ServerLog:
         self._lines: dict[tuple[str, int], _Lines] = {}
         """The lines of the server that are held back because a secret may continue in the next one."""
         self._line_ends = 0
-        """The number of line ends in its whole output."""
+        """The number of line ends in the server's whole output."""
         self.problem: str | None = None
         """The reason why there is no log file, `None` if there is one."""
         try:
@@ -230,8 +230,8 @@ _STARTER = str(Path(__file__).with_name("watched_start.py"))
 class StdioTransport:
     """The process of a server, started on entry and ended on exit; a transport for `mcp.Client`.
 
-    Its process group and every process that it started outside of the group end with it, even if this program is
-    killed: a watcher in the group waits for that.
+    The server's process group and every process that it started outside of the group end with it, even if this program
+    is killed: a watcher in the group waits for that.
 
     On exit, its standard input is closed. A process that does not end within `polite_s` seconds gets SIGTERM, and after
     another `terminate_s` SIGKILL. With `rollback_s`, a command that has sent no message yet gets SIGTERM at once, and
@@ -302,7 +302,7 @@ class StdioTransport:
         self._process = process
         assert process.stderr is not None
         to_client, self._client_reads = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        # Unbounded, so that a server that does not read cannot delay a call that is given up.
+        # The stream is unbounded, so that a server that does not read cannot delay a call that is given up.
         self._client_writes, from_client = anyio.create_memory_object_stream[SessionMessage](math.inf)
         self._writer = asyncio.create_task(self._write(process, from_client, to_client))
         self._follower = asyncio.create_task(self._log.follow(process.stderr))
@@ -414,7 +414,8 @@ class StdioTransport:
                     await process.stdin.drain()
                 except OSError:
                     self.closed = True
-                    # Earlier answers may still be on their way; then the client sees the end instead of waiting.
+                    # Earlier answers may still be on their way. After them, the client sees the end instead of waiting
+                    # for ever.
                     await asyncio.wait({self._reader}, timeout=_FLUSH_S)
                     to_client.close()
                     return
@@ -432,7 +433,7 @@ def _is_read(pipe: asyncio.WriteTransport) -> bool | None:
     import fcntl
     import termios
 
-    # uvloop makes a socket, asyncio a pipe.
+    # The stream is a socket under uvloop, and a pipe under asyncio.
     end, of = pipe.get_extra_info("socket"), termios.TIOCOUTQ
     if end is None:
         end, of = pipe.get_extra_info("pipe"), termios.FIONREAD
@@ -591,7 +592,8 @@ MAX_COMMAND_CHARS = 200
 class CommandConnection:
     """A `Connection` over the standard input and output of a command, which runs in `folder`.
 
-    `passed` are variables of the shell that it gets without naming them (`workbench.config.passed_variables`)."""
+    `passed` are variables of the shell that the command gets without naming them
+    (`workbench.config.passed_variables`)."""
 
     def __init__(
         self,
@@ -728,7 +730,7 @@ class CommandConnection:
         return 0.0 if self._transport is None else self._transport.rollback_s
 
     def advice(self) -> str:
-        # A program that is not there needs no variables.
+        # Advice on variables is useless if the program does not exist.
         if self.pid is None or self.output is None:
             return ""
         return start_advice(self._environment, self._given, self.output.lines, self._server.name)

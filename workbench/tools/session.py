@@ -117,7 +117,7 @@ class Session:
 
     @property
     def task_tools(self) -> tuple[str, ...]:
-        """The prefixed names of tools that can be called as tasks of MCP only; they are not offered."""
+        """The prefixed names of tools that are not offered, because they can be called only as MCP tasks."""
         return self._task_tools
 
     @property
@@ -132,7 +132,7 @@ class Session:
 
     @property
     def output(self) -> ServerOutput | None:
-        """The end of its standard error before it went down."""
+        """The end of the server's standard error before it went down."""
         return self._output
 
     @property
@@ -142,7 +142,7 @@ class Session:
 
     @property
     def is_stateless(self) -> bool:
-        """Whether it speaks a protocol without sessions, so that it cannot distinguish clients."""
+        """Whether the server speaks a protocol without sessions, so that it cannot distinguish clients."""
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
         return self._client is not None and self._client.protocol_version in MODERN_PROTOCOL_VERSIONS
@@ -195,9 +195,9 @@ class Session:
     ) -> ToolAnswer:
         """Call a tool by its listed name and return its answer, which may be a tool error.
 
-        `ask` replies to requests of the server meanwhile. Raises ExpiredError if the server has forgotten the session,
-        and otherwise ServerError if it is down, dies, or does not answer within its time limit, which starts again with
-        each report of progress and each reply."""
+        `ask` replies to requests of the server during the call. Raises ExpiredError if the server has forgotten the
+        session, and otherwise ServerError if it is down, dies, or does not answer within its time limit, which starts
+        again with each report of progress and each reply."""
         if self.expired:
             raise self._forgotten()
         client = self._client
@@ -324,7 +324,8 @@ class Session:
             return
         if owner.done():
             raise self._start_error()
-        # Made before the server is ended, because some servers write more to standard error when they end.
+        # The message is made before the server is ended, because some servers write more to standard error when they
+        # end.
         error = self._failure(late)
         await self._end()
         raise error
@@ -388,7 +389,7 @@ class Session:
                     for follower in followers:
                         follower.cancel()
                     await asyncio.wait(followers)
-        # Kept for those who wait for this task: `_start_error` and `why_lost` report it.
+        # The error is kept for those who wait for this task: `_start_error` and `why_lost` report it.
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001
             self._error = innermost(error)
         finally:

@@ -29,7 +29,7 @@ _NAME = late_pattern(r"[A-Za-z_]\w*", re.ASCII)
 _NAMES_KEY = late_pattern(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![A-Za-z0-9_])")
 
 
-# npx looks only for the package itself in its folder, so a download that was killed halfway is never completed.
+# npx only checks whether the package is in its folder, so a download that was killed halfway is never completed.
 _CUT_OFF_DOWNLOAD = late_pattern(r"Cannot find (?:package|module) .*?(?P<folder>/[^'\"\n]*/_npx/[0-9a-f]{16})/")
 
 

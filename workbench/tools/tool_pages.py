@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp_types import Tool
 
 MAX_SHOWN_CHARS = 80
-"""The characters of a wrong value, or of a cursor, that a message quotes."""
+"""The number of characters of a wrong value, or of a cursor, that a message quotes."""
 
 _REMOVABLE = ("annotations", "outputSchema", "title", "icons", "execution", "_meta")
 """The fields that a model does not need in order to use a tool: the first two restrict it, the others describe it."""
@@ -30,7 +30,7 @@ _SUPPOSED_VERSION = "2025-11-25"
 """The version of the protocol that the SDK validates against before one is negotiated."""
 
 _MAX_NAMED = 3
-"""The issues that a notice names; `workbench tools` shows all of them."""
+"""The number of issues that a notice names; `workbench tools` shows all of them."""
 
 
 def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
@@ -43,7 +43,7 @@ def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
 
 @dataclass(frozen=True)
 class ListedTools:
-    """The usable tools of a server by their own names, in its order, and the issues of its list."""
+    """The usable tools of a server under the server's names and in its order, and the issues of its list."""
 
     tools: tuple[Tool, ...]
     issues: tuple[ListingIssue, ...]
@@ -88,7 +88,7 @@ class ToolPages:
                 # Some servers send an empty cursor with the last page, and refuse it.
                 if cursor == "":
                     break
-                # The code of the protocol for a wrong cursor.
+                # The protocol's error code for a wrong cursor.
                 if cursor is None or error.code != INVALID_PARAMS:
                     raise
                 refusal = _shown(error.message, self._redact)
@@ -166,7 +166,7 @@ class ToolPages:
         name, root = "", f"tools[{place}]"
         if isinstance(tool, dict) and isinstance(tool.get("name"), str):
             name, root = tool["name"], ""
-        # Each repair removes a field or writes the type, so this ends.
+        # Each repair removes a field or writes the type, so the loop ends.
         while True:
             fault = _fault_of({**page, "tools": [tool]}, version, self._redact)
             if fault is None:
@@ -232,7 +232,7 @@ _EXPECTED = {
     "list_type": "a list",
     "string_type": "a string",
 }
-"""The words for what pydantic expects, by the kinds of its errors; other kinds have its own words."""
+"""The words for what pydantic expects, by the kinds of its errors; other kinds keep pydantic's words."""
 
 
 def _without_fault(tool: object, field: tuple[str | int, ...]) -> dict[str, Any] | None:

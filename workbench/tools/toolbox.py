@@ -72,7 +72,7 @@ def _renamed(parameters: Mapping[str, JsonValue], change: ToolChange) -> dict[st
     schema = {**parameters, "properties": {names.get(name, name): value for name, value in properties.items()}}
     required = parameters.get("required")
     if isinstance(required, list):
-        # A schema from a server may have anything in this list.
+        # This list may hold anything in a schema from a server.
         renamed = list(required)
         for place, required_name in enumerate(required):
             if isinstance(required_name, str):
@@ -102,9 +102,9 @@ class Toolbox:
     """The tools offered to the model in one run, and the sources of answers to its calls.
 
     `servers` are the servers that execute tools, by the names of the tools; empty without real execution. `call_python`
-    calls the functions of the suite's `python` checks. `notices` report servers whose tools are remembered and not
-    listed now, and `server_outputs` are the outputs of such servers. `changes` map the tools of a variant to those of
-    the servers. `known` are all tools, offered or not."""
+    calls the functions of the suite's `python` checks. `notices` report servers whose tools come from a stored listing,
+    and `server_outputs` are the outputs of such servers. `changes` map the tools of a variant to those of the servers.
+    `known` are all tools, offered or not."""
 
     def __init__(
         self,
@@ -125,13 +125,13 @@ class Toolbox:
         self.owns_state = owns_state
         """Whether the run has servers or modules of mocks of its own, which start with the run."""
         self.withheld = frozenset(withheld)
-        """Tools that no provider may run, because the suite is not trusted to."""
+        """Provider tools that may not run, because the suite is not trusted with them."""
         self.answers = answers or Answers((), (), CheckContext(call_python))
-        """The answers of the run to requests of its servers."""
+        """The replies of the run to requests of its servers."""
         self.instructions = instructions
-        """The instructions of its servers that are sent."""
+        """The servers' instructions that are sent in the run."""
         self.close = close
-        """Lets go of the run's own state; call it after grading."""
+        """Releases the run's own state; call it after grading."""
         self.definitions = tuple(definitions)
         self.notices = notices
         self.server_outputs = server_outputs
@@ -148,9 +148,9 @@ class Toolbox:
         """Return the source that will answer a call; call it once for each call.
 
         The sources are, in this order, the step's mock, the mocks of the case, those of the suite, the server, and the
-        default answer. Invalid arguments are always answered by a tool error, and so are a tool of the provider, which
-        it should have run, and a tool that is not offered, unless the step's mock answers. `judge` evaluates judged
-        conditions of mocks."""
+        default answer. Invalid arguments are always answered by a tool error. So are calls of a provider's tool, which
+        the provider should have run, and of a tool that is not offered, unless the step's mock answers. `judge`
+        evaluates judged conditions of mocks."""
         if call.problem is not None:
             return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
         tool = self._offered.get(call.tool)
@@ -163,7 +163,7 @@ class Toolbox:
         return await self._planned(call, judge)
 
     async def plan_own(self, call: ToolCall, *, judge: AskJudge | None = None) -> PlannedAnswer:
-        """Return the source that will answer a call that the suite makes itself, also of a tool that is not offered.
+        """Return the source that will answer a call that the suite makes itself, even if the tool is not offered.
 
         Raises ToolsError if there is no such tool."""
         if call.tool not in self._known:

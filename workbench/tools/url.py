@@ -39,7 +39,7 @@ _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 _OFFERS_LOGIN = re.compile(r"\bresource_metadata=")
 """The parameter of a refusal with which MCP servers say where to get tokens (RFC 9728)."""
 
-# Shorter than any server's, or a request could be sent over a connection that the server is just closing.
+# Shorter than that of any server: otherwise a request could be sent over a connection that the server is just closing.
 _KEEP_ALIVE_S = 2.0
 
 _NOT_FOUND = "Not Found"
@@ -309,7 +309,8 @@ class UrlConnection:
         """Return the reason of a failed connection in words, `None` for errors of another kind."""
         import httpx2
 
-        # The innermost causes are the most precise, so all are searched for them before the errors of the client.
+        # The innermost causes are the most precise, so all causes are checked for these before the errors of the
+        # client.
         causes = list(_causes(error))
         for cause in causes:
             match cause:

@@ -159,7 +159,7 @@ async def test_c_on_another_run_says_which_run_of_the_case_is_held_and_how_to_ge
         app.session.say(fork, opening(fork), Paused("step by step", None, "request", 1))
         await app.settle()
         await app.press("left", "c")
-        assert "This run is over; fork 1 is held: → shows it" in app.screen
+        assert "This run has ended; fork 1 is held: → shows it" in app.screen
         await app.press("right", "c")
         assert app.session.gone_on == [(fork.run_id, "end")]
 

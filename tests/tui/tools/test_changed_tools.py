@@ -48,7 +48,7 @@ async def test_changed_tools_are_known_and_named_in_a_quiet_notice(tmp_path: Pat
 
         await asyncio.wrap_future(serving.start(server, grant))
         await app.until(lambda: known() == {"grow", "wither"})
-        assert "lists other tools" not in app.screen
+        assert "lists different tools" not in app.screen
         await app.press("t")
         await app.until(lambda: "wither" in app.screen)
         await asyncio.wrap_future(serving.call(server, grant, "grow", {}))
