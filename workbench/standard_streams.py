@@ -40,7 +40,7 @@ class _Dispensable(FileIO):
 
     def __init__(self, stream: TextIOWrapper) -> None:
         super().__init__(stream.fileno(), "w", closefd=False)
-        # Held, because the stream closes the file when it is collected.
+        # The stream is held, because it closes the file when it is garbage collected.
         self._stream = stream
 
     def write(self, data: Buffer, /) -> int:

@@ -1,4 +1,4 @@
-"""Makes commands start fast, by measures that are taken before slow modules are imported.
+"""Makes commands start fast, by measures that apply before slow modules are imported.
 
 The table has the share of a command's processor time that each measure saves, medians of interleaved runs; for
 patterns, the share of the instructions that valgrind counts:
@@ -9,7 +9,7 @@ patterns, the share of the instructions that valgrind counts:
 | models that are built when they are first used (`defer_build`) | 4 % | 6 % | 20 % |
 | plain schemas without jsonschema (`checks.schemas`) | 14 % | 22 % | 0 % |
 | pydantic without plugins (`leave_out_pydantic_plugins`) | 8 % | 8 % | 1 % |
-| few collections of garbage (`collect_rarely`) | 7 % | 1 % | 4 % |
+| rare garbage collection (`collect_rarely`) | 7 % | 1 % | 4 % |
 | modules of commands without the imports of their execution (`options_module`; 85 % of `--help`) | 0 % | 0 % | 0 % |
 | patterns that are compiled when they are first used (`late_pattern`) | 5 % | 3 % | 4 % |
 
@@ -57,7 +57,7 @@ def _end(number: int, frame: object) -> None:
 
 
 def collect_rarely() -> None:
-    """Let Python collect garbage less often."""
+    """Make Python collect garbage less often."""
     # Imports and events make many objects and hardly any cycles, so most collections find nothing.
     import gc
 
@@ -126,7 +126,7 @@ else:
         def __getattr__(self, name):
             import re
 
-            # Stored in the instance, so that later uses do not come here.
+            # The method is stored in the instance, so that later uses bypass `__getattr__`.
             found = getattr(re.compile(*self._written), name)
             setattr(self, name, found)
             return found

@@ -12,10 +12,11 @@ _Result = TypeVar("_Result")
 
 
 async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
-    """Call a function in a new thread of this name and return its result.
+    """Call a function in a new thread called `name` and return its result.
 
     Raises the function's errors; SystemExit and KeyboardInterrupt become a RuntimeError."""
-    # Not `asyncio.to_thread`: the program waits at its end for the threads of its pool, also for one that never ends.
+    # Not `asyncio.to_thread`: at its end, the program would wait for all threads of that pool, even for one that never
+    # ends.
     outcome: concurrent.futures.Future[_Result] = concurrent.futures.Future()
     outcome.set_running_or_notify_cancel()
 
@@ -25,7 +26,7 @@ async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
         except Exception as error:  # noqa: BLE001
             outcome.set_exception(error)
         except BaseException as error:  # noqa: BLE001
-            # Raised where it is awaited, it would end the event loop.
+            # SystemExit and KeyboardInterrupt would end the event loop if they were raised where the result is awaited.
             outcome.set_exception(RuntimeError(f"{name} raised {type(error).__name__}: {error}"))
 
     thread = threading.Thread(target=run, name=name, daemon=True)
@@ -33,6 +34,6 @@ async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
     try:
         return await asyncio.wrap_future(outcome)
     finally:
-        # A thread with a result has nothing left to do; one that was given up is not waited for.
+        # A thread that has given its result is done, and an abandoned one is not waited for.
         if outcome.done():
             thread.join()

@@ -40,7 +40,7 @@ def visible(text: str) -> str:
 
 def _picture(match: re.Match[str]) -> str:
     code = ord(match[0])
-    # Unicode has a picture of each C0 control, at the same offset in its own block.
+    # Unicode has a picture of each C0 control character, at the same offset in the block of control pictures.
     if code < 0x20:
         return chr(0x2400 + code)
     if code == 0x7F:
@@ -75,7 +75,7 @@ def shortened(text: str, width: int) -> str:
     """Return one line of text, cut to at most `width` terminal cells, with an ellipsis if it was cut."""
     if width <= 0:
         return ""
-    # Only the beginning is measured: forty cells may be shown of a text of a megabyte.
+    # Only the beginning is measured, because a text of a megabyte may be cut to forty cells.
     head = text[: width + 1]
     if len(head) == len(text) and cell_len(text) <= width:
         return text

@@ -34,7 +34,7 @@ def ago(at: str, now: datetime) -> str:
     if at_ms is None:
         return ""
     age = age_text(at_ms, now)
-    # After two weeks, `age_text` returns a date, which has hyphens.
+    # Beyond two weeks, `age_text` returns a date, which is recognised by its hyphens.
     if "-" in age:
         return ""
     if age == "now":
@@ -46,7 +46,7 @@ def took_s(began: str, ended: str | None) -> float | None:
     """Return the seconds between two ISO 8601 times, at least 0; `None` if one is missing or no ISO 8601 time."""
     try:
         between = datetime.fromisoformat(ended or "") - datetime.fromisoformat(began)
-    # One time with a zone and one without cannot be subtracted, which is a TypeError.
+    # Subtracting a time without a zone from one with a zone raises a TypeError.
     except (ValueError, TypeError):
         return None
     return max(between.total_seconds(), 0.0)

@@ -29,7 +29,8 @@ def inert(text: str) -> str:
 
 def inert_json(text: str) -> str:
     """Return a JSON text with the same values, without commands that a runner would obey."""
-    # A line of JSON never begins with `::`, so only the old form matters; the escape is part of a string.
+    # A line of JSON never begins with `::`, so only the old form matters; the command can only be inside a string,
+    # where it is escaped.
     return text.replace("##[", "##\\u005b")
 
 

@@ -163,8 +163,7 @@ class McpServer:
         return self._renewal
 
     def take_news(self) -> list[News]:
-        """Return news for the next run: starts that no run has reported, and whether the server lists different
-        tools."""
+        """Return news for the next run: unreported starts, and whether the server lists different tools."""
         news, self._news = self._news, []
         if self._lists_others is not None:
             news.append(News(self._lists_others))

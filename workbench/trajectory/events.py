@@ -16,7 +16,7 @@ from workbench.dataclasses import Milliseconds, Tokens, dataclass
 from workbench.limits import MAX_JSON_LEVELS
 from workbench.trajectory.media import Media
 
-# Fields that were added later, and that few runs have: without them, lines stay as earlier versions wrote them.
+# Few runs have the fields that were added later: lines that leave them out look as earlier versions wrote them.
 _SPARSE: Mapping[str, bool] = {"sparse": True}
 """Marks a field of an event that its line leaves out if the field is empty."""
 
@@ -46,7 +46,7 @@ ProviderTool = Literal["offered", "other"]
 """A tool that the provider of a model runs itself: one that the suite offers, or another one, which is only shown."""
 
 
-# Weakly referenced by `ByIdentity`, which keeps the compiled schema of a tool for as long as the definition lives.
+# `weakref_slot`, because `ByIdentity` keeps the compiled schema of a tool as long as the definition lives.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ToolDefinition:
     """A tool as models see it; `parameters` is its JSON Schema.
@@ -64,12 +64,12 @@ class ToolDefinition:
 
 
 def names_of_tools(tools: Iterable[ToolDefinition]) -> list[str]:
-    """Return the names of tools, in order."""
+    """Return the names of tools, in the order of the tools."""
     return [tool.name for tool in tools]
 
 
 def tools_by_name(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
-    """Return tools by their names; of several with one name, the last."""
+    """Return tools by their names; the last of several with the same name counts."""
     return {tool.name: tool for tool in tools}
 
 
@@ -168,9 +168,9 @@ class ServerOutput:
 
 @dataclass(frozen=True, slots=True)
 class SourceScore:
-    """A score, 0..1, that the system that made an imported run gave it, and whether the run passed there.
+    """A score from 0 to 1 that an imported run got in the system that made it, and whether the run passed there.
 
-    `about` names the subject of the score, such as a task of which the run is a part.
+    `about` names the subject of the score, such as a task that the run is a part of.
     """
 
     name: str
@@ -244,7 +244,7 @@ class RequestFailed:
 
 @dataclass(frozen=True, slots=True)
 class RetryScheduled:
-    """A failed request will be retried after a wait; `attempt` counts from 1, so that the first retry is 2."""
+    """A failed request will be retried after a wait; `attempt` counts from 1, so the first retry is attempt 2."""
 
     round: int
     attempt: int
@@ -422,7 +422,7 @@ class Regenerated:
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The replayed part of a forked run ends here, and the run of its own begins.
+    """The replayed part of a forked run ends here; what follows is the fork's own.
 
     `run_id` and `model` are those of the original run. The fork begins before the request of `round` or, with
     `answered`, after the answer of that round and the results of its first `answered` calls.
@@ -444,7 +444,7 @@ class ExecutionStarted:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionProgress:
-    """A server reports the progress of an execution: `progress` of `total`, if known, in a unit of its own."""
+    """A server reports the progress of an execution: `progress` of `total`, if known, in the server's own unit."""
 
     call_id: str
     progress: float
@@ -638,7 +638,7 @@ def _written(arguments: Mapping[str, JsonValue], problem: str) -> str:
 
 def problem_of(arguments: Mapping[str, JsonValue]) -> str | None:
     """Return the reason why arguments cannot be used; `None` if they can."""
-    # Level by level instead of by recursion, which deeply nested values would overflow.
+    # Values are checked level by level, because recursion into deeply nested values would overflow.
     level: list[JsonValue] = [dict(arguments)]
     for _ in range(MAX_JSON_LEVELS):
         inner: list[JsonValue] = []

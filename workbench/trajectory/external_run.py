@@ -38,7 +38,7 @@ class ExternalRound:
     cost_usd: float | None = None
 
     def joined(self, later: ExternalRound) -> ExternalRound:
-        """Return one round with the texts and the calls of two; their ids must differ."""
+        """Return one round with the texts and the calls of two; the ids of the calls must differ."""
         return replace(
             later,
             text="\n\n".join(filter(None, (self.text, later.text))),
@@ -66,8 +66,8 @@ def _sum(first: _Amount | None, second: _Amount | None, none: _Amount) -> _Amoun
 class ExternalRun:
     """An agent's run, of at least one round.
 
-    With `error`, it broke off after its last round. `latency_ms` is `None` if it is unknown; `started_at` is ISO 8601
-    with an offset, or empty."""
+    With `error`, the run broke off after its last round. `latency_ms` is `None` if it is unknown; `started_at` is ISO
+    8601 with an offset, or empty."""
 
     rounds: tuple[ExternalRound, ...]
     error: str | None = None

@@ -1,7 +1,7 @@
 """JSON Schemas of tools: references, alternatives, types, listed values, properties, and sample values.
 
 Any JSON can be read: malformed parts count as absent, because a model provider may still accept the tool. Only
-references into the same schema are followed, so that a foreign schema makes no request.
+references into the same schema are followed, so that a foreign schema causes no request.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UNIONS = ("anyOf", "oneOf")
 """The keywords with a list of schemas, one of which applies."""
 
 ALTERNATIVES = (*UNIONS, "allOf")
-"""The keywords with a list of schemas for the same value."""
+"""The keywords with a list of schemas, all of which apply to the same value."""
 
 
 def properties_of(schema: Schema) -> Mapping[str, JsonValue]:
@@ -32,7 +32,7 @@ def properties_of(schema: Schema) -> Mapping[str, JsonValue]:
 
 
 def required_names(schema: Schema) -> tuple[str, ...]:
-    """Return the names under `required`."""
+    """Return the names of the required properties."""
     required = schema.get("required")
     if isinstance(required, list):
         return tuple(name for name in required if isinstance(name, str))
@@ -40,7 +40,7 @@ def required_names(schema: Schema) -> tuple[str, ...]:
 
 
 def alternatives_of(schema: Schema, *keywords: str) -> Iterator[list[JsonValue]]:
-    """Yield the list of schemas under each of some keywords."""
+    """Yield the list of schemas under each of the keywords."""
     for name in keywords:
         if isinstance(listed := schema.get(name), list):
             yield listed

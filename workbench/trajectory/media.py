@@ -36,12 +36,12 @@ class Media:
 
     @property
     def is_image(self) -> bool:
-        """Whether it is an image; otherwise it is a sound."""
+        """Whether the medium is an image; otherwise it is a sound."""
         return self.media_type.startswith("image/")
 
     @property
     def placeholder(self) -> str:
-        """The text that stands for it in the text of its message, such as `[image/png, 640×480, 23 kB]`."""
+        """The text that stands for the medium in the text of its message, such as `[image/png, 640×480, 23 kB]`."""
         if self.width is not None and self.height is not None:
             return f"[{self.media_type}, {self.width}×{self.height}, {size_text(self.size)}]"
         return f"[{self.media_type}, {size_text(self.size)}]"
@@ -60,7 +60,7 @@ def size_text(size: int) -> str:
 
 
 def media_of(content: bytes, file: str = "") -> Media | None:
-    """Return the image or sound that a content is; `None` for a kind that no model takes."""
+    """Return some content as an image or a sound; `None` for a kind that no model takes."""
     media_type = media_type_of(content)
     if media_type is None:
         return None
@@ -100,7 +100,7 @@ def media_type_of(content: bytes) -> str | None:
 
 
 def pixels_of(content: bytes, media_type: str) -> tuple[int, int] | None:
-    """Return the width and height of an image; `None` if its head does not say them."""
+    """Return the width and height of an image; `None` if its head does not have them."""
     try:
         match media_type:
             case "image/png" if content[12:16] == b"IHDR":

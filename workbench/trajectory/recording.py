@@ -57,8 +57,8 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFold
 
-# Events as JSON lines. Reading a written line gives an equal event. The names are part of the format: they stay when a
-# class is renamed, as `asked_again` did.
+# Events as JSON lines. Reading a written line gives an equal event. The names are part of the format, so they stay when
+# a class is renamed: `asked_again` did.
 
 EVENT_NAMES: dict[type[EventPayload], str] = {
     RunStarted: "run_started",
@@ -205,7 +205,7 @@ VERSION = 1
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000
 
 SUFFIX = ".run.jsonl"
-"""The end of the file name of a recording."""
+"""The ending of the file name of a recording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +315,7 @@ def read_header(path: Path) -> Header:
 def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
         if path.exists() and not path.is_file():
-            # A foreign suite may name a device or a pipe, which would be read for ever.
+            # A suite from elsewhere may name a device or a pipe, and reading that would never end.
             kind = "folder" if path.is_dir() else "special file"
             raise RecordingError(f"{path} cannot be read: it is a {kind}")
         with path.open("rb") as file:

@@ -52,7 +52,7 @@ CUT_OFF = "an answer was cut off at the token limit: raise `max_tokens`"
 """The notice of a run that ended with an answer cut off at the token limit."""
 
 
-# Weakly referenced by `ByIdentity`, which keeps the text of a call for as long as the record lives.
+# `weakref_slot`, because `ByIdentity` keeps the text of a call as long as the record lives.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class CallRecord:
     """A tool call and its result; `complete` is false while the arguments are still arriving."""
@@ -148,8 +148,7 @@ class Round:
     replayed: bool = False
     """Whether the round is replayed from another run, without asking a model."""
     not_offered: tuple[CallRecord, ...] = ()
-    """Calls that the provider ran of tools of its own, which the suite does not offer: they are shown, and nothing
-    else."""
+    """Calls of the provider's own tools that the suite does not offer; they are only shown."""
 
     @property
     def calls_to_answer(self) -> tuple[CallRecord, ...]:
@@ -171,7 +170,7 @@ class Round:
 
     @property
     def step_message(self) -> str | None:
-        """The user's message with which the step of the request begins; `None` if there is none."""
+        """The user's message that begins the step of the request; `None` if there is none."""
         return self.step.user if self.step is not None else None
 
     def response(self) -> ResponseFinished:
@@ -277,7 +276,7 @@ class Trajectory:
 
     @property
     def clock(self) -> str | None:
-        """The time that the model was told; `None` if it was told none."""
+        """The time in the system prompt of the run; `None` if there is none."""
         if self.start is not None:
             return self.start.clock
         return None
@@ -302,7 +301,7 @@ class Trajectory:
             notices = self.start.notices
         if self.finish_reason == "truncated":
             notices += (CUT_OFF,)
-        # A run whose answer did not fit ends with this error.
+        # An answer that does not fit the request ends the run with an error, so it needs no notice.
         for asked in self.asked_by_servers:
             if asked.problem is None and asked.notice is not None and asked.notice not in notices:
                 notices += (asked.notice,)
@@ -506,7 +505,7 @@ class TrajectoryFold:
             case RequestFailed(round=number, error=error):
                 self._round(number).errors.append(error)
             case PromptProgress(round=number) | AnswerPaused(round=number):
-                # Progress leaves nothing behind in the trajectory; its round must be the one under way.
+                # The progress of a prompt leaves nothing behind in the trajectory; its round must be the one under way.
                 self._round(number)
             case TextDelta(round=number, text=text):
                 self._round(number).text.append(text)
@@ -530,7 +529,7 @@ class TrajectoryFold:
             case ExecutionStarted(call_id=call_id, server=server):
                 self._call(call_id).server = server
             case ExecutionProgress(call_id=call_id):
-                # As for the progress of a prompt: only the call must exist.
+                # The progress of an execution leaves nothing behind either; its call must exist.
                 self._call(call_id)
             case CallEdited(call_id=call_id, arguments=arguments):
                 self._call(call_id).edited = arguments

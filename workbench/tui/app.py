@@ -28,7 +28,7 @@ _WITHOUT_TERMINAL: Mapping[Opened, str] = {
 }
 
 NO_TERMINAL = USAGE = 2
-"""The exit code if the app cannot be shown, or not as requested."""
+"""The exit code if the app cannot be shown, or cannot be shown as requested."""
 
 
 def open_app(

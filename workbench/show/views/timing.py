@@ -20,9 +20,9 @@ class Timing:
     took_ms: float
     start_up_ms: float
     cases_a_minute: float | None
-    """Graded cases per minute in which at least one run was in progress; `None` if there was no graded case."""
+    """Graded cases per minute of the time in which at least one run was in progress; `None` if none was graded."""
     runs_a_minute: float | None
-    """Graded runs per minute, as above; higher than the rate of cases if cases run more than once."""
+    """Graded runs per minute of the same time; higher than the rate of cases if cases run more than once."""
 
 
 def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) -> Timing:

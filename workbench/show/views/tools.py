@@ -109,7 +109,7 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
             if finding.severity == "error":
                 role = "failed"
             yield f"    {paint(finding.severity, role)}: {lint_text(finding)}"
-        # Lint has two severities: a finding that is not an error is a warning.
+        # Lint has two severities, so a finding that is not an error is a warning.
         errors = sum(finding.severity == "error" for finding in findings)
         tools = counted(sum(len(source.tools) for source in suite.sources), "tool")
         yield f"  {tools}: {counted(errors, 'error')}, {counted(len(findings) - errors, 'warning')}"
@@ -139,7 +139,7 @@ def lint_text(finding: LintFinding) -> str:
 
 
 def marks_text(tool: ToolDefinition) -> str:
-    """Return the server's hints on the effects of its tool; empty for a tool of a suite without hints."""
+    """Return a tool's hints on its effects in words; empty for a tool of a suite without hints."""
     hints = hints_in_words(tool.annotations)
     if not hints and tool.server is not None:
         return "not marked, so it may do anything"
@@ -217,7 +217,7 @@ def _size(characters: int) -> str:
 
 
 def _parameters(tool: ToolDefinition) -> str:
-    """Return the parameters of a tool with their types, optional ones with a mark: `city: string, days?: integer`."""
+    """Return the parameters of a tool with types, with `?` after optional ones: `city: string, days?: integer`."""
     must = required_names(tool.parameters)
     parts: list[str] = []
     for name, schema in properties_of(tool.parameters).items():

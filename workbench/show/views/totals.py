@@ -41,7 +41,7 @@ _NAME_LEAST = 12
 
 
 def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
-    """Yield the totals of runs, a line for each kind of fact."""
+    """Yield the totals of runs, with a line for each kind of fact."""
     yield _head(totals, title, counted(totals.runs, "run"))
     if totals.cost_limited:
         yield (Span(f"  {not_made_text(totals.cost_limited)}", "failed"),)
@@ -130,7 +130,7 @@ def rate_fact(totals: Totals) -> str:
 
 
 def score_fact(totals: AnyTotals) -> str:
-    """Return the mean score; empty if nothing has a score."""
+    """Return the mean score; empty if no run has a score."""
     if totals.mean_score is None:
         return ""
     return f"{SCORE.pooled[0].title} {mean_text(totals.mean_score)}"
@@ -224,7 +224,7 @@ _WHY_MAX = 300
 
 
 def checked_text(valid: int, checked: int) -> str:
-    """Return a rate with its number of calls: `97.5% of 40`; less than all is never rounded to 100%."""
+    """Return a rate with its number of calls: `97.5% of 40`; a rate below 1 is never rounded to 100%."""
     if not checked:
         return "unknown"
     return f"{rate_text(valid / checked)} of {count_text(checked)}"

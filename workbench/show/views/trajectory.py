@@ -57,7 +57,7 @@ _UNTIMED: Mapping[ResultSource, str] = {
     "reported": "reported",
     "provider": "provider",
 }
-"""Sources of results that take no time of their own."""
+"""Sources of results that are shown without a time, because they take none."""
 
 
 def source_text(result: ResultReceived, server: str | None = None) -> str:
@@ -180,7 +180,7 @@ class StepLines:
                 self._text.clear()
                 self._reasoning.clear()
                 self._silent = True
-                # A request outside the steps: neither a retry nor the first one after the start of a step.
+                # The request belongs to no step: it is neither a retry nor the first one after the start of a step.
                 of_none = number != self._round and self._step_due is False
                 self._round, self._step_due = number, self._step_due and False
                 if of_none:
@@ -294,8 +294,8 @@ class StepLines:
 def changes_by_hand(trajectory: Trajectory) -> int:
     """Return the number of changes that a person made in a run.
 
-    They are edited calls and results, answers given or withheld in place of a tool, messages added and answers
-    regenerated.
+    These are edited calls and results, answers given or withheld in place of a tool, added messages and regenerated
+    answers.
     """
     changes = 0
     for call in trajectory.calls:
@@ -342,7 +342,7 @@ def hold_text(paused: Paused, tool: str | None) -> str:
 def fork_text(fork: Forked, origin: str = "") -> str:
     """Return the run and the place from which a run was forked.
 
-    `origin` describes that run more precisely than its model.
+    `origin` describes that run more precisely than the name of its model does.
     """
     if fork.answered is None:
         where = f"before round {fork.round}"
@@ -372,10 +372,10 @@ def deviation_lines(deviations: Iterable[Deviation]) -> list[str]:
 
 
 def repaired_line(results: Sequence[RunResult]) -> str | None:
-    """Return the repaired deviations, each with its share of the runs that asked a model; `None` if there are none."""
+    """Return the line of repaired deviations with their shares of the runs that asked a model; `None` without any."""
     kinds = Counter[str]()
     for result in results:
-        # `repaired` has each kind once for a run, so the counts are numbers of runs.
+        # `repaired` lists a kind at most once for a run, so the counts are numbers of runs.
         kinds.update(result.repaired)
     return _line(kinds, sum(result.was_asked for result in results))
 

@@ -105,7 +105,7 @@ _HINTS: Mapping[str, tuple[str, str]] = {
 
 
 def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
-    """Return every annotation in words, known ones first."""
+    """Return every annotation of a tool in words, known ones first."""
     known = [name for name in _HINTS if name in annotations]
     parts = []
     for name in dict.fromkeys((*known, *annotations)):
@@ -139,7 +139,7 @@ class Awaited:
     reading: PromptProgress | None = None
 
     def add(self, piece: str, now_s: float) -> None:
-        """Count a piece of the answer."""
+        """Add a piece of the answer to the count of characters."""
         if self.first_s is None:
             self.first_s = now_s
         self.characters += len(piece)

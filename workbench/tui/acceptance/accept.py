@@ -225,7 +225,7 @@ class AcceptLines(LineView):
         super().__init__(widget_id)
         self.proposal = proposal
         self._rows: list[tuple[int, int | None]] = []
-        """The call of each row, and the argument that the row shows (`None`: the call itself), dropped ones last."""
+        """The call of each row, and the argument in the row (`None`: the call itself), dropped arguments last."""
         for number, call in enumerate(proposal.calls):
             self._rows.append((number, None))
             for at in range(len(call.argument_names)):

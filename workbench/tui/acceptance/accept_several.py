@@ -1,4 +1,4 @@
-"""Accept several runs: the calls that all runs of a case share become its expectations, for the cases of the filter."""
+"""Accepting several runs: the calls that all runs of a case share become its expectations, for the cases shown."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _Found:
 
 
 class CasesAccepter:
-    """Accepts runs of the cases that the filter shows: asks which to take, shows the difference, and applies it."""
+    """Accepts runs of the cases that the filter shows: asks which runs, shows the difference, and applies it."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -116,7 +116,7 @@ class CasesAccepter:
                 way = "choose 'Accept the calls that all runs of a case share' in the palette"
                 self._stage.announce(f"The runs have ended: {way}")
                 return
-            # The cases of the question, even if the filter shows others by now.
+            # The question was about these cases, even if the filter shows others by now.
             found = list(self._found(shown))
         await self._propose(found)
 
@@ -202,7 +202,8 @@ class CasesAccepter:
         return began
 
     async def _propose(self, found: Sequence[_Found]) -> None:
-        # Taken before the thread begins, because the user may edit the suites meanwhile; `_take` skips changed ones.
+        # The files are taken before the thread begins, because the user may then edit the suites; `_take` skips changed
+        # ones.
         files = [each.suite.file for each in found]
 
         def propose() -> list[AcceptedSuite]:
@@ -224,7 +225,7 @@ class CasesAccepter:
             if not suite.proposed:
                 continue
             name = one_line(each.suite.path.name)
-            # The user confirmed the change of the text as it was then.
+            # The user confirmed a change of the text at that time, so a changed text is skipped.
             if each.suite.document.text != suite.before or self._selection.open_suites.at(each.suite.path) is None:
                 changed.append(name)
                 continue

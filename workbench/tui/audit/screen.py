@@ -128,7 +128,7 @@ class AuditList(LineView):
     @property
     def rows(self) -> Sequence[AuditRow]:
         """The rows of all audited suites at the present width."""
-        # Suites are only added, so their number tells whether the rows are still valid.
+        # Suites are only added, so the rows are valid as long as their number is the same.
         now = (len(self.audited), self.text_width)
         if now != self._laid_out:
             self._laid_out = now
@@ -152,8 +152,8 @@ class AuditList(LineView):
 class AuditScreen(SearchedScreen[Target | None]):
     """The screen that audits suites and closes with the place in a suite to go to."""
 
-    # Suites are audited one after the other in a thread, each shown when it is done. No server is started, and no model
-    # asked: the tools are those of the last listings.
+    # Suites are audited one after the other in a thread, and each audit is shown when it is done. No server is started,
+    # and no model asked: the tools are those of the last listings.
 
     NAME = "audit"
     TITLE_IN_TEXT = "the audit"
@@ -181,7 +181,7 @@ class AuditScreen(SearchedScreen[Target | None]):
     async def _audit(self) -> None:
         found = self._list
         for file in self._files:
-            # A suite with many cases takes a while, and keys must work meanwhile.
+            # The thread audits a suite with many cases for a while, in which keys must work.
             found.audited.append(await asyncio.to_thread(_audited, file, self._listings))
             self._go_to_beginning()
             found.repaint()
@@ -191,7 +191,7 @@ class AuditScreen(SearchedScreen[Target | None]):
         """Put the cursor on the case that is selected in the tree, as soon as it is audited."""
         for index, row in enumerate(self._list.rows):
             if row.target == self._begin_at:
-                # Only once, so that the cursor stays while further suites are audited.
+                # The cursor moves only once, so that it stays while further suites are audited.
                 self._begin_at = None
                 self._list.move_cursor(index)
                 return

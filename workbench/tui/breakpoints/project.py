@@ -1,4 +1,4 @@
-"""The breakpoints of a project: their file, their changes, and the parts of the app that follow them."""
+"""The breakpoints of a project: their file, their changes, and the parts of the app that react to changes."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ class ProjectBreakpoints:
         self.all.changed = self.tell
 
     def follow(self, *followers: Callable[[Breakpoints], object]) -> None:
-        """Call some functions with the breakpoints at every change."""
+        """Register functions that are called with the breakpoints at every change."""
         self._followers += followers
 
     def find(self, opened: Path) -> tuple[Breakpoints, str | None]:
@@ -265,7 +265,7 @@ class ProjectBreakpoints:
             announce(f"Breakpoint {done}: {line}; {key_for('break.list')} lists all", "text", GLYPHS.breakpoint)
 
     def tell(self) -> None:
-        """Report the breakpoints to all followers, and announce why they are not stored, if so."""
+        """Report the breakpoints to all followers, and announce why they are not stored, if they are not."""
         for follower in self._followers:
             follower(self.all)
         if self.all.problem is not None:

@@ -51,7 +51,7 @@ def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> 
     """Return the breakpoint for an item of a run and its selected line, or the reason why there is none."""
     match item:
         case CallItem():
-            # On the line of a checked argument, it is for failed checks of the tool.
+            # On the line of a checked argument, the breakpoint is for failed checks of the tool.
             judged = {verdict.argument for verdict in item.verdicts if verdict.holds is not None}
             row = next((span.text.strip() for span in line if span.role == "key"), None)
             return Breakpoint("failed-check" if row in judged else "tool", item.tool)
@@ -74,7 +74,7 @@ def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> 
 def breakpoint_in_form(table: Table, place: Place) -> Breakpoint | str:
     """Return the breakpoint for a row of a case's form, or the reason why there is none.
 
-    It holds at calls of the row's tool or, on the row of an argument, at calls that meet its check."""
+    The breakpoint holds at calls of the row's tool or, on the row of an argument, at calls that meet its check."""
     # The call is at the shortest beginning of the place that names a tool.
     length = next((length for length in range(1, len(place) + 1) if tool_of_call(table, place[:length])), 0)
     tool = tool_of_call(table, place[:length])
@@ -126,7 +126,7 @@ def typing_lines(text: str, mistake: str | None, width: int) -> list[Line]:
 
 
 def warned_lines(text: str | None, width: int) -> list[Line]:
-    """Return a warning as lines, none for `None`."""
+    """Return a warning as lines; no lines for `None`."""
     if text is None:
         return []
     return behind((Span(f" {GLYPHS.warned} ", "warned"),), text, "warned", max(width - 4, 10))
@@ -340,7 +340,7 @@ class BreakpointsScreen(SearchedScreen[None]):
     @action("del", "Delete it", label="delete", needs=_some, changes=True)
     def do_delete(self) -> None:
         """Delete the selected breakpoint."""
-        # Breakpoints have no undo, so the notice holds the line to type it again.
+        # Breakpoints have no undo, so the notice shows the line with which the user can set it again.
         self._note = f"Deleted: {breakpoint_line(self.breakpoints.points[self._list.cursor])}"
         self.breakpoints.remove(self._list.cursor)
         self._show()

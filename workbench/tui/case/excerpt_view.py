@@ -100,18 +100,18 @@ def excerpt_lines(
     room = max(width - gutter, 10)
     below: dict[int, list[Problem]] = {}
     for problem in excerpt.problems:
-        # A problem may have no line, or one outside of the excerpt.
+        # A problem may have no line, or a line outside of the excerpt.
         line = min(max(problem.line or excerpt.first, excerpt.first), max(last, excerpt.first))
         below.setdefault(line, []).append(problem)
     shown_lines = [shown(text[:MAX_LINE_CHARS]) for text in excerpt.lines]
-    # Coloured together, because a string of TOML may span lines.
+    # The lines are coloured together, because a string of TOML may span several.
     painted = toml_lines([line.text for line in shown_lines])
     laid_out: list[Line] = []
     starts: dict[int, int] = {}
     for index, text_line in enumerate(painted):
         number = excerpt.first + index
         starts[number] = len(laid_out)
-        # A wrapped line continues two cells further in than its text begins.
+        # A wrapped line is continued with an additional indentation of two cells.
         hang = min(_indent_of(text_line) + 2, room // 2)
         at = shown_lines[index].at
         for begin, end, role in found.get(index, ()):
@@ -154,7 +154,7 @@ def _problem_rows(problems: Sequence[Problem], gutter: int, room: int) -> list[L
 
 @dataclass(frozen=True)
 class CasePicture:
-    """The content of the case pane: an excerpt or a message; `line` is the line of the file to be at first."""
+    """The content of the case pane: an excerpt or a message; `line` is the line of the file at which it opens."""
 
     title: str
     excerpt: Excerpt | None
@@ -212,7 +212,7 @@ class CaseView(LineView):
 
     def show(self, excerpt: Excerpt | None, message: Message = (), line: int | None = None) -> None:
         """Show an excerpt, or a message if there is none; move the cursor to a line of the file, if given."""
-        # An excerpt that begins at the same line is an edited version of the one before: the cursor stays.
+        # An excerpt that begins at the same line is an edited version of the previous one, so the cursor stays.
         before = self.excerpt
         if excerpt != before or message != self._message:
             previous: int | None = None

@@ -68,7 +68,7 @@ class CasePane(Vertical):
         self._step: int | None = None
         """The step of the case that was shown last."""
         self._forms = 0
-        """The number of different forms so far, by which a form is identified."""
+        """The number of different forms so far, which identifies the present form."""
 
     def compose(self) -> ComposeResult:
         yield PaneTitle("case-title")
@@ -132,8 +132,8 @@ class CasePane(Vertical):
 
     def _is_same(self, row: Row | None) -> bool:
         """Return whether a row is the one that was shown last."""
-        # A case is identified by its key or, as that changes while an id or name is typed, by its index, as long as no
-        # case was added or removed.
+        # A case is identified by its key. Because typing an id or a name changes the key, the index identifies the case
+        # as well, as long as no case was added or removed.
         before, self._stood = self._stood, None
         if row is None or row.open is None:
             return False
@@ -297,7 +297,8 @@ class CasePane(Vertical):
             self._stage.announce(part.too_large[:1].upper() + part.too_large[1:], "warned", GLYPHS.warned)
             return
         self.toml.begin()
-        # A suite that cannot be divided into cases is edited as a whole file, nearly always because of a problem.
+        # A suite that cannot be divided into cases is edited as a whole file; the user nearly always wants to solve a
+        # problem.
         if part.index is None and self.toml.line == 0:
             self.toml.go_to_problem()
 

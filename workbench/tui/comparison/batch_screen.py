@@ -28,7 +28,7 @@ GOING_S = 1.0
 """The minimum time between two reloads of a batch in progress."""
 
 READING_SHARE = 0.1
-"""Reloading takes at most this share of the time, so large batches are reloaded less often."""
+"""The maximum share of the time that reloading takes, so that large batches are reloaded less often."""
 
 SEARCH_S = 0.3
 """The pause in typing after which a large batch that was only partly read is searched for the filter."""
@@ -56,7 +56,7 @@ class ComparedBatchScreen(CompareScreen):
         self._runner = stage.services.runner
         self._watched = watched
         self._over = 0
-        """How many runs of the watched batch had ended when it was reloaded."""
+        """The number of ended runs of the watched batch at the last reload."""
         self._read = read
         self._read_at = datetime.now()
         self._is_ours = False
@@ -143,7 +143,8 @@ class ComparedBatchScreen(CompareScreen):
         if self._is_ours or self._watched is not None:
             ends = [f"{far} runs", far]
         else:
-            # Nothing reports the runs of a batch that another process runs unobserved: the user reloads it.
+            # No event reports the runs of a batch that another process runs without being observed, so the user reloads
+            # it.
             of_then = f"{far} as of {self._read_at:%H:%M}"
             ends = [f"{far} runs as of {self._read_at:%H:%M}, F5 reloads it", f"{of_then}, F5", of_then, far]
         return _ends(ends, "running", about)
@@ -205,7 +206,7 @@ class ComparedBatchScreen(CompareScreen):
         except HistoryError as error:
             text = str(error)
             searched = None
-            # Otherwise every event of a run would try again and fail again; F5 still does.
+            # Without this, every event of a run would try again and fail again; F5 still tries.
             self._is_ours = False
             self.announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
         else:
@@ -254,6 +255,6 @@ class ComparedBatchScreen(CompareScreen):
 
 
 def _ends(texts: Sequence[str], role: Role, about: Sequence[Line]) -> Sequence[Line]:
-    """Return possible ends of the title: the longest text with the text `about` the cells, each text, and none."""
+    """Return possible ends of the title: the longest text followed by `about`, then each text alone, then none."""
     lines: list[Line] = [(Span(f"{text} ", role),) for text in texts]
     return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]

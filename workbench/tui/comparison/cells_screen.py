@@ -126,7 +126,7 @@ class CellsScreen(FilterScreen[None]):
 
     @action("p", "Paired tests of the column against the base", label="test")
     def do_pair(self) -> None:
-        """Test whether the column is better than the base."""
+        """Show the tests of whether the column is better than the base."""
         self._show_tests()
 
     # Runs
@@ -165,7 +165,7 @@ class CellsScreen(FilterScreen[None]):
             self._run_now(cells, times, then)
 
     def _run_now(self, cells: Sequence[CellKey], times: int | None, then: Callable[[], object] | None) -> None:
-        # A batch has one number of repeats, so cells that ran differently often run in several batches.
+        # A batch has a single number of repeats, so cells with different numbers of runs need several batches.
         by_repeats: dict[int | None, list[CellKey]] = {}
         for key in cells:
             by_repeats.setdefault(times or self.state.repeats(key), []).append(key)
@@ -262,7 +262,7 @@ class CellsScreen(FilterScreen[None]):
         self.stage.services.stop_all()
 
     def _start(self, cells: Sequence[CellKey], repeats: int | None) -> None:
-        """Run cells, `repeats` times if given; the program announces it if some cannot run."""
+        """Run cells, `repeats` times if given; cells that cannot run are announced."""
         runs = [(Path(suite), case_id, model) for suite, case_id, model in cells]
         self.stage.services.starter.run_on_soon(runs, repeats, self.announce)
 
@@ -348,7 +348,7 @@ class CellsScreen(FilterScreen[None]):
                     one, other = base, model
                     found = all_paired(columns.pop(base), columns)[model]
                 shown = PairedState(found, names[one], names[other])
-                # The tests are computed on first use: here, in the thread, they delay no key.
+                # The tests are computed on first use, so they are used here, in the thread, where they delay no key.
                 shown.result_lines(80)
                 return shown
 
@@ -372,7 +372,7 @@ def _key_of(cell: Cell) -> CellKey:
 
 
 class AgainScreen(AskScreen[Literal["run", "no"]]):
-    """Asks before cells run again that cost money; `cells` is the number of cells that ran before."""
+    """Asks before running cells again if that costs money; `cells` is the number of cells that ran before."""
 
     TITLE_LINE = "Run again, for money?"
 

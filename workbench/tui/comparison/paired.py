@@ -81,7 +81,7 @@ class PairedState(ListState[Pair]):
 
     def text(self) -> str:
         """Return everything as text, for copying."""
-        # Wide enough that no sentence is wrapped and no name is cut.
+        # The widths are large enough that no sentence is wrapped and no name is cut.
         lines = [plain(line).strip() for line in self.result_lines(10_000)]
         for at in range(len(self.rows)):
             lines.append(plain(self.row_line(at, 1_000)))

@@ -193,7 +193,7 @@ class CompareScreen(CellsScreen):
         self._show_bars()
 
     def _add_up(self) -> None:
-        """Compute the totals that time allows, and the rest a little later."""
+        """Compute as many totals as time allows, and the others a little later."""
         if not self._shows_totals or not self.totals.is_behind or self._catching_up is not None:
             return
         self.totals.add_up()
@@ -348,7 +348,7 @@ class CompareScreen(CellsScreen):
     def do_copy(self) -> None:
         """Copy the comparison as Markdown."""
         state = self.state
-        # Taken here, on the loop: the state may change while the thread writes the text.
+        # The data is taken here, in the event loop, because the state may change while the thread writes the text.
         models, only = state.models, state.only_differences
         cells, names, gates = state.all_cells(), state.suite_names, state.source.gates()
         filtered: Filtered | None = None
@@ -365,7 +365,8 @@ class CompareScreen(CellsScreen):
             text = await in_background(written)
             self.stage.copy(text, "the comparison", self.announce)
 
-        # A group of its own: starting exclusive work cancels the work of the same group, such as opening a run.
+        # The work has a group of its own, because starting exclusive work cancels other work of its group, such as
+        # opening a run.
         self.stage.work(copy(), "compare_copy", exclusive=True)
 
     @action("*", "Set or clear the base column", label="base")
@@ -400,7 +401,7 @@ class CompareScreen(CellsScreen):
 
 
 class Comparison:
-    """Opens the comparison of the selected suite or folder; a second time, as it was left (cursor, filter, sorting)."""
+    """Opens the comparison of the selected suite or folder; opened again, it keeps cursor, filter and sorting."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
@@ -412,7 +413,8 @@ class Comparison:
         suites, place = selection.suites_below()
         paths = {suite.path for suite in suites}
         if self._last is not None and self._last[0] == place:
-            # A closed screen has no news of runs: cells with runs in progress are updated here, others by the screen.
+            # A closed screen gets no news of runs, so cells with runs in progress are updated here, and others by the
+            # screen.
             _, state, totals = self._last
             state.look_again(dict.fromkeys(key[:2] for key in state.going))
         else:

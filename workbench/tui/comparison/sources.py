@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 Stage = Literal["not run", "to come", "waiting", "running", "done"]
-"""The stage of a cell. The history stores only finished runs, so the others of a batch in it are `to come`."""
+"""The stage of a cell. The history stores only finished runs, so all other runs of its batches are `to come`."""
 
 GOING: frozenset[Stage] = frozenset({"to come", "waiting", "running"})
 """The stages of unfinished cells."""
@@ -64,7 +64,7 @@ class Standing:
     """The state of a case on a model.
 
     Of the `planned` runs, the finished ones make up the `cell`; with `before`, none has finished yet, and the cell has
-    the runs of the batch before. `waits` is set if a run waits for the user, `later` (the reason) if one waits before
+    the runs of the previous batch. `waits` is set if a run waits for the user, `later` (the reason) if one waits before
     its next request."""
 
     stage: Stage
@@ -200,7 +200,8 @@ class LiveRuns:
                 names += self._as_variants(file, [model])
         for file in files:
             for model in self._book.by_model.models(file.path):
-                # Of the other models with runs, a selection leaves only variants of the selected ones.
+                # If models are selected, the only other models with runs that are shown are variants of the selected
+                # ones.
                 if not chosen or (variant_name_of(model) is not None and model_of(model) in chosen):
                     names.append(model)
         return tuple(dict.fromkeys(names))
@@ -240,7 +241,7 @@ class LiveRuns:
         return {model: _standing(of_model, before.get(model, ())) for model, of_model in runs.items()}
 
     def why_nothing_runs(self) -> str | None:
-        # A suite without cases only counts if no suite has any.
+        # Suites without cases matter only if no suite has a case.
         suites = [suite for suite in self._suites() if suite.cases] or self._suites()
         if suites and all(suite.file.suite is None for suite in suites):
             text, edit = "the suites cannot run yet: they have errors", "; Esc, then e edits them"
@@ -272,7 +273,7 @@ class LiveRuns:
         going = [run for run in runs if run.figures is None]
         if not going:
             raise LookupError("this case has not run on this model")
-        # A run in progress has more to show than one that waits to begin.
+        # A run in progress is preferred, because it has more to show than one that waits to begin.
         return min(going, key=lambda run: run.stage == "waiting")
 
 
@@ -335,7 +336,7 @@ class StoredRuns:
         return self._gates
 
     def watched(self) -> Sequence[PairWatched]:
-        # The decisions of the watch depend on all runs, so a part of the batch cannot repeat them.
+        # The decisions of the watch depend on all runs, so they cannot be repeated for a part of the batch.
         if not self.read.is_whole:
             return ()
         watch = stored_watch(self.batch, self._runs, {})
@@ -436,7 +437,7 @@ def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standin
         if run.standing == "running":
             stage = "running"
     later = _soonest_wait(runs)
-    # Until a run ends with a result, the cell keeps the last result instead of falling empty.
+    # Until a run ends with a result, the cell keeps its last result, so that it is not empty.
     last = list(finished_figures(before))
     if last and all(run.status == Status.STOPPED for run in over):
         return Standing(stage, cell_of(last), len(runs), waits, before=True, later=later)

@@ -60,7 +60,7 @@ class CompareState:
         self._case_rows: dict[tuple[str, str], Row] = {}
         self._texts: dict[tuple[str, str], str] = {}
         self._fitting: set[tuple[str, str]] = set()
-        """The cases that match the filter and, if only differences are shown, differ."""
+        """The cases that match the filter; if only differences are shown, only differing ones."""
         self._versions: dict[tuple[str, str], int] = {}
         self._places: dict[tuple[str, str], int] = {}
         self.most_repeats: dict[str, int] = {}
@@ -92,7 +92,7 @@ class CompareState:
             self._cells.get(key[2], {}).pop(key[:2], None)
             self.changed.add(key[2])
         self._take_models()
-        # Every case is read below, so the news up to here is dropped.
+        # Every case is read below, so earlier news can be dropped.
         source.begun()
         for case in self.cases:
             self._look_at(case)
@@ -117,10 +117,10 @@ class CompareState:
     def delivered(self, cases: Iterable[CaseKey]) -> bool:
         """Update these cases, and others with new runs or grades, and return whether the displayed rows changed.
 
-        Only the updated cases cost time, unless rows come or go."""
+        Only the updated cases take time, unless rows come or go."""
         before = self.rows
         self._follow()
-        # Each case once, in the order of the news.
+        # `dict.fromkeys` keeps each case once, in the order of the news.
         self.look_again(dict.fromkeys(row_keys((*cases, *self.source.begun()))))
         return self.rows is not before and self.rows != before
 
@@ -289,7 +289,7 @@ class CompareState:
         else:
             self.sorting = None
         self._rebuild(resort=True)
-        # Sorting asks for the worst or best cases, which are at the top.
+        # The cursor goes to the top, because sorting asks for the worst or best cases.
         if self.sorting is not None:
             self.move_to(0, self.column)
 
@@ -415,7 +415,7 @@ class CompareState:
         return self._texts[case.key]
 
     def _sorted(self, cases: Sequence[ComparedCase], by: Sorting) -> list[ComparedCase]:
-        """Sort cases by their cell in a column; those without a result come last in both directions."""
+        """Sort cases by their cell in a column; cases without a result come last in both directions."""
         over: list[tuple[ComparedCase, Cell]] = []
         others: list[ComparedCase] = []
         for case in cases:

@@ -149,7 +149,7 @@ def columns_of(
     first = min(first, state.column)
     while first < state.column and state.column not in columns_from(first, widths, room):
         first += 1
-    # If there is room left after the last column, columns on the left take it.
+    # Room that is left after the last column is given to columns on the left.
     while first and columns_from(first - 1, widths, room).stop == len(widths):
         first -= 1
     return Columns(names, rooms, widths, first, columns_from(first, widths, room).stop)
@@ -329,7 +329,7 @@ def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
         elif standing.cell is not None:
             others.append(standing.cell.status)
     if going:
-        # Waiting for the user comes first, then running, then waiting to run.
+        # Runs that wait for the user come first, then running ones, then those that wait to run.
         return _sign(min(going, key=lambda one: (one.waits is None, one.stage != "running")))
     # A cell without a verdict, as after an error, counts only if no other cell has one.
     worst = worst_of(graded or others)
@@ -342,7 +342,7 @@ def _beside(state: CompareState, key: CellKey) -> Span:
     """Return the sign before a cell: that of a mark, or of being better or worse than the base."""
     if key == state.marked:
         return Span(GLYPHS.marked, "accent")
-    # The first column serves as the base of tests, but only a selected one is compared with at a glance.
+    # The first column is the default base of tests, but cells are marked only against a selected base.
     if not state.has_base:
         return Span(" ")
     against = state.against_base(key)
@@ -361,7 +361,7 @@ AT_ONCE_S = 0.004
 
 _TIMES = tuple(pooled.title for pooled in LATENCY.pooled[:2])
 _FIRST = (PASS_RATE.title, "95% interval", SCORE.pooled[0].title, "gate", *_TIMES, COST.title)
-"""The measures at the top, which are the ones to be seen if there is little room."""
+"""The measures at the top, which stay visible if there is little room."""
 
 
 class ComparedTotals:
@@ -412,7 +412,7 @@ class ComparedTotals:
         )
         while behind and self._ahead_s <= AT_ONCE_S:
             began_s, model = self._clock(), behind.pop(0)
-            # Removed and set again, so that the column moves to the end of the order.
+            # The column is removed and set again, so that it moves to the end of the order.
             self._of.pop(model, None)
             self._of[model] = model_totals(model, state.cells(model), gates)
             state.changed.discard(model)
@@ -503,7 +503,8 @@ class CompareTable(LineView):
         if row.case is not None:
             version = state.version(row.case)
         base = (state.has_base, state.base)
-        # A line is drawn again only if a value changed that it depends on: events of runs come many times a second.
+        # A line is drawn again only if a value that it depends on has changed, because events of runs come many times a
+        # second.
         depends_on = (row, version, column, state.models, self.columns, state.marked, base, state.names_suites)
         cached = self._lines.get(index)
         if cached is None or cached[0] != depends_on:

@@ -68,7 +68,7 @@ class WatchedBatch:
             self.close()
 
     def close(self) -> None:
-        """Detach from the process, and call none of the functions any more."""
+        """Detach from the process; no function is called afterwards."""
         self._loop = None
         self._left.set()
         self._viewing.close()
@@ -78,7 +78,7 @@ class WatchedBatch:
         return self._records.get(row.place)
 
     def stored(self, rows: Iterable[RunRow]) -> None:
-        """Drop the records of finished runs in `rows`, which the history has now, and of finished runs not in them."""
+        """Drop the records of runs that the history (`rows`) has finished, and of finished runs that it lacks."""
         over = {row.place: row.figures is not None for row in rows}
         for place, record in [*self._records.items()]:
             if over.get(place, record.stage == "done"):

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class FailureFinder:
-    """Opens the screen of the failures below the tree's cursor, with the cursor and folds of the last time."""
+    """Opens the screen of the failures below the tree's cursor, and keeps its cursor and folds for the next opening."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
         self._selection = app.selection
         self._row: RowKey | None = None
-        """The last row of the screen's cursor."""
+        """The row that was selected last on the screen."""
         self._folded: dict[str, frozenset[Cause]] = {}
         """The folded causes, by the name of the suite or folder."""
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FailureDetail(Detail):
-    """The details of the selected row, whose table scrolls sideways by the mouse wheel."""
+    """The details of the selected row; the mouse wheel scrolls their table sideways."""
 
     class Sideways(TextualMessage):
         """Posted when the mouse wheel scrolls to the left (-1) or right (1)."""
@@ -122,7 +122,7 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
         self._scroll_table(event.step)
 
     def _scroll_table(self, step: int) -> None:
-        # A step to the left of the first column leads to the list.
+        # From the first column, a step to the left leads to the list.
         if self._first_column + step < 0:
             self._go_to("list")
         else:

@@ -124,7 +124,7 @@ class FailureList(FoldingState[FailureRow]):
                 found.append(FailureRow("cause", group, shown=len(runs)))
                 if not self.is_folded(group.cause):
                     found += [FailureRow("run", group, run) for run in runs]
-        # The table counts all runs, so it would not fit a filtered list.
+        # The table counts all runs, so it is left out of a filtered list.
         if self.failures.confusion.counts and not self.filter.strip():
             found.append(FailureRow("table"))
         return found

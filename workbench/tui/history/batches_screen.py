@@ -135,7 +135,8 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
             self.state.take_trends(batch.number, await asyncio.to_thread(read_trends, self._file, batch))
         except HistoryError as error:
             self.announce(str(error), "error", GLYPHS.error)
-            # Without trends, so that a query that fails is not repeated at every movement of the cursor.
+            # The batch counts as one without trends, so that a failing query is not repeated at every movement of the
+            # cursor.
             self.state.take_trends(batch.number, {})
         self._show_read()
 
@@ -154,7 +155,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         except HistoryError as error:
             self.announce(str(error), "error", GLYPHS.error)
             if isinstance(error, DamagedError):
-                # An empty result, so that the grades of this batch are not requested again.
+                # The empty result keeps the grades of this batch from being requested again.
                 self.state.take_gradings(batch.number, ())
                 self.read_soon()
         self._show_read()

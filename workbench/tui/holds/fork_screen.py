@@ -271,7 +271,7 @@ class Forker:
         self._drafts.pop(draft.key, None)
         # The new fork is the last among those of its run.
         forks = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
-        # There are none if the user has selected another case meanwhile.
+        # There are no forks if the user has selected another case in the meantime.
         if forks:
             self._stage.main.bring("run")
             self._selection.choose_run(forks[-1])

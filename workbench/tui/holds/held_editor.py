@@ -323,7 +323,7 @@ MIN_ROWS = 2
 class HeldEditor(Vertical):
     """The editor of a text for a held run, with a switch for tool errors if the text is a result.
 
-    It closes only at the user's request, so a text stays even if the run continues."""
+    The editor closes only at the user's request, so a text stays even if the run continues."""
 
     DEFAULT_CSS = """
     HeldEditor { height: auto; }

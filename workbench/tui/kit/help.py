@@ -174,7 +174,7 @@ def help_lines(
         lines += _section(title, _found(listed, keymap, query), now, width, keymap)
     for title, listed in elsewhere:
         lines += _section(title, _found(listed, keymap, query), None, width, keymap)
-    # A search is first of all for keys.
+    # Signs come after keys, because most searches are for keys.
     if query:
         lines += _found_signs(query, width, keymap)
     return lines or [EMPTY, _NOTHING]
@@ -191,8 +191,9 @@ def _lines_of(block: _Block, column: int) -> list[Line]:
 def _page(sections: Sections, now: Situation, width: int, keymap: Keymap) -> list[Line]:
     """Return the page for a place, which fits 80 by 24 cells.
 
-    It has the place's keys, those of the other sections by the words of the key bar, and the signs. If that is too
-    long, the reasons why keys do nothing are left to the search, and keys of every screen are named by those words."""
+    The page has the keys of the place, the keys of the other sections under their words in the key bar, and the signs.
+    If the page is too long, it leaves out why keys do nothing, which the search shows, and names the keys of every
+    screen by their words in the key bar, too."""
     rows = _in_columns(_page_blocks(sections, now, keymap, brief=False), _lines_of, width)
     if len(rows) > _PAGE_ROWS:
         rows = _in_columns(_page_blocks(sections, now, keymap, brief=True), _lines_of, width)

@@ -163,7 +163,7 @@ class OutsideEditing:
     def _say_which(self) -> None:
         """Announce once which editor was chosen."""
         if self._says_which:
-            # It comes after the caller's notice of the result, and gently, so that a warning stays.
+            # The notice comes after the caller's notice of the result, and gently, so that a warning stays.
             self._says_which = False
             text = f"This was {self.command}, the first editor found here: VISUAL or EDITOR names another"
             self._stage.call_later(lambda: self._stage.announce(text, gently=True))

@@ -30,7 +30,7 @@ class SearchBar(Horizontal):
     SearchBar #search-count {{ width: {COUNT_CELLS}; }}
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        # With priority, because the field itself would take Enter.
+        # The bindings have priority, because the field itself would take Enter.
         Binding("enter,ctrl+g,down", "step(1)", "Next match", show=False, priority=True),
         Binding("shift+enter,up", "step(-1)", "Previous match", show=False, priority=True),
         Binding("escape", "close", "End the search", show=False, priority=True),

@@ -75,7 +75,7 @@ class ObserveScreen(_Naming[Wanted]):
 
     def on_mount(self) -> None:
         for texts in self.query(ReadLines):
-            # Without the focus on texts, Tab goes from field to field.
+            # Texts cannot get the focus, so that Tab goes from field to field.
             texts.can_focus = False
 
     def _lines(self, width: int) -> list[Line]:

@@ -597,8 +597,8 @@ class RunRecord:
 
 
 def distinct(runs: Iterable[RunRecord]) -> list[RunRecord]:
-    """Return runs, each once, at the place where it stands first."""
-    # By identity, because a record changes while its run is made and has no hash.
+    """Return runs without repetitions, each at its first place."""
+    # Records are compared by identity, because a record changes while its run is made and has no hash.
     return list({id(run): run for run in runs}.values())
 
 
@@ -612,7 +612,7 @@ def results_of(runs: Iterable[RunRecord]) -> list[RunResult]:
     """Return the results of the finished runs among several."""
     results: list[RunResult] = []
     for run in runs:
-        # Kept in a variable, because each access may unpack the run.
+        # The result is kept in a variable, because each access may unpack the run.
         result = run.result
         if result is not None:
             results.append(result)

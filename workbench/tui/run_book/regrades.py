@@ -171,7 +171,7 @@ class Regrading:
             if file.suite is None or graded_alike(run.planned, file.suite, case):
                 continue
             if not has_variant_of(file.suite, run.model):
-                # Without its variant, nothing could grade the run.
+                # The run cannot be graded without its variant.
                 continue
             figures, result = run.figures, run.result
             assert figures is not None and result is not None

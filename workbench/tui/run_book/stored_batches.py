@@ -1,6 +1,6 @@
 """Batches of the history, read for the screens.
 
-Each function opens the history, reads, and closes it, on the calling thread. All raise HistoryError. SQLite is
+Each function opens the history, reads it and closes it, on the calling thread, and may raise HistoryError. SQLite is
 imported on the first call, which must not be on the app's event loop.
 """
 

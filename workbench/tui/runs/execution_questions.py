@@ -91,7 +91,7 @@ class Questions:
         """Withdraw all questions, because every run is being stopped."""
         from workbench.tui.runs.dialogs import CostLimitScreen, ExecutionScreen
 
-        # Removed from the book first, because a dialog that closes looks for the next question.
+        # The questions are removed from the book first, because a dialog that closes looks for the next question.
         for reached in self._book.limits_reached:
             self._book.limit_answered(reached.batch)
         if isinstance(self._stage.shown, CostLimitScreen):

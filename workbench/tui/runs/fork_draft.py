@@ -112,7 +112,7 @@ class ForkDraft:
 
     def resume(self, before: ForkDraft) -> None:
         """Take over the choices and texts of an earlier draft of the same fork."""
-        # By name, because the list of models may have changed since.
+        # The model is found by its name, because the list of models may have changed since.
         name = before.models[before.model].name
         for index, choice in enumerate(self.models):
             if choice.name == name:

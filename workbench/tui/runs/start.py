@@ -294,7 +294,7 @@ class Starter:
             file = self._with_added(suite.runnable(case_ids) or suite.file)
             if isinstance(file, str):
                 return file
-            # For thousands of cells, this would take too long for a key.
+            # Planning thousands of cells takes too long for the event loop.
             planned = await asyncio.to_thread(self._planned_on, file, wanted, repeats)
             if planned:
                 return self._refusal(file) or planned

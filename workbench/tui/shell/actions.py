@@ -200,7 +200,7 @@ class ProgramActions(MainActions):
     @action("", "Save a picture of the screen", name="picture", changes=True, words="screenshot svg export")
     def picture(self) -> None:
         """Save a picture of the screen."""
-        # After the next drawing, when the palette no longer covers the screen.
+        # The picture is taken after the next drawing, when the palette no longer covers the screen.
         self.app.call_after_refresh(self._save_picture)
 
     def _save_picture(self) -> None:
@@ -571,7 +571,7 @@ GROUPS: tuple[type[MainActions], ...] = (
 )
 """The groups of the main screen's actions, in the order of help and palette."""
 
-# Given as text, because importing the classes would load every screen before the first frame.
+# The classes are given as text, because importing them would load every screen before the first frame.
 SCREENS: Mapping[str, str] = {
     "tools": "tools.screen:ToolsScreen",
     "call": "tools.call:CallScreen",

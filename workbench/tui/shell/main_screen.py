@@ -267,7 +267,7 @@ class MainScreen(PanesScreen):
     def action_do(self, action_id: str) -> None:
         """Perform an action, or announce why it is unavailable."""
         if action_id == "edit.undo" and self.request_line.typing:
-            # Its key has priority over those of the line.
+            # The key of undo has priority over the keys of the line, so the line's own undo is called here.
             action_id = "quick.undo"
         self._bars.end_notice()
         self._settle()

@@ -417,8 +417,8 @@ def open_palette(app: Workbench, main: MainScreen, memory: Memory) -> None:
         # The screen may have been closed while the palette was open.
         if screen not in app.screen_stack:
             return
-        # It runs on the screen that it was offered for, which may not be the current one any more. A side screen also
-        # offers actions of the program, which the app performs.
+        # The action runs on the screen that it was offered for, which may no longer be the current one. A side screen
+        # also offers actions of the program, which the app performs.
         is_own = side is None or any(action.id == action_id for action in side.ACTIONS)
         await screen.run_action(f"{'do' if is_own else 'app.do'}('{action_id}')")
 

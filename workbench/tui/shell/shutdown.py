@@ -188,7 +188,8 @@ class Leaving:
     def _wait_for_end(self, code: int) -> None:
         deadline_s = time.monotonic() + MAX_ENDING_SECONDS
         closing = self._begin_closing()
-        # It hangs if no message was handled for a while, all is closed, and no operation on the history is unfinished.
+        # The app hangs if no message was handled for a while, everything is closed, and no operation on the history is
+        # unfinished.
         while (left_s := deadline_s - time.monotonic()) > 0:
             handled = self._handled()
             patience_s = ENDING_S if self._leaving or self.has_broken else ANSWER_S

@@ -101,7 +101,7 @@ class Containment:
                 self._doomed.add(doomed)
             elif undrawn is not app.main:
                 self.undrawn.add(undrawn)
-        # Later, because the error may have happened within a layout or a drawing.
+        # The reaction comes later, because the error may have happened within a layout or a drawing.
         app.call_later(self._go_on, f"{type(cause).__name__}: {self._words(cause)}", doomed)
 
     def caught(self, error: Exception) -> None:

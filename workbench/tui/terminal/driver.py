@@ -166,8 +166,9 @@ class TerminalInput:
 
     All times are seconds of one clock; `escape_s` is how long a lone Escape, or Alt with a bracket, is held."""
 
-    # It passes on only complete, valid sequences (`believed`). Strings, such as answers to queries, and overlong
-    # sequences are dropped up to their end, and incomplete ones after a time, so none of them is taken for typed text.
+    # The splitter passes on only complete, valid sequences (`believed`). Strings, such as answers to queries, and
+    # overlong sequences are dropped up to their end, and incomplete ones after a time, so none of them is taken for
+    # typed text.
 
     def __init__(self, escape_s: float = ESCAPE_S) -> None:
         self._escape_s = escape_s

@@ -83,8 +83,8 @@ ROUNDS = 2
 class KeyHandled(Message, verbose=True):
     """A marker that follows the key `number` through the message queues, for a number of `rounds`.
 
-    In the second round, it follows the messages that the key caused, such as the submission of a field. A marker
-    `of_screen` follows a change of the screen instead."""
+    In the second round, the marker follows the messages that the key caused, such as the submission of a field. A
+    marker `of_screen` follows a change of the screen instead."""
 
     def __init__(self, number: int, rounds: int = ROUNDS, *, of_screen: bool = False) -> None:
         super().__init__()

@@ -191,5 +191,5 @@ class Guard(LineFilter):
 
 
 def _sign(match: re.Match[str]) -> str:
-    # In the width with which Textual laid the text out, which may be 0.
+    # The replacement has the width that the layout of Textual uses, which may be 0.
     return "\N{REPLACEMENT CHARACTER}" * max(get_character_cell_size(match[0]), 0)

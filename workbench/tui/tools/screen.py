@@ -235,7 +235,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             known = {file.path: listings.of(file.suite, file.path) for file in self._files if file.suite}
             return ToolList(self._files, known)
 
-        # In a thread, because the listings of earlier starts are read from files.
+        # The tools are loaded in a thread, because the listings of earlier starts are read from files.
         self.state = await asyncio.to_thread(remembered)
         self._list.state = self.state
         self._loading = False

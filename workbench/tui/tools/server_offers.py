@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class ServerOffers:
     """Asks for trust in servers that the user has just written, and starts them.
 
-    It asks once for each definition of a server, as soon as that is valid and nothing is being typed."""
+    Each definition of a server is asked about once, as soon as it is valid and nothing is being typed."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from workbench.show.views.run_view import RunView
 class Place(NamedTuple):
     """A line of an item, counted from the item's first line, and the item's last known index (`number`).
 
-    It stays valid while lines are added above it."""
+    A place stays valid while lines are added above it."""
 
     item: Item
     line: int

@@ -57,7 +57,7 @@ def _save(now: TrajectoryNow) -> str | None:
 class ReadRunList(RunList, inherit_bindings=False):
     """The lines of a read-only run."""
 
-    # Without the keys that act on a run of the main screen.
+    # The bindings lack the keys that act on a run of the main screen.
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
 
 

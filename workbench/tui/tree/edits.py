@@ -1,6 +1,6 @@
 """Changes of the structure of suites from the tree: duplicate, rename, move, delete.
 
-Each is one undo step."""
+Each change is one undo step."""
 
 from __future__ import annotations
 

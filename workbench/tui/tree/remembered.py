@@ -122,8 +122,8 @@ class RememberedResults:
 class HistoryReader:
     """Reads the last results of all open cases on a thread, and calls `shown` when there are new ones.
 
-    It reads after the first screen, when suites were saved or read again, when a suite that was never saved changed,
-    and on request."""
+    The results are read after the first screen, after suites were saved or read again, after a change of a suite that
+    was never saved, and on request."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class HistoryReader:
 
 def _read_last(file: Path, suites: list[SuiteFile], redacted: Callable[[str], str]) -> tuple[LastResults, list[str]]:
     """Read the last results, and the reasons why damaged runs are left out."""
-    # Without this, opening the history would create its file.
+    # Opening the history would create its file.
     if not file.exists():
         return {}, []
     # Imported on the thread, because loading SQLite would delay a key.

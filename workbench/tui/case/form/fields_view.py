@@ -87,7 +87,7 @@ class FormRows(LineView):
         """Select the row of a problem, given as `Problem.where`."""
         source = self.page.source
         if source is not None:
-            # Several rows may have one place: reversed, so that the first of them is taken.
+            # Several rows may have the same place; the order is reversed, so that the first of them is taken.
             places = {}
             for row in reversed(self.page.rows):
                 places[written((*source.at, *row.place))] = row.place
@@ -143,9 +143,9 @@ class FormRows(LineView):
 
 
 OnChange = Callable[[Table, str, Hashable, bool], str | None]
-"""Applies a table, with a description, an undo group, and whether single keys alone made the change.
+"""Applies a table, with a description, an undo group, and whether the change was typed key by key.
 
-It returns why the change is refused, `None` if it is not."""
+The function returns why the change is refused, `None` if it is not."""
 
 OnGiveUp = Callable[[Hashable], bool]
 """Undoes the changes of an undo group if they are the last ones, and returns whether it did."""
@@ -176,7 +176,7 @@ class FormFields(FormRows):
             self.why = why
 
     class ExpectsNothing(TextualMessage):
-        """Posted after the message of a case was typed that has no expectation yet."""
+        """Posted after the message of a case without any expectation was typed."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -226,8 +226,8 @@ class FormFields(FormRows):
     ) -> None:
         """Show a form, or a message if there is none.
 
-        `key` identifies the form, `fixed` is the reason why it cannot be changed, if so. An open field stays open as
-        long as its cell exists, and shows changes that were made elsewhere."""
+        `key` identifies the form, `fixed` is the reason why it cannot be changed, if it cannot. An open field stays
+        open as long as its cell exists, and shows changes that were made elsewhere."""
         other, self._key, self._message, self._fixed = key != self._key, key, message, fixed
         changed = source is None or not same(source.table, self._made)
         if self.typing and (other or source is None or (changed and self.page.adding is not None)):
@@ -265,7 +265,7 @@ class FormFields(FormRows):
             for at, cell in enumerate(row.cells):
                 if cell_id(cell) == (kind, cell_place, option):
                     self.page.cell = at
-                    # Invalid text is nowhere but in the field, so it must not be replaced.
+                    # Invalid text exists only in the field, so it must not be replaced.
                     text = cell.text
                     if opened.refused:
                         text = self._text
@@ -277,7 +277,7 @@ class FormFields(FormRows):
         self._close()
 
     def _place_now(self, source: FormSource, place: Place) -> Place | None:
-        """Return where a place of the edited form is in a form that was changed elsewhere.
+        """Return the new place of a row of the edited form in a form that was changed elsewhere.
 
         Returns `None` if the place was in an element of a list that is gone."""
         # Only elements of lists move. A key may be unwritten and still have a row, so keys are not looked up.
@@ -456,7 +456,7 @@ class FormFields(FormRows):
 
     @property
     def _is_by_keys(self) -> bool:
-        """Whether single keys alone made the text of the field."""
+        """Whether the text of the field was typed key by key."""
         return isinstance(self.field, LineField) and self.field.is_by_keys
 
     def _make(self, source: FormSource, edit: Edit, *, by_keys: bool) -> str:
@@ -466,7 +466,7 @@ class FormFields(FormRows):
             table = with_id(source, edit.table)
         if same(table, self._made):
             return ""
-        # Set before the change, because the change calls `show`, which compares its form with this table.
+        # `_made` is set before the change, because the change calls `show`, which compares its form with this table.
         before, self._made, self._place = self._made, table, edit.place
         refused = self.on_change(table, edit.summary, ("form", self._changes), by_keys) or ""
         if refused:
@@ -564,7 +564,7 @@ class FormFields(FormRows):
             return
         self._place = row.place
         if not self.on_give_up(("form", self._changes)):
-            # The suite was saved or changed elsewhere since, so the earlier text is a change of its own.
+            # The suite was saved or changed elsewhere since, so restoring the text is a change of its own.
             self._make(source, edited(source, row, cell, self._text_before), by_keys=False)
         self._place = None
 

@@ -57,7 +57,7 @@ MAX_LINES = 8
 """The largest number of lines of a value outside of its field."""
 
 MAX_CHARS = 4_000
-"""The largest number of characters of a value that are laid out, so that a megabyte costs no more than a screen."""
+"""The most characters of a value that are laid out, so that a megabyte takes no longer than a screen."""
 
 MIN_ROOM_CELLS = 12
 """The minimum width of a value beside the cells before it; with less, it goes below them."""
@@ -138,7 +138,7 @@ class _Page:
         if row.label:
             column = row.label_cells
             if self.width < 3 * column:
-                # Values matter more than their column: longer labels stick out of it.
+                # Values matter more than aligned columns, so a longer label moves only its own value to the right.
                 column = min(column, NARROW_COLUMN)
             label = one_line(row.label)
             if PATH in label:
@@ -301,7 +301,7 @@ def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
     paragraphs = text.split("\n")
     rows = []
     for at, paragraph in enumerate(paragraphs):
-        # Only what can be shown is processed: a megabyte costs no more than a screen.
+        # Only what can be shown is processed: a megabyte takes no longer than a screen.
         shown = wrap(visible(paragraph[: room * (MAX_LINES + 1)].replace("\t", TAB)), room)
         rows += ((Span(row, role),) for row in shown)
         if len(rows) > MAX_LINES:
@@ -310,7 +310,7 @@ def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
 
 
 def _more(left: int, room: int) -> Line:
-    """Return the line that stands for `left` hidden lines, or for an unknown number of them (0)."""
+    """Return the line that stands for `left` hidden lines; 0 means an unknown number."""
     more = ""
     if left:
         more = f"{counted(left, 'more line')}, "
@@ -372,7 +372,7 @@ def row_source(suite: OpenSuite, outline: CaseOutline, tools: tuple[ToolDefiniti
     try:
         table = filled_table(suite.file.case_of(outline.index, outline.id))
     except ValueError:
-        # TOML has no null, and a row may hold one: its columns are then shown in place of their values.
+        # TOML has no null. If a row holds one, the names of its columns are shown in place of their values.
         return source
     return replace(source, table=table)
 
@@ -495,7 +495,7 @@ class FormPage:
             self.show(self.source)
 
     def resize(self, width: int) -> None:
-        """Lay everything out at a different width."""
+        """Lay out all rows at a different width."""
         if width != self._width:
             self._width = width
             self._known.clear()
@@ -512,7 +512,7 @@ class FormPage:
                     row = replace(row, problems=())
                 self._laid.append(lay_out(row, self._width, None, self.opened))
                 continue
-            # An unchanged row has the lines of last time: each key typed shows the whole form again.
+            # An unchanged row keeps its lines, because each typed key shows the whole form again.
             laid = before.get(row) or lay_out(row, self._width)
             self._known[row] = laid
             self._laid.append(laid)
@@ -605,7 +605,7 @@ class FormPage:
         return next((at for at, row in enumerate(self.rows) if row.place == place), None)
 
     def go(self, row: int, cell: int | None = None) -> None:
-        """Select a row and one of its cells, without `cell` its main one."""
+        """Select a row and one of its cells, by default the main one."""
         self.row, self.cell = max(row, 0), cell or 0
         self._clamp()
         if cell is None and self.rows:
@@ -736,7 +736,7 @@ def main_cell(row: FormRow) -> int:
     kinds = [cell.kind for cell in row.cells]
     if "expected" in kinds:
         return kinds.index("expected")
-    # Of two cells, the first is a name and the second its value.
+    # In a row of two cells, the first one is a name and the second one its value.
     if len(kinds) == 2:
         return 1
     return 0

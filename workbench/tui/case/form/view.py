@@ -156,7 +156,7 @@ TYPING: tuple[Action, ...] = (
 class FormView(FormFields):
     """The form of a case, or of a suite's settings.
 
-    The methods that change it return why they cannot, `None` if they did."""
+    The methods that change the form return why they cannot, `None` if they did."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("form", FormActions))
 
@@ -211,7 +211,7 @@ class FormView(FormFields):
         self.edit()
 
     def edit(self) -> None:
-        """Type in the selected cell, switch it if it is a yes or no, or add an element to the selected list."""
+        """Type in the selected cell, switch a cell with yes or no, or add an element to the selected list."""
         row, cell, source = self.page.current, self.page.current_cell, self.page.source
         if row is None or source is None:
             return

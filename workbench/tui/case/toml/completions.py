@@ -1,7 +1,7 @@
 """Completions in the TOML of a case: tools, their arguments and listed values, checks, and keys of the format.
 
-They are found from the lines around the cursor by regular expressions, because a text that is being typed is rarely
-valid TOML.
+Completions are found from the lines around the cursor by regular expressions, because a text that is being typed is
+rarely valid TOML.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition
 
 
 def _of_texts(typed: re.Match[str], found: Sequence[Completion], end: str) -> Offer | None:
-    """Return completions for a text in quotes, of which a part is typed."""
+    """Return completions for a partly typed text in quotes."""
     return _offer(typed.start(1), [(one, _quoted(read_text(one.text))[1:-1] + end) for one in found])
 
 
@@ -159,7 +159,7 @@ def _of_arguments(piece: str, start: int, tool: ToolDefinition | None, used: Seq
 
 
 def _of_values(typed: re.Match[str], start: int, schema: Schema | None) -> Offer | None:
-    """Return completions for a value, of those that its schema lists."""
+    """Return the values that the schema of a value lists, as completions."""
     fitting: list[tuple[Completion, str]] = []
     for value in allowed_values(schema) or ():
         text = value_text((), value)
@@ -233,7 +233,7 @@ _MAX_KEY_CHARS = 100
 
 
 def _pieces(inner: str) -> list[str]:
-    """Return the entries of an inline table, of which `inner` is the content up to the entry that is being typed."""
+    """Return the entries of an inline table; `inner` is its content up to the entry that is being typed."""
     # Commas in strings and in nested tables or lists do not end an entry.
     pieces, depth, start = [], 0, 0
     for token in _SEPARATOR.finditer(inner):
@@ -293,7 +293,7 @@ class TomlCompleting:
         self.close()
         if offer is not None:
             self._editor.put_in_place(offer.start, completion.text)
-            # The change of the text may have opened them again.
+            # The change of the text may have opened the completions again.
             self.close()
 
     def close(self) -> None:
@@ -309,7 +309,7 @@ class TomlCompleting:
             self.close()
             return
         self._offer = offer
-        # Uninvited completions mark none, so that Enter still breaks the line.
+        # Completions that appear by themselves are shown without a mark, so that Enter still breaks the line.
         if asked:
             self._list.offer(offer.found, 0)
         else:

@@ -208,7 +208,7 @@ class TomlActions(MainActions):
             self._take(part, text)
 
     def _take(self, part: TomlPart, text: str) -> None:
-        # Otherwise the change would become part of the last typing, and be undone with it.
+        # Without an undo step of its own, the change would be undone together with the last typing.
         part.suite.end_group()
         try:
             document = part.with_text(text)
@@ -256,11 +256,11 @@ class TomlPane(SearchedPane):
         self._change = change
         self._typing = False
         self._told = ""
-        """The text of the part that the editor has; the part has another one after a change from elsewhere."""
+        """The text of the part in the editor; after a change from elsewhere, the part has a different text."""
         self._telling = False
         """Whether a typed text is being applied, which shows the part again."""
         self._column = 0
-        """The column of the selected match in the view, which has no columns of its own."""
+        """The column of the selected match in the view, whose cursor is a whole line."""
         self._sessions = 0
         """The number of times that typing began: no undo step spans two of them."""
         self.tools: Callable[[], Sequence[ToolDefinition]] = tuple
