@@ -125,7 +125,7 @@ class FaultTable(ListState[FaultRow]):
 
     @property
     def column_width(self) -> int:
-        """The width of all columns, by the longest name of a model."""
+        """The common width of the columns, which depends on the longest name of a model."""
         longest = max((cell_len(model_label(model)) for model in self.matrix.models), default=0)
         return max(_CELL, min(longest, _MAX_NAME_CELLS))
 
@@ -154,7 +154,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         state = self.state
         row, shown = state.rows[index], state.columns(width)
         is_head = row.fault is None
-        # The row of a tool is also the head of the columns. It counts those that do not fit on either side.
+        # The row of a tool is also the head of the columns, with the number of columns that do not fit on either side.
         before = f" {GLYPHS.result}{shown.start}" if is_head and shown.start else ""
         room = state.names - cell_len(before)
         name = padded(cut_middle(row.name, room), room)

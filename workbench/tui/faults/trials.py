@@ -44,7 +44,7 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class _Found:
-    """The runs of some cases: finished ones that can be forked, as planned now, and those that must run first."""
+    """The runs of some cases: finished ones to fork, with their present plans, and those that must run first."""
 
     at_hand: tuple[tuple[PlannedRun, RunRecord], ...]
     missing: tuple[PlannedRun, ...]
@@ -179,7 +179,8 @@ class FaultTrials:
     def _says(self, found: _Found, trials: Iterable[Trial], choice: Choice) -> str:
         """Return the number of runs and the estimated cost of a choice, as sentences."""
         faults, lasting = choice
-        # A fork counts as a run of its case and model: an upper bound, since it replays the steps before the fault.
+        # A fork is estimated as a whole run of its case and model, an upper bound: it replays the steps before the
+        # fault.
         cells: Counter[CellKey] = Counter()
         tried = 0
         for each in trials:
@@ -204,7 +205,7 @@ class FaultTrials:
         return " ".join(parts)
 
     async def _made(self, runs: Sequence[PlannedRun]) -> str | None:
-        """Make runs and wait until they have ended; returns why none was made, `None` if some were."""
+        """Make runs and wait until they have ended; return why none was made, `None` if some were."""
         cases: set[CaseKey] = set()
         wanted: list[tuple[Path, str, str]] = []
         for run in runs:
@@ -231,7 +232,7 @@ def _can_stand_for(run: RunRecord, planned: PlannedRun) -> bool:
         return False
     if not same_question(run.made, planned.file.suite, planned.written):
         return False
-    # Without the redacted arguments of a call, the run cannot be replayed.
+    # Redacted arguments of a call are missing, and the run cannot be replayed without them.
     return not result.has_redacted_calls
 
 

@@ -79,7 +79,7 @@ class GradePage(NamedTuple):
 def grade_page(state: GradesState, width: int) -> GradePage:
     """Return the explanation of the selected grade: verdict, formula, calls and issues."""
     grade, explanation = state.selected, state.explanation
-    # Below the narrowest width, lines are laid out for that and then cut.
+    # Below the narrowest width, lines are laid out for the narrowest one and then cut.
     seen, width = width, max(width, NARROWEST)
     lines = _head(state, grade, explanation, width)
     bad: list[int] = []
@@ -135,7 +135,7 @@ def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
     lines: list[Line] = [EMPTY]
     for name, formula, words in found:
         role: Role = "text"
-        # Fractions are sums of floats, so a whole one may lack the last bit.
+        # Fractions are sums of floats, so a fraction of 1 may lack the last bit.
         if evaluate(formula) < 1 - ROUNDING_SLACK:
             role = "warned"
         label: Line = (Span(f" {name:<12}", "key"),)
@@ -163,7 +163,7 @@ def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: i
     steps = shown_steps(state)
     of_steps = {issue for step in steps for issue in step.issues}
     issues = [_issue(state, each) for each in grade.issues if not each.decides and each not in of_steps]
-    # Steps have lines of their own above, so one note stands for all failed ones.
+    # Steps have lines of their own above, so one note stands for all failed steps.
     beside = [each for each in explanation.beside if not steps or each.kind != "failed step"]
     failing = [_issue(state, issue) for issue in beside]
     if len(beside) < len(explanation.beside):

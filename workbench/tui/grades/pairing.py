@@ -82,7 +82,7 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
     if not entries:
         return []
     if state.case.steps:
-        # Calls outside of all steps are last.
+        # Calls that belong to no step come last.
         entries.sort(key=lambda entry: state.step_of(entry[0]) or sys.maxsize)
     columns = _columns(state, grade.pairings, width)
     folding = len(grade.pairings) >= FOLDED_FROM and not state.more
@@ -128,7 +128,7 @@ def _is_right(pairing: CallPairing, account: Account | None) -> bool:
 
 
 def _columns(state: GradesState, pairings: Sequence[CallPairing], width: int) -> Columns:
-    # The column of names is as wide as the longest name that is shown.
+    # The width of the column of names is that of the longest name shown.
     names: set[str] = set()
     for pairing in pairings[:MAX_PAIRINGS]:
         for verdict in pairing.arguments:
@@ -457,10 +457,10 @@ def amount_text(earned: float, weight: float) -> str:
 
 
 MAX_STEPS = 200
-"""Most steps that are shown."""
+"""The most steps that are shown."""
 
 MAX_ISSUES = 20
-"""Most issues that are shown for one step."""
+"""The most issues that are shown for one step."""
 
 _WHY_INDENT = 4
 

@@ -73,7 +73,7 @@ class GradeList(LineView):
 
     def move_cursor(self, index: int) -> None:
         first = self.first_of(min(max(index, 0), self.line_count() - 1))
-        # The last row first, so that all rows of the grader are visible.
+        # The view scrolls to the last row first, so that all rows of the grader are visible.
         super().move_cursor(first + ROWS - 1)
         super().move_cursor(first)
 
@@ -215,7 +215,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         self._step_run(-1)
 
     def _step_run(self, by: int) -> None:
-        """Show the grades of another run by the same grader."""
+        """Show the grades of another run, with the same grader selected."""
         state = self._other_run(self.state, by)
         if state is None:
             return
@@ -251,7 +251,7 @@ def open_grades(app: Workbench) -> None:
         graded = _graded(selection.runs)
         if not graded:
             return None
-        # A run that was regraded meanwhile has another result: then the first run counts as the displayed one.
+        # A run that was regraded in the meantime has another result, so the first run counts as the displayed one.
         now = 0
         for at, (_, _, shown) in enumerate(graded):
             if shown is state.result:

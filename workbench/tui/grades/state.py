@@ -30,7 +30,7 @@ class SilentStep(NamedTuple):
 class GradesState:
     """The grades of a run, always in the same order; the deciding one is selected first.
 
-    `runs` is the number of graded runs of the case, `numbered` is true if repeats have to be told apart.
+    `runs` is the number of graded runs of the case, `numbered` is true if repeats have to be distinguished.
     """
 
     def __init__(self, case: Case, result: RunResult, *, runs: int = 1, numbered: bool = False) -> None:
@@ -54,14 +54,14 @@ class GradesState:
         self.calls = result.trajectory.calls
         self.reached = rounds_of_steps(case, result.trajectory)
         """The round of each step of a chain; `None` for a step that was not reached."""
-        # Pairings count the expected calls of all steps together; a step expects at most one.
+        # Pairings number the expected calls of all steps in one sequence; a step expects at most one call.
         self._step_of_expected = [number for number, step in enumerate(case.steps, 1) if step.expects_call]
         self._step_of_call: dict[int, int] = {}
         for number, found in enumerate(self.reached, 1):
             if found is not None:
                 calls = range(found.first_call, found.first_call + len(found.round.calls))
                 self._step_of_call.update(dict.fromkeys(calls, number))
-        # The same order for every run, so that a grader keeps its place from run to run.
+        # The order is the same for every run, so that a grader keeps its place from run to run.
         self.grades = tuple(sorted(result.grades, key=lambda grade: _ORDER.index(grade.grader)))
         self.cursor = self.grades.index(result.grades[0])
         self.more = False

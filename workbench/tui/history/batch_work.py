@@ -113,7 +113,7 @@ class BatchWork:
     async def _one_at_a_time(
         self, screen: HistoryScreen, what: str, *, is_stoppable: bool = False
     ) -> AsyncIterator[None]:
-        """Run the operation `what` within the context, after the one before it; a notice announces the wait."""
+        """Run the operation `what` within the context, after any other one has ended; a notice announces the wait."""
         if self._alone.locked():
             self._say(screen, f"{what[:1].upper()}{what[1:]} waits for another task: {self._begun}")
         async with self._alone:
@@ -165,7 +165,7 @@ class BatchWork:
         done = f"#{batch.number} no longer has a name"
         if name:
             done = f"#{batch.number} is now named {name}"
-            # A name belongs to one batch, so another one with this name loses it.
+            # A name belongs to one batch, so another batch with this name loses it.
             loses = next((other for other in screen.state.batches if other.name == name), None)
             if loses is not None:
                 done += f"; #{loses.number} no longer is"
@@ -229,7 +229,7 @@ class BatchWork:
             from workbench.engine.suite_secrets import keep_stored, learn_secrets
 
             program = self._program
-            # Stored runs contain no secret known at their time, but maybe one that was added since.
+            # Stored runs contain no secret that was known at their time, but may contain one that became known since.
             for place in {suite.file.parent for suite in batch.suites}:
                 with suppress(ConfigError):
                     learn_secrets(program, place)
@@ -277,7 +277,8 @@ class BatchWork:
     async def resume(self, screen: HistoryScreen, batch: BatchRow) -> None:
         """Execute the missing runs of a batch, after a question about changes since the batch ran."""
         async with self._one_at_a_time(screen, f"resuming {called(batch)}"):
-            # Results are written by a thread of the engine; before it is done, finished runs would count as missing.
+            # Results are written by a thread of the engine; before the thread is done, finished runs would count as
+            # missing.
             await self._on_thread(self._runner.settle_history)
             try:
                 resumption = await self._on_thread(lambda: self._resumption(batch.number))
@@ -318,7 +319,7 @@ class BatchWork:
             parts.append("every tool is executed for real, as in this batch")
         if not parts:
             return None
-        # On another screen, the user's next keys are meant for something else and must not answer the question.
+        # On another screen, the user's next keys are meant for that screen and must not answer the question.
         if not self._stage.shows(screen):
             return f"there is a question about {called(resumption.batch)}, but the history was closed"
         question = ResumeScreen(resumption.batch, parts, today=bool(resumption.differences))
@@ -365,7 +366,7 @@ class BatchWork:
             self._say(screen, text, "passed", GLYPHS.passed)
 
     async def grade_added(self, number: int, suite: SuiteFile) -> str | None:
-        """Store grades of a batch by the suite that its case was added to; return why that is impossible."""
+        """Store grades of a batch by the suite that its case was added to, or return why that is impossible."""
         async with self._alone:
             self._begun, self._is_stoppable = f"storing the grade of a new case in batch #{number}", False
             try:

@@ -79,7 +79,7 @@ class HistoryList(MarkedState[BatchRow]):
         self.going: frozenset[int] = frozenset()
         """The numbers of batches with active runs, here or in another process."""
         self._laid: tuple[object, list[BatchRow], Laid[BatchFacts]] | None = None
-        """The measured columns, with the state and the rows for which they were measured."""
+        """The measured columns, with the state and the rows that they were measured for."""
         self.shows_forks = False
         self.regraded: Mapping[int, int] = {}
         """The number of regrades by batch number."""
@@ -97,7 +97,7 @@ class HistoryList(MarkedState[BatchRow]):
     @property
     def laid(self) -> Laid[BatchFacts]:
         """The rows laid out in columns, measured again when their content changes."""
-        # The rows are kept with the columns, so that their `id` cannot be that of a new list.
+        # The rows are kept with the columns, so that no new list can get the same `id`.
         shown = id(self.rows), self.going, tuple(self._chosen.items()), tuple(self._gradings)
         if self._laid is None or self._laid[0] != shown:
             measured = list(map(self.facts, self.rows[:MEASURED_ROWS]))
@@ -134,7 +134,7 @@ class HistoryList(MarkedState[BatchRow]):
         self.batches, self.regraded, self.going = read.batches, read.regraded, read.going
         self.older, self._older_forks = read.older, read.older_forks
         self._trends_of.clear()
-        # The grades of a batch that was regraded since are read again.
+        # If a batch was regraded since, its grades are read again.
         self._gradings = {number: known for number, known in self._gradings.items() if number in unchanged}
         self._texts.clear()
         self._trends = None
@@ -221,7 +221,7 @@ class HistoryList(MarkedState[BatchRow]):
         return None
 
     def other_grading(self) -> bool:
-        """Select the next regrade of the selected batch, after the last one the original grades.
+        """Select the next regrade of the selected batch; after the last one, the original grades.
 
         Returns whether the batch has any."""
         batch = self.selected

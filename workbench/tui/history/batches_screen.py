@@ -73,7 +73,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     async def _read_once(self) -> None:
         assert self._file is not None
-        # The app's own results are written in the background, and the last of them must not be missing here.
+        # The app's own results are written in the background; reading waits for the last of them.
         await asyncio.to_thread(self._runner.settle_history)
         try:
             read = await asyncio.to_thread(read_batches, self._file, self._most)
@@ -143,7 +143,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def _want_gradings(self) -> None:
         batch = self.state.selected
         if batch is not None and self.state.wants_trends(batch):
-            # Exclusive, because while the cursor moves on, only the batch under it needs its trends.
+            # The work is exclusive, because only the batch under the moving cursor needs its trends.
             self.run_worker(self._read_trends(batch), group="trends", exclusive=True)
         if batch is not None and self.state.wants_gradings(batch):
             self.run_worker(self._read_gradings(batch), group="gradings", exclusive=True)

@@ -92,7 +92,7 @@ class DiffList(FoldingState[DiffRow]):
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names of the earlier and the later batch, with their regrade if they are seen by one."""
+        """The names of the earlier and the later batch, with the regrade whose grades are shown, if any."""
         return _name_of(self.before), _name_of(self.after)
 
     @property
@@ -144,7 +144,7 @@ def _name_of(side: ReadBatch) -> str:
 def _figures_in(runs: Sequence[RunRow]) -> Sequence[RunSummary]:
     """Return the summaries of the finished runs."""
     if isinstance(runs, RunTable):
-        # A table of runs makes each row only when it is read, and the comparison needs the figures alone.
+        # A table of runs makes a row only when it is read, and the comparison needs only the figures.
         return runs.figures
     return list(finished_figures(runs))
 
@@ -235,7 +235,7 @@ def _summary_lines(state: DiffList, width: int) -> Iterator[Line]:
 def detail_lines(state: DiffList, row: DiffRow | None, width: int, *, head_is_cut: bool) -> list[Line]:
     """Return the details of a row: of its change, or of its kind of change.
 
-    If `head_is_cut`, a row without a change also has the notes and tests for which the head has no room."""
+    If `head_is_cut`, a row without a change also has the notes and tests that do not fit into the head."""
     lines: list[Line] = []
     if row is not None:
         lines += _detail(state, row, width)

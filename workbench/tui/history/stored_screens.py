@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN_S = 120.0
-"""The time for reading a large batch after which a connection to its process is closed, if no screen uses it."""
+"""The time after which a connection to the process of a batch is closed if no screen uses it; reading may take long."""
 
 NOT_KEPT = "this session keeps no history: it was started with --no-history"
 

@@ -33,7 +33,7 @@ from workbench.tui.kit.rows import MarkedState
 from workbench.tui.trajectory.headline import limited_time, model_time
 
 MAX_TREND = 32
-"""The maximum number of scores, the latest ones, in the trend of a model."""
+"""The maximum number of scores in the trend of a model, which are the latest ones."""
 
 MAX_MODELS = 4
 """The number of models with a trend in the head; others are only counted."""
@@ -75,7 +75,7 @@ class Timeline(MarkedState[RunRow]):
         self.name_cells = min(max((cell_len(self.called(run)) for run in runs), default=0), NAME_CELLS)
         self._repeated = {run.batch for run in runs if run.repeat}
         self._changed = set()
-        # The newest run is first, so the second of a pair is the earlier one.
+        # The newest run comes first in the list, so the second one of a pair is the earlier one.
         for run, before in pairwise(self.runs):
             if run.batch != before.batch and run.suite.hash != before.suite.hash:
                 self._changed.add(run.id)
@@ -188,7 +188,7 @@ def head_lines(state: Timeline, width: int) -> list[Line]:
         scores = trends[model]
         line: Line = (
             Span(f" {padded(cut_middle(model_label(model), label_cells), label_cells)}  "),
-            # The mean behind the bars, with the blanks, takes 30 cells at most.
+            # The mean after the bars takes at most 30 cells, including blanks.
             Span(sparkline(scores[-max(width - label_cells - 30, 4) :]), "accent"),
             Span(f"  mean {score_text(sum(scores) / len(scores))} of {counted(len(scores), 'run')}", "muted"),
         )

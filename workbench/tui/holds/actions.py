@@ -105,7 +105,7 @@ class StepActions(MainActions):
     def __init__(self, app: Workbench) -> None:
         super().__init__(app)
         self._over: RunRecord | None = None
-        """The finished run about which the user was told that stepping starts a new one."""
+        """The finished run for which a notice has said that stepping starts a new run."""
 
     def take(self, action_id: str) -> bool:
         """Handle an action that has another meaning at a held run, and return whether it has.
@@ -185,8 +185,8 @@ class StepActions(MainActions):
             self.app.work(self._let_go(run, until, run.hold), group="step")
 
     async def _let_go(self, run: RunRecord, until: Until, hold: int | None) -> None:
-        # The displayed hold is sent along: if the run has moved on meanwhile, the engine refuses, instead of continuing
-        # from a stop that the user has not seen.
+        # The displayed hold is sent along: if the run has moved on in the meantime, the engine refuses to continue from
+        # a stop that the user has not seen.
         unsent = self.app.main.run_pane.has_unsent(run)
         why_not = await self.app.services.runner.go_on(run.run_id, until, hold)
         if why_not is not None:
@@ -232,7 +232,7 @@ class StepActions(MainActions):
 
     @action("H", "Go to the next held run", name="step.held", label="held run", needs=_go)
     def go_to_held(self) -> None:
-        """Go to the next held run, after the last one to the first."""
+        """Go to the next held run; after the last one, to the first."""
         held, shown = self.app.selection.book.held_runs, self.app.selection.run
         wanted = held[0]
         for run, following in pairwise(held):

@@ -42,7 +42,7 @@ _AROUND = 6
 class ForkScreen(Dialog[bool]):
     """A dialog that edits the draft of a fork, and closes with `True` to start it.
 
-    Changes go into the draft at once, so it keeps them if the dialog is left."""
+    Changes go into the draft at once, so the draft keeps them if the dialog is left."""
 
     TITLE_LINE: ClassVar[str] = "Fork"
     DEFAULT_CSS = """
@@ -85,7 +85,7 @@ class ForkScreen(Dialog[bool]):
         return [EMPTY, *((Span(f" {row}"),) for row in wrap(one_line(text), max(width - 2, 10))), EMPTY]
 
     def _options(self) -> list[Option]:
-        # The rows that `_chosen` counts on: Fork, the model, the texts, and the error flag of a result.
+        # `_chosen` relies on this order of rows: Fork, the model, the texts, and the error flag of a result.
         draft = self._draft
         choice = draft.models[draft.model]
         of_model = []
@@ -120,7 +120,7 @@ class ForkScreen(Dialog[bool]):
             return keys_line(("F3", "no tool error" if self._draft.is_error else "tool error"), back)
         if self._typing is not None:
             return keys_line(back)
-        # Esc comes second, so that it is visible at 40 columns, too.
+        # Esc comes second, so that it is visible even at 40 columns.
         keys = [("Enter", "fork, or edit"), ("Esc", "leave"), ("←→", "model")]
         if any(self._draft.is_edited(name) for name in self._texts):
             keys.append(("Del", "as it was"))
@@ -269,7 +269,7 @@ class Forker:
             self._refused(why)
             return
         self._drafts.pop(draft.key, None)
-        # The new fork is the last among those of its run.
+        # The new fork is the last one of its run.
         forks = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
         # There are no forks if the user has selected another case in the meantime.
         if forks:

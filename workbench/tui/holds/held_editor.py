@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-# Accepts any number: `_check` reports a bad number with its position, which the decoder would not.
+# The decoder accepts any number, because `_check` can report a bad number with its position.
 _SYNTAX = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 # A string (with a colon if it is a key), a bracket, or a number or literal.
@@ -50,7 +50,7 @@ def arguments_in(text: str) -> dict[str, JsonValue]:
     Raises:
         json.JSONDecodeError: The text is not JSON, or it has a duplicate key, a number that JSON does not have, or one
             that is too large.
-        ValueError: The text is another value than an object, or nested too deeply.
+        ValueError: The text is a value that is no object, or nested too deeply.
     """
     try:
         value = _SYNTAX.decode(text)
@@ -65,7 +65,7 @@ def arguments_in(text: str) -> dict[str, JsonValue]:
 
 def _check(text: str) -> None:
     """Raise JSONDecodeError for the first duplicate key or bad number in valid JSON."""
-    # The keys of each open bracket; an array has none.
+    # The keys of each open bracket; an array has no keys.
     keys: list[set[str]] = []
     for found in _TOKEN.finditer(text):
         token, string, is_key = found[0], found[1], found[2]
@@ -363,7 +363,7 @@ class HeldEditor(Vertical):
         editor = self.editor
         editor.assist = self._assist
         editor.begin(self._begun, 1, (0, 0), 0)
-        # A text without an original is continued at its end.
+        # In a text without an original, the cursor begins at the end.
         if not self.held.original:
             editor.typed.move("text_end")
         self._say()
@@ -405,7 +405,7 @@ class HeldEditor(Vertical):
             source, target = target, source
         if source:
             target.append(self._known[0])
-            # No change has the step -1, so the next one begins a new step.
+            # No change has the step -1, so the next change begins a new step.
             self._known = (source.pop(), -1)
             self.editor.take(self._known[0])
             self._say()
@@ -413,7 +413,7 @@ class HeldEditor(Vertical):
     def take(self, text: str) -> None:
         """Replace the text, such as by that of the user's own editor."""
         self.editor.take(text)
-        # No change in the editor has the step -1, so this one is undone by itself.
+        # No change in the editor has the step -1, so this change is undone by itself.
         self._tell(text, -1)
 
     def switch_error(self) -> None:
@@ -443,7 +443,7 @@ class HeldEditor(Vertical):
         problems = self.held.gone_problems
         if self._gone is None:
             problems = self.held.problems(self.text)
-        # A problem without a line would mark the first one.
+        # A problem without a line would mark the first line.
         on_lines = [each for each in problems if each.line]
         self.editor.mark(marks(on_lines, 1, self.editor.line_count()), 1)
         self.query_one(ProblemList).show(list(map(in_words, problems)))
@@ -465,7 +465,7 @@ class HeldEditor(Vertical):
             self.editor.styles.height = rows
 
     def _assist(self, key: str) -> bool:
-        # Arguments are JSON, which has line breaks anyway, so Enter never sends them.
+        # Arguments are JSON with line breaks, so Enter never sends them.
         one_line = not self.held.is_json and self.editor.line_count() == 1
         if key == "ctrl+enter" or (key == "enter" and one_line):
             self.post_message(self.Kept())

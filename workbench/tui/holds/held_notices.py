@@ -47,14 +47,14 @@ class HeldNotices:
         if not held and not self._told and not self._goes_to_first:
             return
         if not self._stage.shows_main:
-            # A notice would not be seen. The main screen calls this again when it is shown.
+            # The user would not see a notice now. The main screen calls `look` again when it is shown.
             return
         if self._goes_to_first:
             self._go_to_first(held)
         shown = self._selection.run if "run" in self._panes.panes_in_sight else None
         unseen = []
         for run in held:
-            # Each hold has an event of its own, so the identity tells whether it was announced.
+            # Each hold has an event of its own, so its identity shows whether it was announced.
             if run is not shown and self._told.get(run.run_id) is not run.paused:
                 unseen.append(run)
         self._told = {run.run_id: run.paused for run in held if run.paused is not None}

@@ -41,7 +41,7 @@ _NAMED = {
 _ALSO = {"esc": "escape", "return": "enter", "del": "delete", "ins": "insert", "pgup": "pageup", "pgdn": "pagedown"}
 _ALSO |= {"↑": "up", "↓": "down", "←": "left", "→": "right"}
 _MODIFIERS = {"ctrl": "Ctrl", "alt": "Alt", "shift": "Shift"}
-# `string.punctuation` gives Unicode's names; Textual uses these for six of them.
+# Textual's names for punctuation are Unicode's, except these six.
 _SHORTER = {
     "solidus": "slash",
     "reverse_solidus": "backslash",
@@ -51,7 +51,7 @@ _SHORTER = {
     "low_line": "underscore",
 }
 
-# A terminal sends one byte for both keys, so a program cannot tell which was pressed.
+# A terminal sends one byte for both keys, so a program cannot know which one was pressed.
 _SAME = {"ctrl+m": "Enter", "ctrl+i": "Tab", "ctrl+h": "Backspace", "ctrl+left_square_bracket": "Esc"}
 _UNICODE = {char: unicodedata.name(char).lower().replace("-", "_").replace(" ", "_") for char in string.punctuation}
 _CHARACTERS = {char: _SHORTER.get(name, name) for char, name in _UNICODE.items()}
@@ -165,7 +165,7 @@ class MainSituation(Situation):
     pane: Pane = "suites"
     row: Literal["folder", "suite", "case", "problem", "hint"] | None = None
     runnable: int = 0
-    """The number of cases at or below the selected row that can run, or any number above 0."""
+    """The number of cases at or below the selected row that can run; any number above 0 may stand for it."""
     variants: bool = False
     """Whether a suite at or below the selected row has variants."""
     broken: bool = False
@@ -237,7 +237,7 @@ class MainSituation(Situation):
     form_refuses: Mapping[str, str] = field(default_factory=dict)
     """Why actions on the form's row are unavailable, by action id."""
     line: Literal["ask", "run", "check", "failed", "change"] | None = None
-    """What the line for new cases is for, while it has the focus."""
+    """The present use of the line for new cases, while it has the focus."""
 
 
 # Messages contain names from suites and servers. A random mark keeps such a name from being read as a placeholder.

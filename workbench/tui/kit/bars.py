@@ -15,7 +15,7 @@ from workbench.tui.kit.actions import PANE_TITLES, PANES, Action, Keymap, Pane, 
 from workbench.tui.kit.strips import Bar, keymap_of, palette_of, strip_of
 
 NOTICE_ROWS = 3
-"""The maximum rows of a notice. On a low screen it is a third of the height."""
+"""The maximum rows of a notice; on a low screen, the maximum is a third of the height."""
 
 
 class PaneTitle(Bar):
@@ -84,7 +84,7 @@ class KeyBar(Bar):
         self._rows: list[Line] = [EMPTY]
 
     def offer(self, keys: Sequence[tuple[Action, bool]], *, stay: bool = False, lead: Line = EMPTY) -> None:
-        """Set the actions, most important first, each with whether it is available; with `stay`, below a notice too.
+        """Set the actions, most important first, each with whether it is available; `stay` keeps them below notices.
 
         `lead` stands before them."""
         self._keys, self._stay = keys, stay

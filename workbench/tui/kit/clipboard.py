@@ -59,8 +59,8 @@ def copy(
 
 
 def _taken_by(command: Sequence[str], content: bytes) -> bool:
-    # Some commands stay in the background to serve the text. They must not hold our pipes open or end with our
-    # terminal.
+    # Some commands stay in the background to serve the text. They must not hold the pipes of this program open or end
+    # with its terminal.
     quiet = subprocess.DEVNULL
     try:
         done = subprocess.run(
@@ -88,7 +88,8 @@ async def copy_text(
     if not text:
         announce("There is nothing to copy here", "warned", GLYPHS.warned)
         return
-    # The commands run in a thread, but only the event loop may write to the terminal, so its text is collected first.
+    # The commands run in a thread, but only the event loop may write to the terminal, so text for the terminal is
+    # collected first.
     sent: list[str] = []
     try:
         where = await asyncio.to_thread(

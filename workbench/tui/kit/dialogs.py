@@ -97,7 +97,7 @@ MAX_LABEL_CELLS = 24
 class Option:
     """A row to choose: its label, a detail, and the name of a key that chooses it.
 
-    `short` replaces a `detail` that does not fit. `checked` is `None` in a list from which only one can be chosen."""
+    `short` replaces a `detail` that does not fit. `checked` is `None` in a list with a single choice."""
 
     label: str
     detail: str = ""
@@ -166,7 +166,7 @@ def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
     """Return the place of a frame so that its subject stays visible.
 
     The frame goes into the middle of the screen if that is free, otherwise directly above or below the subject."""
-    # A frame too high for both sides of the subject may still leave the subject's first row visible.
+    # A frame that is too high for either side of the subject may still leave the subject's first row visible.
     middle = Offset(max(screen.width - frame.width, 0) // 2, max(screen.height - frame.height, 0) // 2)
     for wanted in (subject, Region(subject.x, subject.y, subject.width, min(subject.height, 1))):
         if not Region.from_offset(middle, frame).overlaps(wanted):
