@@ -198,7 +198,7 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
         super().__init__()
         self._keys = keys
         self._below: Line = EMPTY
-        """The keys last shown, which return when a notice that covers them ends."""
+        """The keys that were shown last, which return when a notice over them ends."""
         self._covered = False
         if self.HAS_SUBJECT:
             # `process_layout` moves the frame by its distance from the corner.
@@ -206,7 +206,7 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
 
     @property
     def subject(self) -> Region:
-        """The lines of the cursor on the screen below, or the field with the focus there."""
+        """The region of the cursor's lines on the screen below, or of the field with the focus there."""
         # A dialog outside of the stack, such as one that is just being closed, has no screen below it.
         screens = self.app.screen_stack
         at = screens.index(self) if self in screens else 0
@@ -292,7 +292,7 @@ def keys_line(*pairs: tuple[str, str]) -> Line:
 
 
 def fitting_keys(keys: Line, width: int) -> Line:
-    """Return as many of a dialog's keys as fit, closer together if need be; the first one and Esc stay."""
+    """Return as many of a dialog's keys as fit, closer together if necessary; the first one and Esc stay."""
     if cells(keys) <= width:
         return keys
     pairs: list[Line] = []
@@ -302,7 +302,7 @@ def fitting_keys(keys: Line, width: int) -> Line:
         if len(pair) != 3 or pair[1].role != "accent":
             return keys
         pairs.append((Span("  " if at else " "), *pair[1:]))
-    # Keys are listed by importance, so the last ones go first.
+    # Keys are listed by importance, so the last ones are dropped first.
     for pair in reversed(pairs[1:]):
         if sum(map(cells, pairs)) > width and pair[1].text != "Esc":
             pairs.remove(pair)

@@ -30,9 +30,10 @@ class PasteChanged(Message, verbose=True):
 class SafeInput(Input):
     """A one-line input in which each control character is visible and one cell wide.
 
-    From a paste of several lines, it inserts the first that is not blank, and posts `PasteChanged`."""
+    Of a paste of several lines, the field inserts the first one that is not blank, and posts `PasteChanged`."""
 
-    # With the terminal's own colours, Textual's cursor is black on white, which may be reversed: unseen on dark ground.
+    # With the terminal's own colours, Textual's cursor is black on white, which may be reversed and so invisible on a
+    # dark ground.
     DEFAULT_CSS = """
     SafeInput { border: none; height: 1; padding: 0; }
     SafeInput:focus { border: none; }
@@ -80,7 +81,7 @@ class SafeInput(Input):
 class FilterField(SafeInput):
     """The field in which a filter is typed; hidden otherwise."""
 
-    # All of the field's style stands here and none in its screens, because Textual follows only the first base for
+    # The whole style of the field is defined here, not in the screens, because Textual follows only the first base for
     # default CSS, and some screens have two.
     DEFAULT_CSS = "FilterField { height: 1; border: none; padding: 0 1; background: $panel; display: none; }"
 
@@ -108,7 +109,7 @@ BREAK_KEYS = frozenset({"alt+enter", "ctrl+j"})
 
 
 def _is_cut_from(before: str, now: str) -> bool:
-    """Return whether one text is another without one part of it."""
+    """Return whether one text is the other with a single part removed."""
     start = 0
     while start < len(now) and before[start : start + 1] == now[start]:
         start += 1
@@ -139,7 +140,7 @@ class LineField(SafeInput):
 
     @property
     def is_by_keys(self) -> bool:
-        """Whether single keys alone made the text from the one that `fill` gave as known; a paste is none."""
+        """Whether the text was typed key by key, from the text that `fill` gave as known, without any paste."""
         return self.value == self._by_keys
 
     def fill(self, text: str, known: str) -> None:

@@ -26,7 +26,7 @@ KEY_COLUMN = 13
 """The least width of the column of keys, with its margin."""
 
 KEYS_CELLS = len("Tab Shift+Tab")
-"""The greatest width of keys for which the column of a section becomes wider."""
+"""The greatest width of keys that widens the column of a section."""
 
 _SIGNS: tuple[Sign, ...] = tuple(sign for sign in vars(GLYPHS).values() if isinstance(sign, Sign))
 
@@ -38,7 +38,7 @@ COLUMN_CELLS = 34
 """The least width of a column; a screen with room for several has up to three."""
 
 _SHORT_CELLS = 18
-"""The longest meaning of a sign that shares a line of the page with others."""
+"""The greatest length of a sign's meaning with which the sign shares a line of the page."""
 
 _SHORT_KEYS_CELLS = 8
 """The greatest width of keys on the page; the search shows all keys."""
@@ -139,7 +139,7 @@ class HelpScreen(Dialog[None]):
 
     def _end_search(self) -> None:
         field = self.query_one(FilterField)
-        # A search that Enter keeps stays in the field, to be continued.
+        # The text of a search that Enter kept stays in the field, so that the search can be continued.
         if not self._query:
             field.value = ""
         field.display = False
@@ -212,7 +212,7 @@ def _page_blocks(sections: Sections, now: Situation, keymap: Keymap, *, brief: b
         if why is not None and not brief:
             unable.setdefault(f": {keymap.in_words(why)}", []).append(action)
         elif why is not None:
-            # A title is too long for a place among others.
+            # A title is too long to share a line with other entries.
             unable.setdefault("", []).extend([action] if action.label else [])
         elif brief and action.id.rpartition(".")[2] in _OF_EVERY_SCREEN:
             known.append(_by_label(action, keymap, "text"))
@@ -305,7 +305,7 @@ def _found(actions: Sequence[Action], keymap: Keymap, query: str) -> list[_Found
 
 
 def _is_key(query: str, key: str) -> bool:
-    # `r` and `R` are different keys; the spelling of `Ctrl+R` and `Enter` is up to the user.
+    # `r` and `R` are different keys, but the user may write `Ctrl+R` and `Enter` in any letter case.
     return query == key or (len(key) > 1 and query.lower() == key.lower())
 
 
@@ -367,7 +367,7 @@ def _in_columns(entries: Sequence[_Entry], lines_of: Callable[[_Entry, int], lis
     count = min(max(width // COLUMN_CELLS, 1), _MAX_COLUMNS, max(len(entries), 1))
     column = width // count
     blocks = [lines_of(entry, column) for entry in entries]
-    # The rows of a column if all were equally high, rounded up.
+    # The number of rows of each column if all columns were equally high, rounded up.
     height = -(-sum(map(len, blocks)) // count)
     columns: list[list[Line]] = [[]]
     for block in blocks:

@@ -28,7 +28,7 @@ def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tu
 
     `places` returns which actions are bound at the same time: within a place, a key has only one meaning.
     """
-    # `actions` may load all screens at its first look-up, so nothing may look one up if there is no file.
+    # The first look-up in `actions` may load all screens, so no action is looked up if there is no file.
     try:
         text = file.read_bytes().decode("utf-8-sig")
         data = tomllib.loads(text)
@@ -94,12 +94,12 @@ class _Reading:
             except ValueError as error:
                 self._problem(place, f"{action_id}: {one_line(written)} {error}")
         if values and not keys:
-            # All keys were invalid. An empty list would mean that the action has no key.
+            # All keys were invalid. The entry is skipped, because an empty list would mean that the action has no key.
             return None
         return tuple(keys)
 
     def _drop_clashes(self, wanted: dict[str, tuple[str, ...]]) -> None:
-        """Drop one of each two entries with the same key: the one in the later line."""
+        """Drop the later one of any two entries with the same key."""
         while clash := self._clash(wanted, of_own=True):
             key, *both = clash
             winner, loser = sorted(both, key=lambda action_id: self._lines[action_id])

@@ -73,7 +73,7 @@ class SearchedScreen(SideScreen[Answer]):
             self.set_focus(view)
 
     def _go_to_match(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) match, or to the first one from the cursor on (0)."""
+        """Go to the next (1) or previous (-1) match, or to the first one at or after the cursor (0)."""
         view, pattern = self._searched, pattern_for(self._looked_for)
         if view is None:
             return

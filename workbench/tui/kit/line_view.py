@@ -1,6 +1,6 @@
 """A pane of any number of lines.
 
-Only visible lines are requested, and only changed ones are drawn, so ten thousand lines cost as much as fifty.
+Only visible lines are requested, and only changed ones are drawn, so ten thousand lines take no longer than fifty.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from workbench.tui.terminal.plain_lines import PlainLinesWidget
 from workbench.tui.terminal.theme import Ground
 
 Motion = Literal["up", "down", "page_up", "page_down", "half_up", "half_down", "home", "end"]
-"""A movement of the cursor or of the window, as the movement keys name it."""
+"""A movement of the cursor or of the window, named as in the actions of the movement keys."""
 
 WHEEL_LINES = 3
 KEPT_STRIPS = 400
@@ -48,7 +48,7 @@ class LineView(PlainLinesWidget, can_focus=True):
 
     # Drawing goes in two steps. `_rows_of` asks the subclass for the content of the visible rows, and `_draw_changed`
     # invalidates only those that differ from the last answer (`_asked`). `render_line` then turns rows into strips,
-    # which are cached by content: a line that scrolls or blinks back costs a look-up.
+    # which are cached by content: a line that scrolls or blinks back takes only a look-up.
 
     DEFAULT_CSS = "LineView { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
@@ -97,7 +97,7 @@ class LineView(PlainLinesWidget, can_focus=True):
         return found_in([self.line_at(index) for index in range(self.line_count())], pattern)
 
     def mark_matches(self, pattern: re.Pattern[str] | None, match: tuple[int, int] | None = None) -> None:
-        """Mark the matches of a pattern, with the one at `match` (line, column) as the current; `None` ends it."""
+        """Mark the matches of a pattern, the one at `match` (line, column) as the current; `None` removes the marks."""
         self._pattern, self._match = pattern, match
         self.repaint()
 
@@ -260,7 +260,8 @@ class LineView(PlainLinesWidget, can_focus=True):
         else:
             self.repaint()
 
-    # Textual's own handlers redraw the whole view before they report the change of focus. These draw the cursor's line.
+    # Textual's own handlers redraw the whole view before they report a change of focus; these draw only the cursor's
+    # line.
 
     def on_focus(self, event: events.Focus) -> None:
         self._focus_is(event, True, events.DescendantFocus(self))

@@ -50,7 +50,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
     """
     TWO_COLUMNS_CELLS = 130
     LIST_SHARES: ClassVar[tuple[float, float]] = (0.45, 0.66)
-    """The least and the greatest share of the screen's width for the list; between them, its rows decide."""
+    """The least and the greatest share of the screen's width for the list; in between, its rows decide the width."""
     STACKS: ClassVar[bool] = True
     CLICKED: ClassVar[str] = "open"
     """The action of a click on the selected row, without the screen's name that begins its id."""
@@ -129,7 +129,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     @property
     def _head_rows(self) -> int:
-        """The maximum rows of the head. A longer one scrolls by the mouse wheel alone."""
+        """The maximum rows of the head; a longer head scrolls only by the mouse wheel."""
         return max(HEAD_ROWS, self.app.size.height // 4)
 
     def _place_columns(self) -> None:
@@ -213,7 +213,7 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
     @action("esc", "Leave the filter, the marks, the details or the screen", label="back")
     def do_back(self) -> None:
         """Leave the filter, the marks, the details, then the screen."""
-        # Each step of the way back is one key press, from the innermost state outwards.
+        # Each key press leaves one state, from the innermost one outwards.
         if self.state.marked and not self._filtering and not self.state.filter and self.column == "list":
             self.state.unmark()
             self._show_state(moved=False)

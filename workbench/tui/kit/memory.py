@@ -54,7 +54,7 @@ class Place:
     """The last position in a project.
 
     `case` is the key of the selected case, `folded` has the kind and path of each folded branch. Without `models`, each
-    suite uses its own; `variants` are the names of those that run beside the suites. `line` is the line for new
+    suite uses its own; `variants` are the names of those that run in addition to the suites. `line` is the line for new
     cases."""
 
     suite: str = ""
@@ -88,7 +88,7 @@ class Remembered:
     def with_place(self, project: str, place: Place) -> Remembered:
         """Return a copy with a new position in a project, which becomes the latest."""
         others = dict(self.projects)
-        # A key that is set again would keep its old place in the order.
+        # The project is removed first, because a key that is set again would keep its old place in the order.
         others.pop(project, None)
         latest = dict(list(others.items())[-(MAX_PROJECTS - 1) :])
         return replace(self, projects=MappingProxyType({**latest, project: place}))
@@ -150,7 +150,7 @@ class Memory:
             return
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Escaped, because the path of a project may hold bytes that are not UTF-8.
+            # The text is escaped, because the path of a project may hold bytes that are not UTF-8.
             content = json.dumps(_document(after), ensure_ascii=True, indent=1)
             write_atomically(self._file, content.encode("utf-8"))
         except OSError as error:

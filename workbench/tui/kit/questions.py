@@ -25,7 +25,7 @@ REST_S = 0.3
 """The seconds after which a question accepts an answer: a key pressed sooner was meant for what was shown before."""
 
 _WAIT: Line = (Span(f" {GLYPHS.running}", "muted"),)
-"""Shown in place of the keys while none is accepted."""
+"""The text in place of the keys while no key is accepted."""
 
 
 class AskScreen(Dialog[_Answer]):
@@ -35,7 +35,7 @@ class AskScreen(Dialog[_Answer]):
     send or lose something. Other answers, except `harmless` ones, are accepted only after the end of the text was
     visible."""
 
-    # A dialog may open on its own, or just before the next key. It ignores keys until none came for `REST_S`.
+    # A dialog may open on its own, or just before the next key. So it ignores keys until none has come for `REST_S`.
     REST_S: ClassVar[float] = REST_S
     """The seconds without a key after which the dialog accepts an answer; 0 where no answer changes anything."""
 
@@ -120,7 +120,7 @@ class AskScreen(Dialog[_Answer]):
 
     def action_answer(self, answer: _Answer) -> None:
         """Close with an answer, or ask to read to the end first."""
-        # Keys of a dialog that still rests, or is not mounted yet, were meant for the screen below.
+        # Keys that arrive while a dialog still rests, or is not mounted yet, were meant for the screen below.
         if answer not in self._offered or self._rest is not None or not self._stands:
             return
         if answer in self._harmless or self.query_one("#reading", ReadLines).was_at_end:

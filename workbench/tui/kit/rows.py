@@ -60,7 +60,7 @@ class ListState(Generic[Row]):
             if self._key(row) == stay_on:
                 self.cursor = at
                 return
-        # The row is gone, so the cursor goes to the row that took its place.
+        # The selected row is gone, so the cursor goes to the row that took its place.
         self.move_to(self.cursor)
 
     @property

@@ -64,7 +64,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
     NAME: ClassVar[str]
     """The name of the screen, which begins the ids of its actions."""
     TITLE_IN_TEXT: ClassVar[str]
-    """The title of the screen as it stands in a sentence."""
+    """The title of the screen, as used in a sentence."""
     VARIED: ClassVar[tuple[Varied, ...]] = ()
     """Inherited actions that have other keys or texts on this screen."""
     FIRST: ClassVar[tuple[str, ...]] = ()
@@ -142,7 +142,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         for one in self.ACTIONS:
             if one.label and is_offered(one):
                 offered.append((one, why_unavailable(one, now) is None))
-        # Keys that do nothing now give their room to others; the way back and the help stay at the end.
+        # Keys that do nothing now are left out in favour of others; the way back and the help stay at the end.
         return sorted(offered, key=lambda each: (each[0].id.endswith((".back", ".help")), not each[1]))
 
     def on_screen_suspend(self) -> None:
@@ -159,7 +159,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         message = f" {one_line(text)}"
         if sign:
             message = f" {sign}{message}"
-        # While the app ends, the key bar may be gone already.
+        # When the app ends, the key bar may be gone already.
         for keys in self.query(KeyBar):
             keys.announce((Span(message, role),))
 

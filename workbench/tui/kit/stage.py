@@ -15,10 +15,9 @@ Answer = TypeVar("Answer")
 
 
 class ClosesOnce(Generic[Answer]):
-    """A mixin that makes a second `dismiss` of a screen harmless; it stands before the screen in the list of bases."""
+    """A mixin that makes a second `dismiss` of a screen harmless; list it before the screen class among the bases."""
 
-    # Textual closes the top screen, whichever was asked to, so a second key or click during closing would close the
-    # screen below.
+    # Textual always closes the top screen, so a second key or click during closing would close the screen below.
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
         """Close the screen, if it is the top one."""

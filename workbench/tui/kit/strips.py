@@ -20,7 +20,7 @@ LineFor = Callable[[int], Line]
 
 
 class Painted(Protocol):
-    """The parts of the app that drawing needs: its colours and the names of its keys."""
+    """The parts of the app that drawing needs: colours and the names of keys."""
 
     palette: Palette
     keymap: Keymap

@@ -1,4 +1,4 @@
-"""Lists shown with a text while it is edited: its completions and its problems."""
+"""The lists of completions and of problems that are shown while a text is edited."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class ProblemList(LineView, can_focus=False):
         """Replace the listed problems."""
         if tuple(problems) == self.problems:
             return
-        # A new layout draws the whole pane again, so it is asked for only if the number of lines changes.
+        # A new layout draws the whole pane again, so it is requested only if the number of lines changes.
         before = len(self._lines)
         self.problems = tuple(problems)
         self._laid_out_at = -1

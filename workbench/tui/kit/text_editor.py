@@ -1,6 +1,6 @@
 """A text editor: numbered, coloured lines, a cursor, a selection.
 
-It has no undo of its own: each change is reported at once, and the document undoes it.
+The editor has no undo of its own: each change is reported at once, and the document can undo it.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class TextEditor(LineView, inherit_bindings=False):
 
     `tell` gets each new text and the number of its undo step, before the next key is handled."""
 
-    # Textual's text area parses the whole text again at each key when it highlights: 29 ms at 2,000 lines. As a line
-    # view, this editor colours and draws only the lines that changed.
+    # Textual's text area parses the whole text again at each key when it highlights: 29 ms at 2,000 lines. This editor
+    # is a line view, so it colours and draws only the lines that changed.
     DEFAULT_CSS = "TextEditor { pointer: text; }"
     TAKES_LONG_PASTES = True
 
@@ -140,7 +140,7 @@ class TextEditor(LineView, inherit_bindings=False):
 
     @property
     def has_cursor(self) -> bool:
-        # The cursor of a line view would be a whole line.
+        # The cursor of a line view is a whole line; this editor draws a cursor in the text instead.
         return False
 
     def line_count(self) -> int:

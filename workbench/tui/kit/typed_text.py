@@ -83,7 +83,7 @@ class TypedText:
         if motion in ("left", "right") and not select and self.cursor != self.anchor:
             self._moved_to(self.selection[motion == "right"], select)
         elif motion in ("up", "down"):
-            # The goal is the cell where a series of ups and downs began, so that short lines do not shift the cursor.
+            # The cursor keeps the cell where a series of `up` and `down` began, so that short lines do not shift it.
             goal = self._goal
             if goal is None:
                 goal = shown(self.lines[self.cursor[0]]).cells[self.cursor[1]]
@@ -166,7 +166,7 @@ class TypedText:
         return taken
 
     def _take(self, text: str) -> None:
-        # With mixed line ends, a carriage return stays a character of its line, so unchanged text is preserved exactly.
+        # In a text with mixed line ends, carriage returns are characters of their lines, so unchanged text stays exact.
         everywhere = 0 < text.count("\n") == text.count("\r\n")
         self._line_end = "\r\n" if everywhere else "\n"
         self.lines = text.split(self._line_end)
@@ -201,7 +201,7 @@ class TypedText:
         self._last = kind, start
 
     def _rewrite(self, first: int, lines: list[str]) -> None:
-        """Replace lines by as many others with a different indentation.
+        """Replace lines by the same number of lines with a different indentation.
 
         Cursor and anchor keep their distance from the line ends, except at the start of a line."""
         before = self.lines[first : first + len(lines)]

@@ -44,8 +44,8 @@ def model_choices(
 
     Models that are `checked`, or that runs were `recorded` on, are always included. Reads files, but asks no
     endpoint."""
-    # A model is described by its first source: offline, settings, suites, recordings, earlier choices. The
-    # weaknesses of offline stand last.
+    # A model is described by its first source: offline, settings, suites, recordings, earlier choices. The weaknesses
+    # of the offline model come last.
     folders = list(dict.fromkeys(file.path.parent for file in files)) or [Path()]
     offline = next(model.description for model in built_in_models() if model.name == OFFLINE)
     found: dict[str, _Known] = {OFFLINE: _Known(offline, brief="not a language model")}
@@ -131,7 +131,7 @@ class _Known:
     url: str = ""
     whose: str = ""
     brief: str = ""
-    """The state in fewer words."""
+    """A shorter text for the state."""
 
     @property
     def detail(self) -> str:

@@ -170,7 +170,7 @@ class ModelsState:
 
     def answered(self, endpoint: KnownEndpoint) -> None:
         """Take an endpoint's answer, and show its models."""
-        # Local servers are asked although the user did not request it, so a long list of their models stays folded.
+        # Local servers are asked without a request of the user, so a long list of their models stays folded.
         name = endpoint.preset.name
         self._asked.discard(name)
         at = [each.preset for each in self.endpoints].index(endpoint.preset)
@@ -358,7 +358,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
     def _make_room(self, height: int) -> None:
         """Limit the heights of the texts and of the list, so that title, some rows and keys are always visible."""
-        # The width of the text, as the style makes it: at most 130 cells, less border, padding and scroll thumb.
+        # The width of the text by the style of the dialog: at most 130 cells, minus border, padding and scroll thumb.
         width = max(min(130, self.app.size.width * 96 // 100) - 5, 1)
         room = height - _ROWS_AROUND
         for name, build in (("#reading", self._explained), ("#absent", self._absent)):

@@ -183,7 +183,7 @@ _CLOUD_CHOICES: dict[CloudField, tuple[tuple[str, str], ...]] = {
     "endpoint": tuple((name, name) for name in BEDROCK_ENDPOINTS),
     "credentials": (("", "keys in variables, else the cloud's default"), ("default", "the cloud's default")),
 }
-"""The values of fields that are chosen, each with its words."""
+"""The values of choice fields, each with the words that show it."""
 _CLOUD_URL = "the cloud's own, by the settings below"
 _THOUGHTS = ("reasoning, also within the text", "answer where they stand in the text")
 _REQUEST_FIELDS = ("key_command", "headers", "query")
@@ -199,7 +199,7 @@ MAX_LISTED = 5
 """The maximum number of an endpoint's models that are named."""
 
 _MIN_KEY_CHARS = 20
-"""The length from which a text that is not a name of a variable counts as a key; a shorter one may be typed further."""
+"""The length from which a text that is no name of a variable counts as a key; shorter texts may become a name."""
 
 
 class ChoiceField(Bar, can_focus=True):
@@ -291,7 +291,7 @@ class AddModelScreen(Dialog[Added]):
         self._problems: dict[Field, str] = {}
         self._outcome: tuple[Role, str] | None = None
         self._refused: tuple[TypedModel, Owner] | None = None
-        """The content of the form that the endpoint did not confirm; a second Enter adds it all the same."""
+        """The content of the form that the endpoint did not confirm; a second Enter adds the model anyway."""
 
     @property
     def heading(self) -> str:
@@ -334,7 +334,7 @@ class AddModelScreen(Dialog[Added]):
         self._suggest()
         self._show_cloud()
         is_filled = self._preset is not None or self._adder.known is not None
-        # With the endpoint known, the model is the first open question.
+        # If the endpoint is known, the first field to fill in is the model.
         self._take_focus("model" if is_filled else "preset")
 
     def _row(self, name: str, field: ChoiceField | SafeInput) -> ComposeResult:
@@ -568,7 +568,7 @@ class AddModelScreen(Dialog[Added]):
 
     @on(Input.Submitted)
     def action_submit(self) -> None:
-        """Ask the endpoint and add the model if it confirms; for a model it did not confirm before, add it at once."""
+        """Ask the endpoint and add the model if it confirms; a model that it has not confirmed is added at once."""
         typed, owner = self._typed, self._owner
         try:
             spec = typed.spec(owner)
@@ -596,7 +596,7 @@ class AddModelScreen(Dialog[Added]):
         async def check() -> None:
             checked = await self._adder.check(spec)
             if (self._typed, self._owner) != (typed, owner):
-                # The form was changed meanwhile, so the answer is about another model.
+                # The form was changed in the meantime, so the answer is about another model.
                 return
             if checked.ok:
                 self._add(typed, owner, checked)

@@ -29,7 +29,7 @@ _ROLES: dict[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "fa
 
 
 class Prober:
-    """The probes of one model, which is resolved for the first of some folders."""
+    """The probes of one model, which is looked up for the first of the folders that knows it."""
 
     def __init__(
         self, program: Program, trust: Trust, name: str, folders: Sequence[Path], files: Sequence[SuiteFile]
@@ -49,7 +49,7 @@ class Prober:
         program, folder = self._program, self._folder
         spec = program.models.resolve(self.name, folder, by_suite=False)
         listed = ListedModel(spec, program.environment.of(folder))
-        # The file could name a server to which the user's key must not be sent.
+        # The file could name a server that must not get the user's key.
         if untrusted(FoundModels([listed], [*self._files]), program, self._trust):
             raise ConfigError(
                 f"{self.name} stands in a workbench.toml that you do not trust yet: run a case on it, which asks"

@@ -33,15 +33,15 @@ _CLOSING_S = 5.0
 """The time for the proxy to close before its thread is ended."""
 
 State = Literal["asking", "calling", "whole", "broken off"]
-"""The state of a conversation: the model is asked, the program answers its calls, it has answered, or no whole answer
+"""The state of a conversation: the model is asked, the program runs calls, the model has answered, or no whole answer
 came."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """An observed conversation up to now, as an unchanging value that other threads may use.
+    """An observed conversation up to now, as an immutable value that other threads may use.
 
-    `problem` is why it broke off, `why_no_case` why no case can be made of it."""
+    `problem` is why the conversation broke off, `why_no_case` why no case can be made of it."""
 
     number: int
     wire: Provider
@@ -152,7 +152,7 @@ class LiveRecording:
     def _observed(self, what: Observation) -> None:
         """Pass on an observation."""
         # Text that looks like a key must be known as a secret before anything shows it. Only the new part of a step is
-        # searched: the messages that the step before did not have and, in the first step, the head of the request.
+        # searched: the messages that the previous step did not have and, in the first step, the head of the request.
         if isinstance(what, RequestUnread):
             self._inbox.put(str(what.note))
         if not isinstance(what, StepBegan | StepEnded):

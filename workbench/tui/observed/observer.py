@@ -55,7 +55,7 @@ class Observer:
             for model in models:
                 with suppress(ConfigError):
                     spec = self._program.models.resolve(model, folder, by_suite=by_suite)
-                    # Requests to a cloud are signed for its own address, so none can be sent by a proxy.
+                    # Requests to a cloud are signed for its own address, so a proxy cannot pass them on.
                     if spec.base_url and spec.cloud is None:
                         return spec.base_url, spec.provider
         return "openai", None
@@ -74,9 +74,10 @@ class Observer:
             for screen in shown:
                 screen.take_news()
 
-        # Called on the proxy's thread, maybe before the screen exists; it then takes all observations when it opens.
+        # `wake` is called on the proxy's thread, maybe before the screen exists, which takes all observations when it
+        # opens.
         def wake() -> None:
-            # Raised after the app has ended.
+            # A RuntimeError means that the app has ended.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._stage.call_later, take_news)
 

@@ -41,7 +41,7 @@ class Conversations(ListState[Seen]):
         """Add new conversations, and replace those that have continued."""
         for seen in news:
             self._seen[seen.number] = seen
-            # The filter searches the text of the whole conversation, which has grown.
+            # The conversations have grown, and the filter searches their whole texts.
             self._texts.pop(seen.number, None)
         self._rebuild()
 
