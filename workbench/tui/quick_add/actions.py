@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _at(*states: str, otherwise: str) -> Why:
-    """Return the condition of an action that needs the line in one of some states."""
+    """Return the condition of an action that needs the line to be in one of the given states."""
 
     def why_not(now: MainSituation) -> str | None:
         return None if now.line in states else otherwise
@@ -101,7 +101,7 @@ class QuickAddActions(MainActions):
 
     @action("o", "Switch the order: as called, or any", name="quick.order", where="line", needs=_CHECKED, listed=False)
     def order(self) -> None:
-        """Expect the calls in their order, or in any."""
+        """Expect the calls in their order, or in any order."""
         self._adder.order()
 
     @action("x", "Stop the request that runs", name="quick.stop", where="line", needs=_RUNNING, listed=False)

@@ -66,11 +66,11 @@ class QuickAdder:
         """The suite of the next request."""
         self._from: Pane = "suites"
         self._is_settled = True
-        """Whether the shown question has been there long enough to be answered."""
+        """Whether the question has been shown long enough to be answered."""
         self._settling: Timer | None = None
         self._keeping: Timer | None = None
         self._lets_ask = False
-        """Whether the user lets a run ask for a permission, which would take the keyboard."""
+        """Whether the user allows a run to ask for a permission, which takes the keyboard."""
         self._shows = False
         """Whether the run pane shows the runs of the line instead of the selected case."""
         self._notice: Line = ()
@@ -208,7 +208,7 @@ class QuickAdder:
             self._accept()
 
     def tab(self) -> None:
-        """Choose the next kind or, on an empty line below a result, give letters to the result."""
+        """Choose the next kind or, on an empty line below a result, make letters commands for the result."""
         state = self.state
         if state.changing is not None:
             return
@@ -295,7 +295,7 @@ class QuickAdder:
             self.show()
 
     def order(self) -> None:
-        """Expect the calls in their order, or in any."""
+        """Expect the calls in their order, or in any order."""
         question = self.state.question
         if question is None:
             return
@@ -392,7 +392,7 @@ class QuickAdder:
         self.show()
 
     def _editable(self, path: Path | None) -> OpenSuite:
-        """Return the open suite at a path, whose text is TOML. Raises NotEditableError."""
+        """Return the open suite at a path; raise NotEditableError if there is none, or its text is not TOML."""
         if path is None:
             raise NotEditableError("put the cursor on a suite first")
         suite = self._open_suites.editable(path)
@@ -568,7 +568,7 @@ class QuickAdder:
             self._app.work(self._save(suite), "ask")
 
     async def _save(self, suite: OpenSuite) -> None:
-        """Save the added cases of a suite, also those that are added meanwhile."""
+        """Save the added cases of a suite, including those that are added during the saving."""
         try:
             while suite.dirty and suite.document is self._ours.get(suite.path):
                 if not await self._app.services.saver.save([suite]):
@@ -772,7 +772,7 @@ class QuickAdder:
                 labels |= {"outside": "editor", "end": "close"}
         actions = self._app.keymap.actions
         offered = [(replace(actions[f"quick.{name}"], label=label), True) for name, label in labels.items()]
-        # The keys of a result need the room.
+        # The notice is left out, because the keys of a result need its room.
         return self._notice if state.state in ("ask", "run") else (), offered
 
     def _annotate(self) -> None:

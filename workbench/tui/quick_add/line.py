@@ -50,7 +50,7 @@ class RequestField(SafeInput):
         keymap = keymap_of(self)
         own = {key for action in actions_of(QuickAddActions) for key in keymap.keys(action)}
         if event.key not in own:
-            # Letters are never commands of the panes here, which would change something else.
+            # Letters must not become commands of the panes here, which would act on something else.
             event.stop()
             self.post_message(self.Unused(event.key))
 
@@ -70,7 +70,7 @@ class RequestField(SafeInput):
 class RequestLine(Vertical):
     """The title and the field of the line; hidden until it is opened."""
 
-    # Hidden instead of mounted on demand: a widget that is being mounted cannot take the next key.
+    # The line is hidden instead of mounted on demand, because a widget that is being mounted cannot take the next key.
     DEFAULT_CSS = """
     RequestLine { height: 2; display: none; }
     RequestLine.open { display: block; }

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of the running batches, taken together.
+    """The progress of all running batches together.
 
     `elapsed_s` counts from the start of the first batch, without the time in which all runs waited for the user.
     """
@@ -82,7 +82,7 @@ class Progress:
     statuses: Mapping[Status, int] = field(default_factory=dict)
     """The number of finished runs by status."""
     waiting: int = 0
-    """Number of active runs that wait to retry a request."""
+    """The number of active runs that wait to retry a request."""
     starting: tuple[str, ...] = ()
     """The servers and models that are starting."""
 
@@ -106,7 +106,7 @@ class RunBook:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         secrets: Secrets = NO_SECRETS,
     ) -> None:
-        """Create an empty book, which shows runs without `secrets`."""
+        """Create an empty book, which removes `secrets` from the runs that it shows."""
         self._parts = SuiteParts(secrets)
         self._clock = Stopwatch(clock)
         self._now = now
@@ -136,7 +136,7 @@ class RunBook:
         self._origins: dict[str, RunRecord] = {}
         """The origins of forks that are about to start, by the id of the fork."""
         self._stepped_back: dict[str, tuple[RunRecord, tuple[PastHold, ...]]] = {}
-        """The runs that forks are about to replace, by the id of the fork, and the holds before the fork's."""
+        """The runs that forks are about to replace, by the id of the fork, with the holds before that of the fork."""
 
     def apply(self, event: BatchEvent) -> CaseKey | None:
         """Process one event, and return the case whose display changed, if any."""
@@ -158,7 +158,7 @@ class RunBook:
                         self._running[record.run_id] = record
                         self._touch(record)
                         self._follow_clock()
-                    # A run that continues has its answer, wherever it was given.
+                    # A run that continues has got its answer, whichever way it was given.
                     if record.paused is None:
                         self._withdraw(record.run_id)
                     return record.case_key
@@ -219,7 +219,7 @@ class RunBook:
         """
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
         kind = RunKind(planned.model, planned.repeat, True)
-        # The recordings come again with each reading of the workspace; known ones keep their record.
+        # Each reading of the workspace delivers the recordings again; known ones keep their record.
         if kind not in latest:
             latest[kind] = record = recalled(planned, started_at, events, result)
             record.shelf = self._shelf
@@ -239,7 +239,7 @@ class RunBook:
 
     def finished(self, case: CaseKey) -> list[RunRecord]:
         """Return the finished runs of a case."""
-        # Most runs are both the latest ones and those that count, so `distinct` follows.
+        # Most runs are among both the latest ones and those that count, so `distinct` removes repetitions.
         runs = (*self._latest.get(case, {}).values(), *chain.from_iterable(self.by_model.of(case).values()))
         return [run for run in distinct(runs) if run.figures is not None]
 
@@ -265,10 +265,10 @@ class RunBook:
         run.regrade(planned, result)
         self.by_model.regrade(case)
         self._forget(case)
-        # Each keystroke in a case regrades its runs, so only the caches that this affects are cleared.
+        # Each keystroke in a case regrades its runs, so as few caches as possible are cleared.
         if result.status != status:
             self._uncounted.add(case)
-        # An edit may regrade a whole suite, and its tally is only counted again for cases that show something else.
+        # An edit may regrade a whole suite, whose tally is only counted again for cases that show something different.
         if self.summary(case) != before:
             self._revisions[run.path] = self._revisions.get(run.path, 0) + 1
 
@@ -407,7 +407,7 @@ class RunBook:
     @property
     def held_runs(self) -> list[RunRecord]:
         """The runs that are held until the user lets them continue, in the order in which they were started."""
-        # The few running runs are asked first, since most batches hold none.
+        # Only the few running runs are checked first, because most batches hold none.
         if not any(run.held for run in self._running.values()):
             return []
         return [run for run in self._runs.values() if run.held]
@@ -429,7 +429,7 @@ class RunBook:
         return total(self._spent.values())
 
     def _count(self) -> None:
-        """Update the counts of cases in which something happened, as there may be thousands of unchanged ones."""
+        """Update the counts of cases in which something happened; thousands of others may be unchanged."""
         for case in self._uncounted:
             counted = self.runs_that_count(case)
             latest = distinct((*self._latest[case].values(), *counted))
@@ -469,7 +469,7 @@ class RunBook:
             statuses += counted.statuses
             if counted.done < counted.planned:
                 estimates.append(counted.left_s(now_s))
-        # Batches run side by side, so the longest decides; if one of them has no estimate, there is none for all.
+        # Batches run side by side, so the longest one decides; if any of them has no estimate, there is none.
         known = [estimate for estimate in estimates if estimate is not None]
         left_s = None
         if known and len(known) == len(estimates):

@@ -44,7 +44,7 @@ def in_place_of(run: RunRecord, fork: RunRecord, runs: Mapping[RunKind, RunRecor
     for other in runs.values():
         if other.origin is run:
             other.origin = run.origin
-    # A new dictionary, because the fork takes the position of the run instead of the last one.
+    # The dictionary is new, so that the fork gets the position of the run instead of the last one.
     replaced: dict[RunKind, RunRecord] = {}
     for kind, other in runs.items():
         if other is run:
@@ -80,7 +80,7 @@ def branch_number(fork: RunRecord, runs: Sequence[RunRecord]) -> str:
 
 
 def place_text(fork: Fork) -> str:
-    """Return the point at which a run is forked, to follow `from`."""
+    """Return the point at which a run is forked, as text after the word "from"."""
     at = fork.at
     if at.answered is None:
         return f"round {at.round}"
@@ -96,7 +96,7 @@ def place_text(fork: Fork) -> str:
 
 
 def branch_text(run: RunRecord) -> str:
-    """Return a description of a fork: its model, the first difference to its origin once it ended, and its beginning.
+    """Return a description of a fork: its model, the first difference from its origin once it ended, and its beginning.
 
     Narrow panes cut the line, so the most important part is first, and the model last if it is that of the origin.
     """

@@ -1,7 +1,7 @@
 """The record of a run, from its plan to its result, packed when the run has ended.
 
-A run of a few rounds takes about fifty kilobytes as objects and two packed, and a comparison has thousands of runs. A
-packed run is unpacked when it is viewed.
+A run of a few rounds takes about fifty kilobytes as objects and two kilobytes packed, and a comparison has thousands of
+runs. A packed run is unpacked when it is viewed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Content:
 
 def packed(content: Content) -> bytes:
     """Return the content in compressed form."""
-    # The fastest level: runs are packed while the user scrolls through a list.
+    # The level is the fastest one, because runs are packed while the user scrolls through a list.
     return zlib.compress(pickled((content.events, content.result)), 1)
 
 
@@ -155,7 +155,7 @@ class Tally(Generic[_Key]):
         self._totals: Counter[str] = Counter()
 
     def put(self, key: _Key, names: tuple[str, ...]) -> None:
-        """Count these names for a key, in place of those it had before."""
+        """Count these names for a key, in place of its previous names."""
         self._totals.subtract(self._names.get(key, ()))
         self._totals.update(names)
         self._names[key] = names
@@ -163,7 +163,7 @@ class Tally(Generic[_Key]):
     @property
     def totals(self) -> Mapping[str, int]:
         """The count of each name."""
-        # The plus drops the names whose count went down to zero.
+        # The unary plus drops the names whose count went down to zero.
         return +self._totals
 
 
@@ -220,7 +220,7 @@ class RunRecord:
     unwritten: bool = False
     """Whether the run was recorded by this program and is not saved yet."""
     original: tuple[PlannedRun, RunResult] | None = None
-    """The plan and the result of the time when the run was made, if it was regraded since."""
+    """The original plan and result of the run, if it was regraded since."""
     origin: RunRecord | None = field(default=None, repr=False)
     """The run from which this one was forked."""
     origin_name: str = ""
@@ -295,7 +295,7 @@ class RunRecord:
 
     @property
     def has_verdict(self) -> bool:
-        """Whether the run ended by itself, be it with an error; a stopped run says nothing about its case."""
+        """Whether the run ended by itself, even with an error; a stopped run says nothing about its case."""
         return self.figures is not None and self.status != Status.STOPPED
 
     @property
@@ -353,7 +353,7 @@ class RunRecord:
             self._packed = packed(self._content)
         self._shown = None
         if self._view is not None:
-            # A weak reference, because the view has the whole run; a screen that shows the view keeps it alive.
+            # The reference is weak, because the view has the whole run; a screen that shows the view keeps it alive.
             self._shown = ref(self._view)
         self._content, self._view, self._shown_result = None, None, None
 
@@ -413,7 +413,7 @@ class RunRecord:
 
     @property
     def holds_before(self) -> tuple[PastHold, ...]:
-        """The holds of the run before the one at which it is held now; empty if it is not held."""
+        """The holds of the run before its present one; empty if it is not held."""
         from workbench.engine.fork import past_holds
 
         if not self.held:
@@ -472,7 +472,7 @@ class RunRecord:
         return fold(chain.from_iterable(map(redaction.take, self.events)))
 
     def _shown_of(self, result: RunResult) -> RunResult:
-        # Secrets that are learned, and suites that are opened, make a new finder, which may redact other texts.
+        # A new secret or a newly opened suite makes a new finder, which may redact different texts.
         finder = self.parts.secrets.finder
         known = self._shown_result
         if known is None or known[0] is not result or known[1] is not finder:
@@ -550,7 +550,7 @@ class RunRecord:
             self.retry, self.retry_at = event.payload, datetime.fromisoformat(self.started_at) + wait
 
     def put_request(self, request: HttpRequest | str) -> None:
-        """Take over the request before which the run is held, or the reason why it cannot be sent."""
+        """Store the request before which the run is held, or the reason why it cannot be sent."""
         self.request = request
         if self._view is not None:
             self._view.put_request(self.parts.secrets.redacted(request))
@@ -621,7 +621,7 @@ def results_of(runs: Iterable[RunRecord]) -> list[RunResult]:
 
 @dataclass(frozen=True)
 class Question:
-    """The question of a run whether a call may be executed."""
+    """The question of a run that asks whether a call may be executed."""
 
     run: RunRecord
     asked: ExecutionQuestion

@@ -27,7 +27,7 @@ AT_ONCE_RUNS = 8
 """The number of runs that are graded before the next key is handled, about a millisecond each."""
 
 AT_ONCE_CALLS = 10
-"""The largest number of calls of a run that is graded at once."""
+"""The largest number of calls with which a run is graded at once."""
 
 Pace = Literal["at once", "in background", "with Python"]
 """The way to grade a run: before the next key is handled, in the background, or by calling the suite's Python code."""
@@ -37,7 +37,7 @@ Pace = Literal["at once", "in background", "with Python"]
 class Due:
     """A finished run to regrade, with its plan by the current case (`now`).
 
-    `figures` and `result` are those of its present grade. `known` is the new result, if the current case is the one
+    `figures` and `result` are those of the present grade. `known` is the new result, if the current case is the one
     that graded the run originally.
     """
 
@@ -83,7 +83,7 @@ class Regrading:
 
     @property
     def waiting(self) -> int:
-        """Number of due cases."""
+        """The number of due cases."""
         return len(self._due)
 
     def follow(self, suite: OpenSuite, selected: CaseOutline | None = None) -> None:
@@ -112,7 +112,7 @@ class Regrading:
             return
         now = suite.file.suite
         if now is None:
-            # Everything is checked once the suite has no errors.
+            # All cases are checked once the suite has no errors.
             self._followed.pop(suite.path, None)
             return
         for written in now.cases:
@@ -137,8 +137,8 @@ class Regrading:
             current = self._book.finished(case.key)
             for due in case.runs:
                 result = results.get(id(due.run))
-                # The case may have been run again or changed back meanwhile. Figures show that, while a result is a
-                # new object each time a run is unpacked.
+                # The case may have been run again or changed back in the meantime. The identity of the figures shows
+                # that; a result is a new object each time a run is unpacked.
                 if result is not None and due.run.figures is due.figures and any(run is due.run for run in current):
                     self._moved.setdefault(id(due.run), (due.run, due.figures))
                     self._book.regrade(due.run, due.now, result)

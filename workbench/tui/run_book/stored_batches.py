@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 MAX_RUNS_OF_CASE = 1_000
-"""Most runs of one case that are read, the latest first."""
+"""The most runs of one case that are read, the latest first."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _going(file: Path, batches: Iterable[BatchRow]) -> frozenset[int]:
 
     going: set[int] = set()
     for batch in batches:
-        # A batch without an end may also be one whose process was killed, which no process claims.
+        # A batch without an end may have a killed process; then no process claims it.
         if batch.ended_at is None and batch.damage is None and claimed(file, batch.number):
             going.add(batch.number)
     return frozenset(going)
@@ -211,7 +211,7 @@ def _first_that_fit(
             if not all(word in text for word in wanted):
                 continue
             found += len(case.ended)
-            # The first case is read even if it alone has more runs, or the screen would be empty.
+            # The first case is read even if it alone has more runs, because the screen would be empty otherwise.
             if found > most and places:
                 is_all = False
                 break

@@ -106,7 +106,7 @@ class RunsByModel:
         `seen` is 0 in the first call.
         """
         found: list[CaseKey] = []
-        # The latest are last, so that the cost depends on the news instead of the number of cases.
+        # The latest cases are last, so that the time depends on the news and not on the number of cases.
         for case, puts in reversed(self._begun.items()):
             if puts <= seen:
                 break
@@ -137,7 +137,7 @@ def _verdicts(runs: Sequence[RunRecord]) -> int:
 
 
 _WORST_STEP_FIRST: tuple[Status | None, ...] = (*WORST_FIRST[:2], None, *WORST_FIRST[2:])
-"""The order of the statuses of steps; `None` is for a step that was never reached."""
+"""The order of the statuses of steps; `None` stands for a step that was never reached."""
 
 StepStage = Literal["waiting", "running", "made", "over"]
 """The progress of a step: `made` while a run continues after it, `over` if no run of the case is in progress."""
@@ -218,9 +218,9 @@ class Counts:
     running: int = 0
     waiting: int = 0
     asking: int = 0
-    """The number of running ones that ask for permission."""
+    """The number of running runs that ask for permission."""
     held: int = 0
-    """The number of running ones that are held."""
+    """The number of running runs that are held."""
 
 
 def deciding_run(runs: Sequence[RunRecord]) -> int:
@@ -312,7 +312,7 @@ def _worst_step(grades: Sequence[StepGrade | None]) -> StepSummary:
     statuses: list[Status | None] = []
     scores: list[float] = []
     for grade in grades:
-        # `zip_longest` fills up the models whose runs have fewer steps.
+        # `zip_longest` adds `None` for models whose runs have fewer steps.
         if grade is None:
             continue
         statuses.append(grade.status)

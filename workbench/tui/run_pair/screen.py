@@ -77,7 +77,7 @@ class PairList(LineView):
         """The user's choice: stacked (`True`) or in columns; `None` lets the width decide."""
         self._lines = PairLines(state, self.text_width, stacked=False)
         self._begun = False
-        """Whether the view has had its first size."""
+        """Whether the view has got its first size."""
 
     @property
     def stacked(self) -> bool:
@@ -227,7 +227,7 @@ class PairScreen(SearchedScreen[None]):
         return self.query_one("#pair-list", PairList)
 
     def _show_bars(self) -> None:
-        # Runs of one case share its name; runs of two cases have two names.
+        # The title has one name for runs of one case, and two names for runs of two cases.
         state, width = self.state, self.app.size.width
         names = dict.fromkeys(one_line(run.case_name) for run in state.runs)
         left: Line = (Span(" Side by side ", "badge"), Span(f" {' and '.join(names)}"))

@@ -51,7 +51,7 @@ Entry = Fold | int
 
 
 def under_way(left: RunRecord, right: RunRecord) -> int:
-    """Return the number of active runs among two."""
+    """Return how many of two runs are active."""
     return sum(run.stage != "done" for run in (left, right))
 
 
@@ -82,7 +82,7 @@ class PairState:
         self.differences = [index for index in range(len(self.rows)) if self._is_difference(index)]
         """The indices of differing rows, without headings of rounds and results of unmatched calls."""
         self.sentence = self._other_difference()
-        """A sentence on the first difference, from the side of the second run."""
+        """A sentence that says how the second run first differs from the first run."""
         if found is not None:
             self.sentence = f"In 2, {found.sentence}"
         self.first = self._row_of(found)
@@ -250,7 +250,7 @@ class PairLines(LaidOut):
     def _rough_height(self, entry: Entry) -> int:
         if isinstance(entry, Fold):
             return 1
-        # Only an estimate: long texts take more rows, which are known when the row is laid out.
+        # This is only an estimate: long texts take more rows, which are known after the layout of the row.
         row = self.state.rows[entry]
         if row.how == "same" or row.part.kind == "round":
             return 1

@@ -189,7 +189,7 @@ class RunActions(MainActions):
         words="repeat pass@k consistency flaky",
     )
     def run_repeats(self) -> None:
-        """Run the selected cases as often as the user answers."""
+        """Ask how often to run the selected cases, and run them."""
         from workbench.tui.runs.dialogs import RepeatsScreen
 
         row = self.app.selection.row

@@ -141,7 +141,7 @@ def _call_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width:
         return [*lines, (Span("  without arguments", "muted"),), EMPTY]
     written = json.dumps(secrets.redacted(dict(arguments)), ensure_ascii=False, indent=2)
     for text in written.split("\n"):
-        # A long value continues two cells further in than it begins, so that the nesting stays visible.
+        # The further rows of a long value are indented by two cells, so that the nesting stays visible.
         hang = min(len(text) - len(text.lstrip()) + 2, width // 2)
         for row in wrap_line(json_line(visible(text)), max(width - 4, 10), hang):
             lines.append((Span("  "), *row))
@@ -199,7 +199,7 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 class TrustScreen(AskScreen[TrustAnswer]):
     """Asks for trust in a suite: once, always, no or, with `mocks`, to answer its tools by mocks.
 
-    `allowed` are the things that trust would allow, one line each; `refusing` describes the answer no.
+    `allowed` lists what trust would allow, in one line each; `refusing` describes the answer no.
     """
 
     def __init__(

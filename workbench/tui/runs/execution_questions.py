@@ -35,7 +35,7 @@ def _tool(question: Question) -> _Tool:
 class Questions:
     """The open questions; the oldest one is shown as soon as nothing else has the focus.
 
-    A key that is meant for a dialog or the filter can thus not answer it.
+    So a key that is meant for a dialog or the filter cannot answer it.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Questions:
 
     def _limit_answered(self, reached: CostLimitReached, answer: CostLimitAnswer | None) -> None:
         if reached not in self._book.limits_reached:
-            # The question was withdrawn meanwhile.
+            # The question was withdrawn in the meantime.
             return
         self._book.limit_answered(reached.batch)
         raised = {"more": reached.limit_usd * 2, "all": math.inf}.get(answer or "stop")
@@ -130,7 +130,7 @@ class Questions:
             self._runner.stop([run.run_id])
             self._stage.announce(f"Stopping {run.case_name}; what is finished is kept", "text", GLYPHS.stopped)
             return
-        # The engine knows no permission for a batch: `look` answers its other runs, each when it asks.
+        # The engine has no permission for a whole batch, so `look` answers for each of its other runs when it asks.
         leave: Leave = "run"
         if answer != "batch":
             leave = answer

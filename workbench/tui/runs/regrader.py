@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 REST_S = 0.15
-"""Seconds without changes after which many runs are regraded."""
+"""The seconds without changes after which many runs are regraded."""
 
 PIECE_RUNS = 25
-"""Number of runs regraded between checks for cancellation."""
+"""The number of runs that are regraded between checks for cancellation."""
 
 LONG_S = 1.0
-"""Seconds after which the progress is shown."""
+"""The seconds after which the progress is shown."""
 
 
 class Regrader:
@@ -162,7 +162,7 @@ class Regrader:
                 if path not in refused:
                     result = await self._graded_with_python(each, codes[path])
                 # After one check that does not end, the code of the suite is not called again: each call would block
-                # as long.
+                # for as long.
                 if result is not None:
                     results[id(each.run)] = result
                 else:
@@ -184,7 +184,7 @@ class Regrader:
     def _graded(self, due: Due, functions: PythonFunctions | None = None) -> RunResult:
         if due.known is not None:
             return due.known
-        # Imported on first use, because it takes a while and runs need it anyway.
+        # Imported on first use, because the import takes a while and runs need it anyway.
         from workbench.checks.check import CheckContext
         from workbench.evaluation.regrade import graded_anew
 

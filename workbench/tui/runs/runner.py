@@ -57,8 +57,8 @@ OpenRuntime = Callable[[BatchListener], AppRuntime]
 class Runner:
     """Starts and stops runs through the runtime, which is opened on first use, and applies their events to the book.
 
-    After that, `delivered` is called on the app's loop with the cases of the events, and with whether batches began or
-    ended. Deliveries are at least `interval_s` apart.
+    After applying events, `delivered` is called on the app's loop with the cases of the events, and with whether
+    batches began or ended. Deliveries are at least `interval_s` apart.
     """
 
     def __init__(
@@ -103,14 +103,15 @@ class Runner:
             record = self._open_recordings()
         if record is not None:
             self._recordings.append(record)
-        # In a thread too: the history stores the plan, which reads the suites of thousands of runs.
+        # This also runs in a thread, because the history stores the plan, which reads the suites of thousands of runs.
         batch = await asyncio.to_thread(runtime.start, plan, approval, record=record, until=until)
         # The batch counts as started from here on, because another key may arrive before the engine's event.
         self.book.apply(BatchStarted(batch, plan.runs))
 
     async def _open(self) -> AppRuntime:
         self._loop = asyncio.get_running_loop()
-        # Two starts at the same time share one runtime. It imports the engine, which takes long: hence the thread.
+        # Two starts at the same time share one runtime. The runtime is opened in a thread, because it imports the
+        # engine, which takes long.
         async with self._opening:
             if self._runtime is None:
                 self._runtime = await asyncio.to_thread(self._open_runtime, self._inbox.put)
