@@ -158,7 +158,7 @@ class Starter:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """Start one thing at a time; questions of runs are suspended meanwhile."""
+        """Allow one start at a time; questions of runs are suspended during it."""
         with self._put_off():
             async with self._busy:
                 yield
@@ -175,7 +175,7 @@ class Starter:
         lost: Path | None = None
         refused: str | None = None
         for suite, case_ids in cases:
-            # Reading the suites again may have closed this one.
+            # The reload may have closed this suite.
             if self._open_suites.at(suite.path) is not suite:
                 continue
             # Unsaved edits count. Cases with errors do not prevent others from running.
@@ -259,7 +259,7 @@ class Starter:
         Active runs are omitted.
         """
         async with self._alone():
-            # A case can run on several models at once, so the model counts as well.
+            # A case can run on several models at once, so a run is identified by the model as well.
             busy = {(run.path, run.case_id, run.model) for run in self._book.under_way()}
             of_suites: dict[Path, dict[RunOf, None]] = {}
             for each in wanted:
@@ -329,7 +329,7 @@ class Starter:
     ) -> Sequence[PlannedRun] | str:
         """Run a case that no open suite has, once on each model; return its runs, or why there are none.
 
-        `written` returns the suite with the case, made of the open suite as it is on disk by now."""
+        `written` returns the suite with the case, made from the present file of the open suite."""
         async with self._alone():
             await self._catch_up([suite])
             if self._open_suites.at(suite.path) is not suite:
@@ -355,7 +355,7 @@ class Starter:
 
     async def step_back(self, back: StepBack) -> str | None:
         """Replace a held run by a fork that is held one hold earlier; return why that is impossible, if it is."""
-        # The run is stopped last, so that it stays if the fork cannot start.
+        # The run is stopped last, so that it continues to exist if the fork cannot start.
         why = await self._fork(back, self._book.step_back, until="stop")
         if why is None:
             self._runner.stop([back.run.run_id])
@@ -448,7 +448,7 @@ class Starter:
         return None
 
     async def _catch_up(self, suites: Sequence[OpenSuite]) -> None:
-        """Read all suites again if one of these changed on disk."""
+        """Reload all suites if one of the given ones changed on disk."""
         files = [suite.disk for suite in suites if not suite.is_new]
         if await asyncio.to_thread(lambda: any(map(is_stale, files))):
             await self._read_again()
@@ -463,7 +463,7 @@ class Starter:
         return Plan.of(runs, self._program, execution=execution, concurrency=concurrency, compares=self._compares)
 
     async def _limited(self, plan: Plan, options: RunOptions | None = None) -> Plan | str:
-        """Return a plan with the limit on its cost, or why that cannot be kept; announce the estimated cost."""
+        """Return a plan with its cost limit, or why the limit cannot be kept; announce the estimated cost."""
         from workbench.evaluation.planner import limit_usd
 
         wanted_usd = None
@@ -533,7 +533,7 @@ class Starter:
     ) -> Approval | str:
         """Ask for trust in the servers of a valid suite; return the approval, or why they may not start.
 
-        `program` has another environment for them. With `typed`, the user has just typed all of them.
+        `program` has a different environment for them. With `typed`, the user has just typed all of them.
         """
         refusal = self._refusal(file)
         if refusal is not None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class RunTicker:
     """Calls `moved` every second while servers start or runs are active.
 
-    While all runs wait for the user, it rests, so that nothing is drawn.
+    The ticker rests while all runs wait for the user, so that nothing is drawn.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class RunTicker:
         """Start or stop the timer after the state of runs changed."""
         book = self._book
         counts = book.counts()
-        # While the user thinks, the clock stands still and nothing is drawn.
+        # While all runs wait for the user, the clock stands still and nothing is drawn.
         waits = 0 < counts.running == counts.held + counts.asking
         going = bool(book.starting) or (book.progress().under_way and not waits)
         if going and self._timer is None:
@@ -51,10 +51,10 @@ class RunTicker:
 
 BAR_CELLS, SHORT_BAR_CELLS = 12, 6
 NARROW_CELLS = 100
-"""Width in cells below which the bar is short."""
+"""The width in cells below which the bar is short."""
 
 BAR_AFTER_S = 1.0
-"""Seconds after which a batch has a progress bar."""
+"""The seconds after which a batch has a progress bar."""
 
 
 def models_label(models: tuple[str, ...], width: int = 40) -> str:
@@ -202,7 +202,8 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
     took = (Span(f"{clock(progress.elapsed_s)}  ", "muted"),)
     going = (*numbers, *statuses, *running, *left)
     few_words = (*numbers, *statuses, *short_running, *left)
-    # Left out in this order: `about`, the time taken, the long bar and some words, the time left, the bar.
+    # The parts are left out in this order: `about`, the time taken, the long bar and some words, the time left, the
+    # bar.
     return (
         (*bar, *going, *time_left, *_GAP, *took, *about),
         (*bar, *going, *time_left, *_GAP, *took),

@@ -170,7 +170,7 @@ class ViewActions(MainActions):
     def back(self) -> None:
         """Stop a search for suites, or leave the filter, the search, the zoom or the pane."""
         main = self.app.main
-        # From the innermost state outwards: each Esc leaves one.
+        # Each Esc leaves one state, from the innermost one outwards.
         if self.app.services.searches.stop():
             return
         if main.filter_box.typing or (main.selection.tree.filter and main.pane == "suites"):
@@ -247,7 +247,7 @@ class ProgramActions(MainActions):
             app.announce(text, "warned", GLYPHS.warned)
             return
         self._warned_of_clocks = False
-        # The whole process group, as the terminal does on Ctrl+Z. Otherwise a parent such as `uv run` would not stop.
+        # The signal goes to the whole process group, as on Ctrl+Z. Otherwise a parent such as `uv run` would not stop.
         os.kill(0, signal.SIGTSTP)
 
     @action("?", "Keys and help", name="help", label="keys", words="keyboard shortcuts bindings manual docs ?")
@@ -511,7 +511,7 @@ class ScreenActions(MainActions):
 
         self.app.part(Observer).ask()
 
-    # These have no key of their own: the screens above the main one call them.
+    # The following methods have no key: the screens above the main one call them.
 
     def show_batch(self, shown: SideScreen[Any], batch: BatchRow, grading: Regrade | None, place: str) -> None:
         """Show a batch above the screen `shown`, with the grades of a regrade (`None`: its first grades)."""
@@ -682,7 +682,7 @@ ALL_ACTIONS = AllActions()
 def offered_actions(screen: SideScreen[Any] | None) -> list[tuple[str, Sequence[Action]]]:
     """Return the titles and actions of the palette's groups on a screen (`None`: the main screen)."""
     if screen is not None:
-        # A screen has help and a way back of its own.
+        # A screen has its own help and way back.
         of_program = []
         for action in _listed(ProgramActions):
             if action.id not in ("help", "quit"):

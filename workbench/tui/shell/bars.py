@@ -129,7 +129,7 @@ class MainBars:
         self._notice = self._screen.set_timer(NOTICE_S, self.end_notice)
 
     def end_notice(self, only: str | None = None) -> None:
-        """Remove the notice; with `only`, just if it has this text."""
+        """Remove the notice; with `only`, remove it only if it has this text."""
         if self._notice is not None and only in (None, self._text):
             self._notice.stop()
             self._notice = None
@@ -164,7 +164,7 @@ class MainBars:
             return (Span(f"{unseen} new {GLYPHS.down} End", "running"),)
         run, row = screen.selection.run, screen.selection.row
         if (of_line := self._of_line()) is not None:
-            # A request has no case yet.
+            # A request of the line has no case yet.
             run, row = next(iter(of_line), None), None
         if run is not None and row is not None and row.open is not None and not run.is_of(row.open, row.case):
             return (Span("changed since", "warned"),)
@@ -212,7 +212,7 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     for action in _LABELLED:
         if action.where != "everywhere" or (action.id in _STOPS and not now.running):
             continue
-        # An action of the pane hides one of the whole screen with the same key or label.
+        # An action of the pane hides an action of the whole screen with the same key or label.
         if taken.isdisjoint((*action.keys, action.label)) and _is_of_now(action, now):
             rest.append(action)
     offered = {action.id: action for action in (*own, *rest)}
@@ -227,7 +227,7 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     for action in (offered[name] for name in ids if name in offered):
         if not is_offered(action):
             continue
-        # The declared action has the condition; one with other words for the bar has none.
+        # The declared action has the condition; its copy with a different label for the bar has none.
         if why_unavailable(main_action(action.id)[1], now) is None:
             able.append(action)
         else:
@@ -294,7 +294,7 @@ _OF_RUNS = _ids_of(ShownRunActions, ViewActions)
 
 def _is_of_now(action: Action, now: MainSituation) -> bool:
     """Return whether the key bar should show an action in a situation, available or not."""
-    # Actions on held runs are shown while the displayed run is held, the way to held runs while another one is held.
+    # Actions on held runs are shown while the displayed run is held; the way to held runs is shown while another is.
     if action.id == "step.held":
         return now.held_runs > (now.held is not None)
     if action.id == "break.here":
@@ -308,7 +308,7 @@ def _is_of_now(action: Action, now: MainSituation) -> bool:
 
 def _rank(action: Action, now: MainSituation) -> int:
     """Return the rank of an action among the last ones of the key bar."""
-    # Actions on a run that has no focus come after the ways to other screens, those of the program last.
+    # Actions on a run without the focus come after the ways to other screens; actions of the program come last.
     if action.id in _OF_THE_PROGRAM:
         return 2
     # With unsaved changes, `_asked_for` puts saving further to the front.

@@ -52,7 +52,7 @@ class MainScreen(PanesScreen):
         """Posted when dialogs and the filter have given the focus back, so that a run may ask its question."""
 
     class SuiteShown(Message):
-        """Posted when a suite or folder is selected, whose last runs the run pane sums up."""
+        """Posted when a suite or folder is selected, so that the run pane shows a summary of its last runs."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class MainScreen(PanesScreen):
             state.follow_status(self.book)
         if change.how == "read":
             tree.message = tree_message(state.filter)
-        # Moving the cursor scrolls the tree to it, which the typing of a text must not do.
+        # Moving the cursor scrolls the tree to it, which must not happen while a text is typed.
         if change.how == "read" or state.other_rows or tree.cursor != state.cursor:
             tree.move_cursor(state.cursor)
         tree.repaint()
@@ -185,7 +185,8 @@ class MainScreen(PanesScreen):
             return
         self.suite_tree.repaint()
         run, counts = self.selection.run, self.book.counts()
-        # A summary is drawn again each second. A run that asks is about to cover it, so it is drawn once more.
+        # A summary is drawn again each second. The question of a run is about to cover the summary, so it is drawn once
+        # more.
         is_about_to_be_covered = self.shows_summary and counts.asking > 0
         waits = run is not None and run.stage == "waiting"
         is_of_line = self.adder is not None and self.adder.is_about(cases)
@@ -261,7 +262,7 @@ class MainScreen(PanesScreen):
         self._bars.announce(text, role, sign, gently=gently)
 
     def end_notice(self, only: str | None = None) -> None:
-        """Remove the notice; with `only`, just if it has this text."""
+        """Remove the notice; with `only`, remove it only if it has this text."""
         self._bars.end_notice(only)
 
     def action_do(self, action_id: str) -> None:
@@ -275,7 +276,7 @@ class MainScreen(PanesScreen):
         # A field in the run pane takes keys such as that for saving, whatever the situation.
         if not self.run_pane.takes(action_id):
             now = situation_of(self)
-            # The run of a request, which has no case yet, is shown in the place of the selected case's.
+            # The run of a request has no case yet, and is shown in place of the run of the selected case.
             why = now.refuses.get(action_id) or why_unavailable(main_action(action_id)[1], now)
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)

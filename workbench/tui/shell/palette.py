@@ -42,7 +42,8 @@ MAX_RECENT = 5
 _INDENT, _WHY_INDENT, _GAP = 2, 4, 2
 
 _OTHER_WORD = 250
-"""The score of a match with another word for an action: between a match at the start and one inside of its title."""
+"""The score of a match with another word for an action, between those of a match at the start and inside of its
+title."""
 
 _MIN_TYPED = 2
 """The number of typed letters from which other words for an action are searched."""
@@ -146,7 +147,7 @@ def _by_area(groups: Groups, recent: Sequence[str], why_not: Callable[[Action], 
 
 
 def _with_unavailable_last(titled: Iterable[tuple[str, Sequence[Entry]]]) -> list[Section]:
-    """Return entries as sections, the unavailable ones of all in a section of their own."""
+    """Return entries as sections, with all unavailable ones in a section of their own."""
     sections: list[Section] = []
     unavailable: list[Entry] = []
     for title, entries in titled:
@@ -171,7 +172,7 @@ def rows_of(sections: Sequence[Section], names: Mapping[str, str], width: int) -
     """Return the rows of the palette for a width: titles of actions, wrapped if necessary, and a column of keys.
 
     `names` are the keys of all actions by id, those not found included."""
-    # The widest of all keys decides, so that the column stays where it is during a search.
+    # The widest key of all actions decides the width, so that the column stays in place during a search.
     keys_width = max(map(cell_len, names.values()), default=0)
     room = width - _INDENT - _GAP - keys_width - 1
     if room < _MIN_TITLE_CELLS:
@@ -296,7 +297,7 @@ class PaletteList(LineView, can_focus=False):
             if self._end(place) > index:
                 self.cursor = place
                 break
-        # Titles and blank lines have no entry; those above the action come into view with it.
+        # Titles and blank lines have no entry; those above the action are scrolled into view with it.
         first = self.cursor
         while first > 0 and self._rows[first - 1].entry is None:
             first -= 1

@@ -75,7 +75,7 @@ def borders_at(shares: Sequence[float], panes: Sequence[Pane], width: int) -> tu
     if not shares or len(shares) != len(panes) - 1:
         return first_borders(panes, width)
     found = [round(share * width) for share in shares]
-    # The first border pushes the other one: a damaged file may have them too close together.
+    # The borders are moved apart, because a damaged file may have them too close together.
     return move_border(found, 0, found[0], panes, width)
 
 
@@ -99,7 +99,7 @@ class Splitter(Widget):
     """
 
     class Dragged(TextualMessage):
-        """Posted when the mouse drags a border to a column of the screen; a later one replaces it."""
+        """Posted when the mouse drags a border to a column of the screen; a later message replaces it."""
 
         def __init__(self, index: int, column: int) -> None:
             super().__init__()
@@ -271,7 +271,7 @@ class PanesScreen(Screen[None]):
 
     @property
     def is_covered(self) -> bool:
-        """Whether another screen covers this one completely, which a dialog does not."""
+        """Whether a screen other than a dialog covers this one."""
         return any(not screen.is_modal for screen in self.app.screen_stack[1:])
 
     @property

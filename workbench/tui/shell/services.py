@@ -165,7 +165,7 @@ class Services:
             self.program.secrets.keep(suite.text)
 
     def tools_changed(self) -> None:
-        """Forget the known tools, after a server listed different ones."""
+        """Clear the known tools after a server listed different ones."""
         self.known_tools.forget()
         self._main.auditor.forget()
 
@@ -182,7 +182,7 @@ class Services:
         # A run that began before an edit was graded by the case as it was then.
         self.regrader.finish(cases)
         if batches:
-            # The servers of a batch may have listed their tools.
+            # The known tools are cleared, because the servers of a batch may have listed their tools.
             self.known_tools.forget()
         self._main.delivered(cases, batches)
         self._tell_side_screens(cases, batches)
@@ -209,7 +209,7 @@ class Services:
             self._main.show_run()
 
     def _may_ask(self) -> bool:
-        """Return whether the question of a run may appear, which needs the focus."""
+        """Return whether the question of a run may appear, because nothing else needs the focus."""
         if self._app.shows_main:
             adder = self._main.adder
             return not self._main.filter_box.typing and (adder is None or adder.lets_ask)

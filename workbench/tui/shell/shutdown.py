@@ -66,7 +66,8 @@ class SignalWatch:
     def _watch(self) -> None:
         while numbers := os.read(self._reading, 64):
             # Python runs handlers on the thread of the loop, but a signal that another thread received does not wake
-            # the loop. Until the next key, the terminal would stay blank after SIGCONT, and SIGWINCH have no effect.
+            # the loop. Until the next key, the terminal would stay blank after SIGCONT, and SIGWINCH would have no
+            # effect.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(_wake)
             for number in set(numbers).intersection(ENDING):
@@ -84,7 +85,7 @@ def _wake() -> None:
 _log = logging.getLogger(__name__)
 
 SIGNAL_CODE = 128
-"""The number that shells add to that of a signal for the exit code."""
+"""The number that shells add to the number of a signal to get the exit code."""
 
 MAX_ENDING_SECONDS = 17.0
 """The time after a signal in which the program ends; runs, servers and the history must close within it."""
@@ -140,7 +141,7 @@ class Leaving:
         """The invalid texts of the last refusal to quit with such texts."""
 
     def follow_signals(self) -> None:
-        """Leave on the signals that end a program."""
+        """Make the app leave on the signals that end a program."""
         if sys.platform != "win32" and not self._app.is_headless:
             self._loop = asyncio.get_running_loop()
             self._signals = SignalWatch(self._leave_for, self._leave_soon)
@@ -153,7 +154,7 @@ class Leaving:
     def closed(self) -> None:
         """Clean up after the app has ended."""
         wait((self._begin_closing(),), MAX_ENDING_SECONDS)
-        # A run may have opened the runtime again meanwhile.
+        # A run may have opened the runtime again in the meantime.
         self._services.runner.close()
         if self._signals is not None:
             self._signals.close()
@@ -198,7 +199,7 @@ class Leaving:
             if self._handled() == handled and closing.done() and self._finishing is None:
                 break
         last_words = Thread(target=self._last_words, args=(closing.done(),), daemon=True)
-        # On a thread, since the hanging part may hold a lock, such as that of the log.
+        # The last words run on a thread, because the hanging part may hold a lock, such as that of the log.
         last_words.start()
         last_words.join(LAST_WORDS_S)
         os._exit(code)
@@ -344,7 +345,7 @@ def _stacks(loop: asyncio.AbstractEventLoop | None) -> str:
     for thread in all_threads():
         if thread is not current_thread() and thread.ident in frames:
             found[thread.name] = "".join(traceback.format_stack(frames[thread.ident]))
-    # Tasks may begin or end meanwhile.
+    # Tasks may begin or end during the iteration.
     with suppress(RuntimeError):
         for task in asyncio.all_tasks(loop) if loop is not None else ():
             coroutine: Any = task.get_coro()

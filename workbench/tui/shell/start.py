@@ -92,7 +92,7 @@ def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
     """Return `remembered` with the present layout and position: the selected case, the folds, models and variants."""
     selection, project = main.selection, project_of(main.selection.open_suites.workspace)
     models = selection.models
-    # Models of the command line are not a choice for the project.
+    # Models from the command line are not remembered for the project.
     if selection.models_for_now:
         models = remembered.projects.get(project, Place()).models
     variants = tuple(sorted(selection.variants.names))
@@ -102,7 +102,7 @@ def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
     place = Place(folded=tuple(folded[:MAX_FOLDED]), models=models, variants=variants)
     line = main.line_to_keep
     if line is None:
-        # The line was not opened in this session, so that of an earlier one stays.
+        # The line was not opened in this session, so the stored one stays.
         line = remembered.projects.get(project, Place()).line
     place = replace(place, line=line)
     if selection.suite is not None:
@@ -147,7 +147,7 @@ class Starting:
         self._look_on = look_on
         self._problems = tuple(problems)
         self._new: tuple[Path, ...] = ()
-        """The given paths that do not exist yet, at which suites are made."""
+        """The given paths that do not exist yet; suites are made there."""
         self._held_back = ExitStack()
         self.is_over = False
         """Whether the first frame was drawn."""
@@ -204,7 +204,7 @@ class Starting:
         services.breakpoints.take(breakpoints)
         services.open_suites.read(workspace)
         services.watch.begin()
-        # Without a memory, the defaults of the screens are right, and no second layout is needed.
+        # If there is no memory, the screens keep their defaults, and no second layout is needed.
         if (remembered := app.memory.read()) != NOTHING:
             restore_position(remembered, app.main)
         app.call_after_refresh(self.show_first)

@@ -92,7 +92,7 @@ class Workbench(StagedApp):
         Binding("colon", "command_palette", "All commands", show=False, id="palette"),
         Binding("ctrl+l", "draw_anew", "Redraw the screen", show=False, priority=True, id="redraw"),
     ]
-    # This is Textual's palette; `action_command_palette` opens the app's own.
+    # This switches off Textual's own palette; `action_command_palette` opens that of the app.
     ENABLE_COMMAND_PALETTE = False
     # Textual's selection by mouse fails in widgets that were just removed.
     ALLOW_SELECT = False
@@ -122,7 +122,7 @@ class Workbench(StagedApp):
         super().__init__(driver_class=_driver_class(terminal), ansi_color=True if terminal.no_colour else None)
         self.appearance.dress(self)
         self.theme = self.appearance.first
-        # Secrets come first: the other filters change characters, after which a secret is not found any more.
+        # Secrets come first: the other filters change characters, and a changed secret is no longer found.
         filters: list[LineFilter] = [SecretsFilter(program.secrets), Guard()]
         if terminal.ascii:
             filters.append(AsciiFilter(all_of_it=not terminal.utf8))
@@ -229,7 +229,7 @@ class Workbench(StagedApp):
 
     def work(self, work: Work, group: str, *, exclusive: bool = False) -> Worker[object]:
         """Start background work in the event loop."""
-        # Textual awaits the result of a function, too, but its types allow that only for work in a thread.
+        # Textual also awaits the result of a function, but its types allow that only for work in a thread.
         return self.run_worker(
             cast("Coroutine[Any, Any, object]", work), group=group, exclusive=exclusive, description=group
         )
@@ -363,7 +363,7 @@ class Workbench(StagedApp):
         """Perform the binding of a key that no widget used, or announce that it has none here.
 
         Dialogs show all their keys, so a key without a binding there is ignored."""
-        # Textual's own handler only performs the binding.
+        # The handler of Textual would only perform the binding.
         event.prevent_default()
         if not await self.performs(event.key) and not self.is_typing and not self.screen.is_modal:
             key = one_line(key_name(event.key))

@@ -35,7 +35,7 @@ _LATER: _Choice = ("later", Option("later", "both stay as they are; saving asks 
 class ChangedScreen(AskScreen[ChangedAnswer]):
     """Asks about a suite that was changed here, and changed or deleted (`gone`) on disk.
 
-    `found` is the difference from the text on disk to that here. `part` names the one part of the suite that the
+    `found` is the difference from the text on disk to the text here. `part` names the one part of the suite that the
     question is about, if all others could be merged."""
 
     TITLE_LINE = "Changed here and on disk"

@@ -35,7 +35,7 @@ class Drafting:
     def follow(self, change: SuitesChanged) -> None:
         """Store the drafts of suites that were changed in the app."""
         if change.how == "read":
-            # The text of suites that were read comes from disk.
+            # Suites that were just read have the text on disk, and need no draft.
             return
         for suite in change.suites:
             self.keep(suite)
@@ -71,7 +71,7 @@ class Drafting:
         self._drafts.close()
 
     async def recover(self) -> None:
-        """Offer the drafts of earlier sessions, also those of files that were deleted since."""
+        """Offer the drafts of earlier sessions, including those of files that were deleted since."""
         if is_read_only():
             return
         workspace = self._open_suites.workspace

@@ -107,7 +107,8 @@ class Reader:
         self._waiting: set[Path] = set()
         """The paths of suites that changed here and on disk, and wait for the end of typing to be merged."""
         self._left: tuple[Path, str, RowKey] | None = None
-        """The path and key of the case that lost the cursor when it vanished from its file, and the row that has it."""
+        """The path and key of the case that lost the cursor when it vanished from its file, and the row that got the
+        cursor."""
 
     def read_soon(
         self,
@@ -124,7 +125,7 @@ class Reader:
         if not open_suites.workspace.roots:
             return
 
-        # Given to `work` as a function: a newer request may replace it before it starts.
+        # `work` gets a function, because a newer request may replace the work before it starts.
         async def again() -> None:
             gone = await asyncio.to_thread(lost, open_suites.workspace)
             try:
@@ -161,7 +162,7 @@ class Reader:
             found = await self._searches.run(search, partial(read_again, before, self._models, search))
             if search.is_stopped:
                 raise StoppedError
-            # If something was saved, deleted or opened meanwhile, this result is out of date.
+            # If something was saved, deleted or opened during the reading, this result is out of date.
             if open_suites.workspace is before:
                 row = self._selection.row
                 conflicts = open_suites.read(found)

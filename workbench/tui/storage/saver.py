@@ -51,9 +51,10 @@ class Saver:
         self._rewritten: set[Path] = set()
         """The paths of suites for which the user accepted the loss of formatting."""
         self._wanted: frozenset[Path] = frozenset()
-        """The paths of suites about to be saved; saving asks about them, so nothing else has to."""
+        """The paths of suites about to be saved; saving asks about them, so nothing else may ask."""
         self.put_off: dict[Path, str] = {}
-        """The hash of the file on disk (empty: deleted) about which the user was asked or told, by path."""
+        """The hash of the file on disk (empty: deleted) that the user already knows of by a question or a notice, by
+        path."""
 
     def save_soon(self, suites: Sequence[OpenSuite]) -> None:
         """Save suites in the background, and announce the result."""
@@ -120,7 +121,7 @@ class Saver:
         """Return the text to write, parsed again as a whole, or announce why it cannot be saved."""
         if not document.is_sound or document.parts is None:
             where, why = "its text", "is not TOML"
-            # Other errors keep a suite from being run; only invalid TOML keeps it from being written.
+            # Only invalid TOML keeps a suite from being written; other errors only keep it from being run.
             errors = sorted(suite.file.errors, key=lambda error: not error.message.startswith("is not TOML"))
             if errors:
                 why = errors[0].message
@@ -150,7 +151,7 @@ class Saver:
         except SavingError as error:
             self._stage.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
             if not await asyncio.to_thread(suite.path.exists):
-                # The message above says already that the file is gone, so nothing needs to ask.
+                # The message above already says that the file is gone, so no question is needed.
                 self.put_off[suite.path] = ""
             return False
         if suite.document is document:
@@ -235,7 +236,7 @@ class Saver:
         return False
 
     def _tell(self, suite: OpenSuite, theirs: SuiteFile) -> None:
-        """Announce that the file on disk, with which the suite would be merged, is gone or not TOML."""
+        """Announce that the suite cannot be merged, because the file on disk is gone or not TOML."""
         self.put_off[suite.path] = theirs.hash
         kept = "your changes are kept"
         if not theirs.hash:

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 
 LOOK_S = 1.0
-"""The time between two looks at the files. Looks, unlike events of the system, work on network file systems, too."""
+"""The time between two looks at the files; unlike events of the system, looks also work on network file systems."""
 
 REST_SHARE = 200
-"""The least pause between two looks, as a multiple of the duration of the last one: a look costs at most 0.5 %."""
+"""The least pause between two looks, as a multiple of the duration of the last look: looks take at most 0.5 % of the
+time."""
 
 STABLE_S = 0.15
 """The time without a change after which a file is complete; programs empty, write and rename it in several steps."""
@@ -45,7 +46,8 @@ class _Seen:
 
 
 class Watch:
-    """The watch over the files of open suites and, for new suites, over their folders; a look costs a `stat` each."""
+    """The watch over the files of open suites and, for new suites, over their folders; a look takes a `stat` for
+    each."""
 
     def __init__(self, stage: Workbench, selection: Selection, reader: Reader, saver: Saver) -> None:
         self._stage = stage
@@ -177,7 +179,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _notice(before: Sequence[tuple[OpenSuite, SuiteFile]], new: Sequence[Path]) -> str:
-    """Return the notice about suites that were reloaded, each with its file before, and about new ones."""
+    """Return the notice about reloaded suites, each with its earlier file, and about new ones."""
     others = len(before) + len(new) - 1
     more = f" and {others} more" if others else ""
     if not before:

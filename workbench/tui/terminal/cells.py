@@ -110,7 +110,7 @@ class Look:
         ended = {_OFF[code] for code in self.attributes if code not in after.attributes}
         changes = sorted(ended)
         for code in after.attributes:
-            # The code that ends one attribute may have ended this one, too, such as dim together with bold.
+            # A code that ends one attribute may have ended this one as well: dim and bold end together.
             if code not in self.attributes or _OFF[code] in ended:
                 changes.append(code)
         if after.fg != self.fg:

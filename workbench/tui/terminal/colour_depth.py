@@ -12,7 +12,8 @@ from rich.style import Style
 
 GROUNDS = ("background", "panel", "resting_cursor", "cursor")
 LEVELS = (7.0, 4.5, 3.0)
-"""The levels of contrast of WCAG 2: AAA and AA for text, AA for large text. A colour keeps the highest it has."""
+"""The levels of contrast of WCAG 2: AAA and AA for text, AA for large text. A colour keeps the highest level that it
+has."""
 
 _CUBE = (0, 95, 135, 175, 215, 255)
 _HUE_WEIGHT = 5.0
@@ -28,7 +29,7 @@ def _fixed_colours() -> Iterator[tuple[str, int]]:
 
 
 FIXED: Mapping[str, int] = dict(_fixed_colours())
-"""The numbers of the colours that are equal on all terminals with 256 colours. The user chooses the first 16."""
+"""The numbers of the colours that are equal on all terminals with 256 colours; the first 16 depend on the user."""
 
 
 def fitted_to_256(colours: Mapping[str, str]) -> dict[str, str]:
@@ -90,7 +91,8 @@ def _readable(grounds: Mapping[str, str], level: float) -> list[str]:
     """Return the fixed colours with a level of contrast to all backgrounds, or else the one that comes closest."""
     wanted = []
     for name, ground in grounds.items():
-        # On the coloured rows of the cursor, 4.5 is enough: nearly all colours that have 7 there are greys.
+        # On the coloured rows of the cursor, a contrast of 4.5 is enough, because nearly all colours with a contrast of
+        # 7 there are greys.
         wanted.append((ground, min(level, 4.5) if "cursor" in name else level))
     shares = {}
     for colour in FIXED:
@@ -137,7 +139,7 @@ def _luminance(value: str) -> float:
 
 @cache
 def _oklab(value: str) -> tuple[float, float, float]:
-    """Return a colour in the Oklab space, where distances are as large as the eye takes them to be."""
+    """Return a colour in the Oklab space, where distances are as large as they look."""
     # The matrices of Björn Ottosson, "A perceptual color space for image processing" (2020).
     red, green, blue = _linear(value)
     long = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue) ** (1 / 3)

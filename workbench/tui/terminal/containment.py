@@ -110,7 +110,7 @@ class Containment:
         self.happened(error, undrawn=undrawn, ends=undrawn is main and not main.is_mounted)
 
     def _is_closing(self, node: object) -> bool:
-        """Return whether a node belongs to a screen that is closing, where errors have no further effect."""
+        """Return whether a node belongs to a closing screen, whose errors have no further effect."""
         if not isinstance(node, Widget):
             return False
         screen = _screen_of(node)
@@ -212,7 +212,7 @@ async def _dispatch_contained(self: MessagePump, message: Message) -> None:
     if containment is not None:
         containment.handled += 1
         if containment.is_urgent:
-            # A widget with waiting messages never gives way to the event loop, which delivers the signal.
+            # A widget with waiting messages never returns to the event loop, which delivers the signal.
             await asyncio.sleep(0)
             if isinstance(message, events.InputEvent | events.Paste):
                 return

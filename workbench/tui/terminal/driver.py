@@ -55,7 +55,8 @@ _CONTROL_KEYS = (8, 9, 13, 27, 127)
 def believed(sequence: str) -> tuple[str, ...]:
     """Return the sequences for Textual's parser in place of a complete escape sequence from the terminal.
 
-    A valid sequence is returned as it is or, if it is a key with text, once per character; any other gives none."""
+    A valid sequence is returned unchanged or, if it is a key with text, once per character; for any other, there is
+    none."""
     # A broken device may send absurd numbers, so sizes, places on the screen and codes of keys must be possible ones.
     if sequence in _FOCUS:
         return (sequence,)
@@ -297,7 +298,7 @@ class TerminalInput:
     def _in_paste(self, rest: str, pasted: list[str]) -> tuple[str, Sequence[Arrived]]:
         piece, end, behind = rest.partition(END)
         if not end:
-            # The end mark may be torn apart by the end of the read, so its longest beginning is held.
+            # The read may end within the end mark, so the longest beginning of the mark is held back.
             for size in range(len(END) - 1, 0, -1):
                 if piece.endswith(END[:size]):
                     piece, self._held = piece[:-size], END[:size]
@@ -319,7 +320,7 @@ _log = logging.getLogger(__name__)
 READ_BYTES = 4096
 SELECT_TIMEOUT_S = 0.1
 
-# Everything that Textual switches on is switched off without knowing how far the app got.
+# Everything that Textual can switch on is switched off, because it is unknown how far the app got.
 GIVING_BACK = (
     b"\x18\x1b[?2026l\x1b[0m"  # ends any unfinished sequence or frame
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
