@@ -46,8 +46,7 @@ class _Seen:
 
 
 class Watch:
-    """The watch over the files of open suites and, for new suites, over their folders; a look takes a `stat` for
-    each."""
+    """The watch over the files of open suites and, for new suites, over their folders; a look takes one `stat` each."""
 
     def __init__(self, stage: Workbench, selection: Selection, reader: Reader, saver: Saver) -> None:
         self._stage = stage
