@@ -82,7 +82,7 @@ IN_BROWSER = TerminalEnvironment(
     takes_osc52=True,
     served=True,
 )
-"""The abilities of a browser; those of the terminal in which the server was started do not matter."""
+"""The abilities of a browser; the terminal in which the server was started does not matter."""
 
 
 def terminal_environment(environment: Mapping[str, str], *, only_ascii: bool = False) -> TerminalEnvironment:
@@ -127,8 +127,8 @@ def _editor_of_system(path: str) -> str | None:
 
 
 def _is_utf8(environment: Mapping[str, str]) -> bool:
-    # The order of the C library: the first variable that is set decides. Without a locale, as in many containers, the
-    # terminal almost always uses UTF-8.
+    # The order is that of the C library: the first variable that is set decides. Without a locale, as in many
+    # containers, the terminal almost always uses UTF-8.
     for name in ("LC_ALL", "LC_CTYPE", "LANG"):
         locale = environment.get(name)
         if locale:
@@ -149,7 +149,7 @@ def _clipboards(environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
         commands.append(("wl-copy",))
     if environment.get("DISPLAY"):
         commands += [("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input")]
-    # This one exists only on macOS, and needs no display.
+    # `pbcopy` exists only on macOS, and needs no display.
     commands.append(("pbcopy",))
     return tuple(commands)
 

@@ -1,4 +1,4 @@
-"""A queue that passes on keys and pastes one at a time: each waits until the effects of the one before it are done."""
+"""A queue that passes on keys and pastes one at a time: each waits for the effects of the previous one."""
 
 # Textual handles a burst of keys without waiting for the messages and screens that each key causes, so a key that opens
 # a field would not get the text typed after it. After each key, the queue sends a marker (`KeyHandled`) through the
@@ -28,7 +28,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 class PasteCleaned(Message, verbose=True):
     """Posted when a paste lost `left_out` control characters or, if it was too long, its end (`was_cut`).
 
-    `behind` is set when the message has passed the queue of keys, behind all keys read before it."""
+    `behind` is set when the message has passed the queue of keys, after all keys that were read before it."""
 
     def __init__(self, left_out: int, *, was_cut: bool = False, behind: bool = False) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class KeyQueueApp(App[int]):
     async def on_key_handled(self, event: KeyHandled) -> None:
         if event.number != self._number:
             return
-        # Callbacks that the key scheduled outside of the message queues run now.
+        # This lets callbacks run that the key scheduled outside of the message queues.
         await asyncio.sleep(0)
         if event.rounds > 1:
             self._follow(event.rounds - 1, of_screen=event.of_screen)
@@ -180,7 +180,7 @@ class KeyQueueApp(App[int]):
         """React to each key and paste when its effect has begun; does nothing unless overridden."""
 
     def _with_begun(self, event: events.Key | events.Paste) -> events.Key | events.Paste | None:
-        """Return the key of two characters that an event completes, `None` if it begins one, otherwise the event.
+        """Return the two-character key that an event completes, `None` if it begins such a key, otherwise the event.
 
         A first character without its second has no effect."""
         begun, self._begun = self._begun, ""
@@ -204,12 +204,12 @@ class KeyQueueApp(App[int]):
     def _has_turn(self) -> bool:
         if not self.screen_stack:
             return False
-        # A changed screen is an effect of the last key. A screen that opened gets its field a little later, and a
+        # A change of the screen is an effect of the last key. A screen that opened gets its field a little later, and a
         # screen below one that closed may be about to open a field for the answer.
         if self.screen is not self._followed or (self._carrier is not None and not self._carrier.is_attached):
             self._followed = self.screen
             self._follow(of_screen=True)
-        # A screen that failed while it was opened handles no message any more, so its marker would never return.
+        # A screen that failed while it was opened handles no messages, so its marker would never return.
         return self._carrier is None or (self._carrier.is_mounted and not self._carrier.is_running)
 
     def _is_for_field(self, event: events.Key | events.Paste) -> bool:

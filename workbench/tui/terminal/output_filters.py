@@ -14,9 +14,9 @@ from workbench.show.visible import ACTED_ON
 
 
 class OutputFilter(LineFilter):
-    """Several filters in one."""
+    """A filter that applies several filters in turn."""
 
-    # Textual makes and caches a strip for each of its filters.
+    # Textual makes and caches a strip for each filter, so a single one is faster.
 
     def __init__(self, *filters: LineFilter) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class OutputFilter(LineFilter):
 class SecretsFilter(LineFilter):
     """Draws `$NAME` over each secret in a line, in the same width.
 
-    A part of a secret is not found here, so text that is wrapped or cut must be redacted before."""
+    A part of a secret is not found here, so text must be redacted before it is wrapped or cut."""
 
     def __init__(self, secrets: Secrets) -> None:
         super().__init__()

@@ -102,7 +102,7 @@ def _update(
     # Screenshots ask for simplified updates.
     if simplify:
         return _render_update(self, full, screen_stack, simplify)
-    # As in Textual: widgets that draw read the stack of screens, and the changed regions are used up.
+    # As in Textual, widgets read the stack of screens while they draw, and the changed regions are cleared.
     visible_screen_stack.set(screen_stack or [])
     regions = {self.size.region} if full else self._dirty_regions.copy()
     self._dirty_regions.clear()
@@ -219,11 +219,11 @@ class OutputStage:
             self.forget()
 
     def frame(self, pieces: Iterable[Piece], width: int, height: int, colours: ColorSystem) -> str:
-        """Return the text after which the terminal shows these pieces, and update the model.
+        """Return the text that makes the terminal show these pieces, and update the model.
 
         Attributes are reset before a frame and after it."""
         known = self.knows(width, height)
-        # Until the end, the model counts as unknown, in case this fails halfway.
+        # Until the end, the model counts as unknown, in case the drawing fails halfway.
         self._known = False
         self._size = (width, height)
         if not known:
@@ -353,7 +353,8 @@ class Pen:
         self._erasing = erasing
         self._width = width
         self._in_order: list[_Run] = []
-        """The runs of rows that are written as a whole. They keep their order, because their columns are not sure."""
+        """The runs of rows that are written as a whole. They keep their order, because terminals may differ about their
+        columns."""
         self._runs: list[_Run] = []
 
     def draw(self, y: int, old: Row, new: Row) -> None:

@@ -54,7 +54,7 @@ class PlainLinesWidget(Widget):
     @contextmanager
     def of_one_size(self) -> Iterator[Size]:
         """Keep `size` constant within the context, and return it."""
-        # Textual looks the size up in the layout at every use, and a line is drawn from several sizes.
+        # Textual looks up the size in the layout at every use, and drawing a line uses it several times.
         outer = self._one_size
         self._one_size = size = self.size
         try:

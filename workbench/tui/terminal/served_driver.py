@@ -182,7 +182,7 @@ class ServedDriver(StagedDriver):
 def own_colours(theme: Theme) -> str:
     """Return the sequences that set the text and background colour of the terminal in the browser for a theme."""
     # The background also fills the edges of the page that are too narrow for a cell. Themes with the terminal's own
-    # colours need both.
+    # colours need the text colour as well.
     text, ground = ("#ffffff", "#000000") if theme.dark else ("#000000", "#ffffff")
     if theme.background is not None and theme.background.startswith("#"):
         ground = theme.background

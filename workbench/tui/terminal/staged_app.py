@@ -79,7 +79,7 @@ class StagedApp(KeyQueueApp):
 
     async def on_key(self, event: events.Key) -> None:
         """Handle a key that no widget has used."""
-        # If the focused field can use it, the key was typed before the field had the focus. It must not be a command.
+        # If the focused field can use the key, it was typed before the field had the focus, and must not be a command.
         focused = self.focused
         if focused is not None and focused.check_consume_key(event.key, event.character):
             event.prevent_default()

@@ -26,9 +26,9 @@ _ANSI_ON_LIGHT = {"ansi-background": "ansi_white", "ansi-foreground": "ansi_blac
 
 
 def textual_theme(theme: ThemeFile) -> Theme:
-    """Return a theme as Textual's own widgets take it."""
+    """Return a theme in the form that Textual's own widgets use."""
     colour = theme.colours
-    # The next letter replaces the selected text of a field, so the selection stands out from the field.
+    # The selection stands out from its field, because the next letter would replace the selected text.
     selection, on_selection = colour["accent"], colour["on_accent"]
     if theme.is_ansi:
         selection, on_selection = colour["cursor"], "ansi_black"
@@ -260,7 +260,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 _NO_THEME = ThemeFile("", "", dark=False, colours={})
-"""The base of a theme that extends none."""
+"""The base of a theme that extends no other."""
 
 
 def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) -> ThemeFile:

@@ -50,7 +50,7 @@ class Appearance:
         elif chosen is not None and (chosen.is_ansi or not plain):
             self.first = chosen.name
         self.unknown: str | None = None
-        """The theme of the command line, if it does not exist."""
+        """The name of the theme on the command line, if there is no such theme."""
         if wanted is not None and wanted not in self._themes.by_name:
             self.unknown = wanted
         self.problems_at_start = self._themes.problems
@@ -69,7 +69,7 @@ class Appearance:
         return Palette(self._fitted(self._themes.by_name[name]), no_colour=self._no_colour)
 
     def dress(self, app: Workbench) -> None:
-        """Register these themes with the app, and no others."""
+        """Register exactly these themes with the app."""
         for name in set(app.available_themes) - self._themes.by_name.keys():
             app.unregister_theme(name)
         for theme in self.themes:
@@ -122,7 +122,7 @@ class Appearance:
         self._themes = themes
 
     def _fitted(self, theme: ThemeFile) -> ThemeFile:
-        """Return a theme with its colours replaced by those that the terminal has."""
+        """Return a theme with its colours replaced by colours that the terminal has."""
         if theme.is_ansi or self._colours == "truecolor":
             return theme
         if self._colours == "256":

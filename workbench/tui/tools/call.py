@@ -77,7 +77,7 @@ class CallForm:
         """The parameters, required ones first."""
         self._schemas = {field.name: with_definitions(field.schema, tool.parameters) for field in self.fields}
         self._texts: dict[str, str] = {}
-        # A required parameter must be sent even if it has a default, so the form begins with that.
+        # A required parameter must be sent even if it has a default, so the form begins with the default.
         for field in self.fields:
             if field.required and "default" in field.schema:
                 self._texts[field.name] = shown_value(field.schema["default"], self._schemas[field.name])
@@ -145,7 +145,7 @@ class CallForm:
 
     def _value(self, name: str, text: str) -> JsonValue:
         schema = self._schemas[name]
-        # `null` is the value, unless it is listed as a text or the parameter cannot be null.
+        # The text `null` means the value null, unless the schema lists it as a text or does not allow null.
         if text.strip() == NULL and "null" in types_of(schema) and NULL not in self.choices(name):
             return None
         return cast("JsonValue", read_value(text, schema))
@@ -155,7 +155,7 @@ class CallForm:
         if place == "args":
             return ""
         inside = place.removeprefix("args.")
-        # A name may contain dots, so the longest one that matches is meant.
+        # A name may contain dots, so the longest matching name is meant.
         names = [field.name for field in self.fields if inside == field.name or _is_inside(inside, field.name)]
         return max(names, key=len, default="")
 
@@ -227,7 +227,7 @@ def _kind(form: CallForm, name: str) -> str:
 
 
 def _value_room(form: CallForm, room: int) -> int:
-    """Return the width for values and types: at most `room`, and no more than the longest need."""
+    """Return the width for values and types: at most `room`, and at most what the longest of them need."""
     # In a wide pane, types at the right end would be far from their values.
     value, kind = MIN_VALUE_CELLS, 0
     for field in form.fields:
@@ -307,7 +307,7 @@ def _content(content: str, width: int, role: Role) -> Sequence[Line]:
         try:
             return JsonLines(json.loads(content), width, INDENT)
         except (ValueError, RecursionError):
-            # Not JSON, or nested too deep: shown as text.
+            # The answer is not JSON, or nested too deeply, so it is shown as text.
             pass
     rows = chain.from_iterable(wrap(text, width - INDENT) for text in safe_lines(content))
     lines = indented([(Span(row, role),) for row in rows], INDENT)
@@ -378,7 +378,7 @@ class CallView(LineView):
     def _go(self, step: int) -> None:
         """Go to the next (1) or previous (-1) parameter, if there is one."""
         fields, now = self._picture.fields, self.parameter
-        # A parameter has several lines: the next one is the first with another name.
+        # A parameter has several lines, so the next parameter begins at the first line with another name.
         for name in fields[self.cursor :: step]:
             if name is not None and name != now:
                 self.move_cursor(fields.index(name))
@@ -640,7 +640,7 @@ class CallScreen(SearchedScreen[None]):
         except ToolsError as error:
             self._show(CallOutcome(error=str(error)))
         except asyncio.CancelledError:
-            # Either the call was cancelled, by the user, or this worker was, by leaving the screen.
+            # Either the user cancelled the call, or leaving the screen cancelled this worker.
             if self.is_mounted and calling.cancelled():
                 self._show(CallOutcome(error="you did not wait for the answer; the tool may have been executed"))
             else:

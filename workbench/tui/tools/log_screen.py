@@ -54,7 +54,7 @@ class LogView(LineView):
                 role: Role = "text"
                 if text.startswith(("== ", "[workbench] ")):
                     role = "muted"
-                # A server may write anything: control characters are made visible, so that they cannot act.
+                # A server may write anything, so control characters are made visible and have no effect.
                 shown = one_line(text[:MAX_LINE_CHARS])
                 if len(text) > MAX_LINE_CHARS:
                     shown += ELLIPSIS
@@ -108,7 +108,7 @@ class LogScreen(SearchedScreen[None]):
         right: Line = (Span(f"{one_line(str(self._file))} ", "muted"),)
         self.query_one("#log-title", Bar).say(lambda width: title_line(left, (right, ()), width))
         self.set_interval(LOOK_EVERY_S, self._look)
-        # The first look is taken at once, as soon as the lines know their width.
+        # The log is read at once, as soon as the lines know their width.
         self.call_after_refresh(self._look)
 
     async def _look(self) -> None:
@@ -120,7 +120,7 @@ class LogScreen(SearchedScreen[None]):
 
     def _read(self) -> str | None:
         """Return the text of the log, `None` if it has not changed since the last call."""
-        # An error counts as a state of the file, so that it is reported once.
+        # An error counts as a state of the file, so that it is reported only once.
         try:
             status = self._file.stat()
             now = status.st_size, status.st_mtime_ns

@@ -101,7 +101,7 @@ class ToolServers:
         if status.state == "not started":
             return
         loop = asyncio.get_running_loop()
-        # The future ends with the next change, on another thread; then the one after that is awaited.
+        # The future ends at the next change, on another thread; then the next change is awaited.
         future = self._watched[key] = serving.changed(server, status)
 
         def on_done(done: Future[ServerStatus]) -> None:
@@ -295,7 +295,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             super()._show_state(moved=moved)
 
     def second_passed(self) -> None:
-        # The seconds of a starting server are shown.
+        # The list is drawn again, because it shows the seconds of a starting server.
         if any(source.starting_since for source in self.state.sources):
             self._show_state(moved=False)
 

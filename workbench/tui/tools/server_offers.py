@@ -59,12 +59,12 @@ class ServerOffers:
         self.look_soon()
 
     def look_soon(self) -> None:
-        """Look for new servers as soon as the present key was handled."""
+        """Look for new servers as soon as the present key has been handled."""
         if self._edited:
             self._stage.call_later(self._look)
 
     def _look(self) -> None:
-        # The edits stay noted until the user has stopped typing and is on the main screen.
+        # The edits stay recorded until the user has stopped typing and is on the main screen.
         if self._is_typing() or not self._stage.shows_main:
             return
         for path in tuple(self._edited):

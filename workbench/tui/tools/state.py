@@ -53,7 +53,7 @@ class ServerTools:
     """A source of tools: a server of a suite or, if `server` is `None`, the suite or the case with the id `case`.
 
     `listed_at` is set if the tools are those of an earlier listing. `reason` is why the server is down, `output` the
-    end of its output. `starting_since`, in seconds of the monotonic clock, is set while the server starts."""
+    end of what it wrote. `starting_since`, in seconds of the monotonic clock, is set while the server starts."""
 
     file: SuiteFile
     server: Server | None
@@ -134,7 +134,7 @@ class ToolList(ListState[ToolRow]):
             self.move_to(next((at for at, row in enumerate(self.rows) if row.kind == "tool"), 0))
 
     def take(self, key: ServerToolsKey, status: ServerStatus, now: datetime) -> bool:
-        """Take over the state of a server, and return whether its tools or their issues changed.
+        """Store the state of a server, and return whether its tools or their issues changed.
 
         When the server stops running, its tools count as listed at `now`."""
         keys = [source.key for source in self._sources]
@@ -181,7 +181,7 @@ class ToolList(ListState[ToolRow]):
         self._about = {}
         for of, found in self._findings.items():
             for finding in found:
-                # A finding about no tool in particular is one about all tools of the suite.
+                # A finding without a tool is about all tools of the suite.
                 for name in finding.tools or (None,):
                     self._about.setdefault((of, name), []).append(finding)
 
@@ -418,7 +418,7 @@ def _server_lines(source: ServerTools, server: Server, width: int, now: datetime
 
 
 def reached(server: Server) -> str:
-    """Return the command, URL or module of a server, as its suite has it."""
+    """Return the command, URL or module of a server, as written in its suite."""
     if server.command is not None:
         return f"command: {shlex.join(server.command)}"
     if server.url is not None:

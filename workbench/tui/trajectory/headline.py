@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
     """Return the name of a run among `others`: its model, repeat and whether it is a fork, as far as they differ.
 
-    The time of its start is added if the rest is the same as that of another run."""
+    The time of its start is added if the name would be the same as that of another run."""
     alike = [other for other in others if other is not run and other.model == run.model]
     name = model_label(run.model)
     if run.repeat or any(other.repeat != run.repeat for other in alike):
@@ -82,7 +82,7 @@ def headline(name: str, run: RunRecord, width: int) -> Line:
     ends: list[Line] = [verdict(run)]
     for fact in facts(run):
         ends.append((*ends[-1], Span(f" {GLYPHS.dot} {fact}", "muted")))
-    # The end with the most facts that leaves room for the whole name.
+    # The line ends with as many facts as leave room for the whole name.
     end = next((end for end in reversed(ends) if cells(end) + len(name) + 2 <= width), ends[0])
     shown = cut_middle(name, max(width - cells(end) - 2, width // 4))
     return cut_line((Span(shown, "strong"), Span("  "), *end), width)

@@ -158,7 +158,7 @@ class RunPane(SearchedRun):
         if self.editor is editor:
             self.end_typing(dropped=True)
         else:
-            # The pane shows another run by now, and kept the text as unsent.
+            # The pane shows another run by now, and has kept the text as unsent.
             self._drafts.pop(editor.held.key, None)
 
     def follow_run(self) -> None:
@@ -257,7 +257,7 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
     first, last = 0, len(tabs) - 1
     share = (width - cells(lead)) // len(tabs)
     if sum(widths) > width - cells(lead) and share >= _MIN_TAB_CELLS:
-        # Names that are cut say more than tabs that are hidden.
+        # Names are cut before tabs are hidden, because a cut name says more than a hidden tab.
         tabs = [_cut_tab(tab, share) for tab in tabs]
         widths = list(map(cells, tabs))
     if sum(widths) > width - cells(lead):
@@ -351,7 +351,7 @@ def run_name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
             parts.append("recorded")
         elif one_model:
             parts.append("new")
-    # Two runs of the same kind are there if the newer one was stopped, so that the older one still counts.
+    # There are two runs of the same kind if the newer one was stopped, so that the older one still counts.
     if run is not next(other for other in runs if other.kind == run.kind):
         parts.append("before")
     return " ".join(parts) or "run"

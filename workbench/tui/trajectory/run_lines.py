@@ -72,7 +72,7 @@ class RunLines(LaidOut):
                 return self.start_of(self.view.held)
             case ResultItem(held=str()):
                 self._know(self.view.held)
-                # The actions of a held result are its last lines, which are badges: their first line is meant.
+                # The actions of a held result are badges on its last lines; the first of these lines is the held one.
                 start = self.start_of(self.view.held + 1)
                 for line in reversed(self._lines(self.view.held)):
                     if not line or line[0].role != "badge":
@@ -115,7 +115,7 @@ class RunLines(LaidOut):
         If the item became shorter, its last line takes the place."""
         if place is None:
             return otherwise
-        # Nearly always the item is still where it was.
+        # The item is nearly always still where it was.
         if self._items[place.number : place.number + 1] and self._items[place.number] is place.item:
             return self._index_in(place.number, place.line)
         for item, other in enumerate(self._items):
@@ -222,7 +222,7 @@ class RunLines(LaidOut):
             return
         self._times = []
         for index, item in enumerate(self._items):
-            # An item without a match for the beginning of a text has none for all of it.
+            # An item without a match for the beginning of a text has no match for the whole text.
             if longer and not before[index]:
                 self._times.append(0)
             else:
@@ -245,7 +245,7 @@ class RunLines(LaidOut):
         current = -1
         if self._current is not None and self._current[0] == item:
             current = min(self._current[1], len(found) - 1)
-        # A match spans a few lines, so those that reach this line begin shortly before it.
+        # A match spans only a few lines, so a match that reaches this line begins shortly before it.
         first = bisect_left(found, line - len(self.looked_for), key=lambda each: each.line)
         pieces: list[tuple[int, int, Role]] = []
         for number in range(first, len(found)):

@@ -137,7 +137,7 @@ class RunList(LineView):
             self.repaint()
 
     def go_to_call(self, call: int, line: int) -> None:
-        """Scroll to a line of a call, by the call's index in the run, so that it is in sight."""
+        """Scroll to a line of a call, by the call's index in the run, so that it is visible."""
         start = None if self.lines is None else self.lines.call_start(call)
         if start is not None and not self._sees(start + line):
             self._put_cursor(start + line, self.size.height // 2)
@@ -170,7 +170,7 @@ class RunList(LineView):
                 self._follow()
             return
         fresh = self.lines.heights_from(self._known)
-        # A finished run does not grow: new items are those of a regrade.
+        # A finished run does not grow, so its new items come from a regrade.
         if fresh != self.unseen and not was_over:
             self.unseen = fresh
             self.post_message(self.News())
@@ -290,7 +290,7 @@ class RunList(LineView):
         if self.lines is not None:
             to_end = index >= self.lines.count - 1
             index = self.lines.settle(min(max(index, 0), self.lines.count - 1), self._reach)
-            # Laying out replaces estimated heights, so the end may be elsewhere now.
+            # The layout replaces estimated heights, so the end may have moved.
             if to_end:
                 index = self.lines.count - 1
         super().move_cursor(index)

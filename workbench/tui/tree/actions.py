@@ -82,7 +82,7 @@ class TreeActions(MainActions):
             if not tree.filter:
                 self._suites.offer()
             return
-        # A suite without cases has nothing to fold: its text is opened instead.
+        # A suite without cases has nothing to fold, so its text is opened instead.
         if row.case is None and tree.is_foldable(row) and (row.open is None or row.open.cases):
             self._fold(not tree.is_folded(row))
         else:

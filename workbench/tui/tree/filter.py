@@ -113,7 +113,7 @@ class Search:
     def _with_word(self, suites: Sequence[SuiteRows], left: list[_Texts], word: str) -> list[_Texts]:
         """Keep the texts that contain a word or, if no text of the tree has it, a similar word."""
         exact = _kept(left, lambda text: word in text)
-        # A word that stands somewhere in the tree is not a typing error, even if the other words exclude its cases.
+        # A word that occurs anywhere in the tree is not a typing error, even if the other words exclude its cases.
         if any(exact) or any(word in text for text in self._all(suites)):
             return exact
         similar = self._similar(suites, word)
@@ -128,7 +128,7 @@ class Search:
         if self._words is None:
             self._words = list(dict.fromkeys(_WORD.findall("\n".join(self._all(suites)))))
         # `partial_ratio` looks for the shorter text in the longer one: without a minimum length, every short word of
-        # the tree that stands in the typed one would score 100.
+        # the tree that is part of the typed word would score 100.
         shortest = len(word) - max(len(word) // 4, 1)
         candidates = [known for known in self._words if len(known) >= shortest]
         scored = process.extract(word, candidates, scorer=fuzz.partial_ratio, score_cutoff=LIKENESS, limit=MAX_NEAR)
@@ -198,7 +198,7 @@ def _named(suite: OpenSuite) -> str:
         return f"{suite.path.stem} {read.name} {' '.join(read.tags)}".casefold()
     if not suite.cases:
         return f"{suite.path.stem}  ".casefold()
-    # The suite has errors: its header is read unchecked, so its values may have any type.
+    # The suite has errors, so its header is read unchecked and its values may have any type.
     header = suite.document.table(HEAD)
     tags = " ".join(map(str, _list_of(header, "tags")))
     return f"{suite.path.stem} {header.get('name', '')} {tags}".casefold()

@@ -52,7 +52,7 @@ def tree_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
 
 def fold_cell(row: Row) -> int:
     """Return the cell with the sign that folds a row."""
-    # A case has the sign of its status and a blank before it.
+    # For a case, the sign of its status and a blank come first.
     return 1 + INDENT * row.depth + (2 if row.key.kind == "case" else 0)
 
 

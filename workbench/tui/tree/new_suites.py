@@ -268,7 +268,7 @@ class ServerScreen(_Naming[FoundServers]):
         self.run_worker(self._look())
 
     async def _look(self) -> None:
-        # The list appears later: a command can be typed while the settings of all MCP clients are read.
+        # The list appears later, so that a command can be typed while the settings of all MCP clients are read.
         self._found = await in_background(self._find)
         if not self._found or not self.is_mounted:
             return
@@ -566,7 +566,7 @@ class NewSuites:
             PreviewScreen(title, lambda width: first_suite_lines(asked, made, tools, width), "open it, unsaved")
         ):
             return
-        # Meanwhile another program may have written the file.
+        # Another program may have written the file in the meantime.
         if (why_not := self._why_not_new(self._folder(), path)) is not None:
             self._stage.announce(f"Nothing was made: {why_not}", "warned", GLYPHS.warned)
             return

@@ -83,7 +83,7 @@ class Selection:
         self.models_for_now = models_for_now
         """Whether the command line chose the models: such a choice is not remembered for the next start."""
         self.variants: Variants = NO_VARIANTS
-        """The variants to run, and whether the suites themselves run in addition to them."""
+        """The variants to run, and whether the suites as written run as well."""
         self.variants_for_now = False
         """Whether the variants are those that the app was begun with, which are no choice for the project."""
         self.chosen_run = 0

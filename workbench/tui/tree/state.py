@@ -211,7 +211,7 @@ class TreeState:
         if text and (row is None or row.case is None):
             self.cursor = self._first_case()
         elif not text and before is None and self._unfiltered is not None:
-            # Nothing matched the filter, so there is no row to stay on: go back to the one before it.
+            # Nothing matched the filter, so there is no row to stay on; the row from before the filter is selected.
             at = self._index_of(self._unfiltered)
             if at is not None:
                 self.cursor = at
@@ -400,7 +400,7 @@ class TreeState:
             for child in children:
                 self._add(child)
         else:
-            # Problems have no case to match, so the filter applies to the name of their file.
+            # Problems belong to no case, so the filter applies to the name of their file.
             if all(word in node.suite.path.name.casefold() for word in self.filter.casefold().split()):
                 self.rows += node.problems
             self.rows += self._cases(node.suite.path).rows

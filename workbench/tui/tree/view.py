@@ -123,7 +123,7 @@ class FilterBox(SafeInput):
         """Begin to type, starting with the present filter."""
         self._panes.go_to("suites")
         text = self._selection.tree.filter
-        # Showing the filter that is active already changes nothing in the tree.
+        # The filter is active already, so showing it changes nothing in the tree.
         with self.prevent(Input.Changed):
             self.value = text
         self.cursor_position = len(text)
