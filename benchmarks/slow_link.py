@@ -18,21 +18,21 @@ STEPS = (
     ("a new suite", "Nlights\r", "New suite lights.toml"),
     ("its TOML", "oe\x1b[1;5F\r", "Esc done"),
     (
-        "a tool, pasted",
+        "a tool and a case, pasted",
         '\x1b[200~[[tools]]\nname = "set_light"\ndescription = "Turn the light of a room on or off."\n'
         '[tools.parameters]\ntype = "object"\nrequired = ["room"]\n[tools.parameters.properties]\n'
-        'room = { enum = ["bathroom", "kitchen"] }\n\x1b[201~',
-        '["bathroom", "kitchen"]',
+        'room = { enum = ["bathroom", "kitchen"] }\n[[cases]]\nname = "Kitchen light"\n'
+        'user = "Turn on the light in the kitchen."\n\x1b[201~',
+        "in the kitchen.",
     ),
     ("typing ended", "\x1b", "Enter type"),
-    ("a new case", "o1nKitchen light\r", "New case Kitchen light"),
-    ("its request", "Turn on the light in the kitchen.\r", "in the kitchen."),
-    ("a call", "nset_light\r", "is  bathroom"),
+    ("the case", f"o1{DOWN}2", "name         Kitchen light"),
+    ("a call", "+set_light\r", "is  bathroom"),
     ("its value, chosen", f"{DOWN}\r{DOWN}\r", "is  kitchen"),
     ("run", "r", "✓ passed"),
     ("the other way", "2\r\x1b[A\r", "bathroom"),
     ("run again", "r", "✗ failed"),
-    ("to be accepted", "3A", "Accept the run"),
+    ("to be accepted", "3A", "Enter accept"),
     ("accepted", "\r", "accepted 1 call"),
     ("undone", "\x1a", "Undone:"),
     ("done again", "\x19", "Redone:"),
