@@ -37,7 +37,7 @@ def test_what_cannot_be_imported_is_refused(folder: Path) -> None:
         ("chat.json", "atif", None, "schema_version"),
         ("chat.json", "parquet", None, "'parquet' is none of the forms: openai"),
         ("chat.json", None, {"query": "x"}, "'query', which is none of user"),
-        ("evals.py", None, None, "run only after trust"),
+        ("evals.py", None, None, "runs only after you trust it"),
     ):
         with pytest.raises(workbench.UsageError, match=says):
             workbench.import_file(file, form, fields=fields)

@@ -74,7 +74,7 @@ def test_an_exported_batch_is_imported_and_graded_the_same(program: Program, for
     [
         ("export runs", "name a folder with -o"),
         ("export runs -o out", "name a form with --format (messages, inspect, otlp, atif, csv, records)"),
-        ("export runs --format atif -o x.json", "x.json looks like a file name: atif is several files"),
+        ("export runs --format atif -o x.json", "x.json looks like a file name: atif writes several files"),
         ("export runs --format csv -o weather.toml", "weather.toml already exists: move it away"),
         ("export runs --format csv -o out --otlp http://h", "--otlp sends the runs and writes no file"),
         ("export runs --format csv -o out --otlp-content", "--otlp-content goes with --otlp"),

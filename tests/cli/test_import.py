@@ -151,12 +151,12 @@ def test_tools_come_from_another_suite_or_from_a_list(program: Program) -> None:
     program.write("parts/tools.toml", f'{tools}[[servers]]\nname = "clock"\ncommand = ["python", "clock.py"]\n')
     done = program.run("import", "w.evalset.json", "--tools-from", "parts/tools.toml", "--force")
     assert (
-        "· the servers of parts/tools.toml start in the folder of the suite: check paths in their commands"
+        "· the servers of parts/tools.toml start in the new suite's folder: check paths in their commands"
         in done.stdout
     )
     assert program.run("validate", "w.toml").stdout.startswith("1 valid suite (3 cases)")
     own = program.run("import", "chats.json", "--tools-from", "parts/tools.toml")
-    assert "· get_weather: as the file itself defines it, not as parts/tools.toml does" in own.stdout
+    assert "· get_weather: defined by the file itself; the definition in parts/tools.toml is ignored" in own.stdout
     assert 'offer = ["get_weather"]' in (program.folder / "chats.toml").read_text(encoding="utf-8")
     refused = program.run("import", "chats.json", "--tools-from", "w.evalset.json", "--force")
     assert refused.returncode == 2 and "w.evalset.json: must be a list, not a table" in refused.stderr

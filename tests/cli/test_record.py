@@ -160,7 +160,7 @@ def test_what_was_recorded_outlives_the_program_and_a_suite_that_cannot_be_writt
     assert "2 runs: 2 passed" in graded.stdout, graded.stdout
     kept.write_text('{"a": 1}\n')
     broken = program.run("record", "--kept", kept.name, "--output", "other.toml")
-    assert broken.returncode == 2 and "line 1: this was not kept by" in broken.stderr
+    assert broken.returncode == 2 and "line 1: not a line that `workbench record` wrote" in broken.stderr
 
 
 def test_a_tee_passes_every_byte_the_exit_code_and_signals(program: Program) -> None:

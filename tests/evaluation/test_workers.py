@@ -159,8 +159,8 @@ async def test_a_run_whose_worker_dies_is_made_again_and_one_that_kills_each_wor
     report = await evaluated(tmp_path, 3, cases=["checked"], repeats=2)
     assert {result.status for result in report.results} == {"error"}
     assert report.results[0].error == (
-        "the worker process that made it ended (signal SIGKILL), and so did one for this run alone: "
-        "look at what the suite imports"
+        "the worker process that made it ended (signal SIGKILL), and so did a second one for this run alone: "
+        "check what the suite imports"
     )
 
 
@@ -186,7 +186,7 @@ def test_a_listener_that_raises_costs_runs_and_not_the_end_of_the_batch(tmp_path
         with closing(Runtime(listen, program)) as runtime:
             runtime.start(planned, needs(planned).approved())
             ended.wait(60)
-    assert len(errors) == 2 and all("and so did one for this run alone" in str(error) for error in errors)
+    assert len(errors) == 2 and all("and so did a second one for this run alone" in str(error) for error in errors)
 
 
 async def test_stopping_stops_the_runs_of_all_workers_and_ends_them(tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ ONE = {"ordered": [call("a", {"x": 1})]}
             {},
             "calls were made, but none are expected, so the score is 0",
         ),
-        ("trajectory", {"expect_no_calls": True}, [], {}, "nothing is asked for, so the score is 1"),
+        ("trajectory", {"expect_no_calls": True}, [], {}, "nothing is expected, so the score is 1"),
         ("dimensions", {"expect_no_calls": True}, [("a", {})], {}, "calls were made, but none are allowed: 0"),
         (
             "dimensions",

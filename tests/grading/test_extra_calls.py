@@ -118,7 +118,7 @@ def test_a_free_call_has_a_line_and_is_explained_as_left_out() -> None:
         (line,) = [line for line in grade.pairings if line.call == 0]
         assert line.outcome == "extra, allowed"
         said = " ".join(explain(grade, Grading(by=grade.grader)).more)  # type: ignore[arg-type]
-        assert ("left out before anything is compared" in said) == (name != "trajectory")
+        assert ("removed before anything is compared" in said) == (name != "trajectory")
 
 
 def test_of_several_calls_of_a_free_tool_those_that_fit_best_count() -> None:

@@ -50,7 +50,7 @@ from workbench.suite.rules import MEASURES, NAMED_MEASURE
 from workbench.suite.suite_file import LineOf, no_line
 from workbench.version import __version__
 
-# Imported where they are used: not every report is compared, or becomes JSON.
+# Imported where they are used: few reports are compared or become JSON.
 if TYPE_CHECKING:
     from workbench.analysis.early_stop import Watch
     from workbench.analysis.watched import GateWatched, PairWatched
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 
 class CaseResults(Lazy[CaseResult]):
-    """The result of each case with each model, in order; `cases["time-in-oslo"]` is the one with that id."""
+    """The result of each case with each model, in order; `cases["time-in-oslo"]` finds one by its id."""
 
     def __init__(self, cases: Sequence[CaseResult]) -> None:
         self._cases = cases
@@ -89,9 +89,9 @@ class CaseResults(Lazy[CaseResult]):
         return f"CaseResults({counted(len(self), 'case')}: {counts})"
 
     def of(self, case_id: str, *, model: str | None = None, suite: str | Path | None = None) -> CaseResult:
-        """Return the result of a case; the model and the suite are needed if several were run.
+        """Return the result of a case; name its model and suite if several were run.
 
-        Raises KeyError if there is none, LookupError if there are several.
+        Raises KeyError if no result fits, LookupError if several do.
         """
         found: list[CaseResult] = []
         for case in self:
@@ -121,7 +121,7 @@ class Report:
     """
 
     runs: tuple[FinishedRun, ...] | LazyRuns
-    """The runs in memory, or read from the history one by one."""
+    """The runs, in memory or read from the history on demand."""
     suites: Mapping[str, Suite] = field(repr=False)
     """The suites of the runs, by path."""
     started_at: str
@@ -129,11 +129,11 @@ class Report:
     min_score: float | None = None
     interrupted: bool = False
     incomplete: bool = False
-    """Whether a run or a suite is missing, so that it is unknown whether the demands are met."""
+    """Whether a run or a suite is missing, which leaves the verdict open."""
     broken: tuple[BrokenSuite, ...] = ()
     """Suites that were not run because of errors."""
     shard: ShardRef | None = None
-    """The shard of a plan that these runs are; demands on all runs are then undecided."""
+    """The shard that made these runs; the gates of the whole plan are then undecided."""
     missing: tuple[MissingRuns, ...] = ()
     """Cases of the plan with missing runs."""
     batch: int | None = None
@@ -141,9 +141,9 @@ class Report:
     unrecorded: int = 0
     """Number of runs that the history lacks."""
     timing: Timing | None = None
-    """The timing of the batch; `None` for runs that were made earlier."""
+    """The timing of the batch; `None` for runs read from the history or from recordings."""
     watch: Watch | None = field(default=None, repr=False)
-    """The watch of the batch, if it may stop early."""
+    """The early-stopping watch of the batch; `None` if it makes all runs."""
     against: AgainstBaseline | None = None
     """The comparison with the baseline, if there is one."""
     regraded: tuple[Regraded, ...] | None = field(default=None, repr=False)
@@ -184,7 +184,7 @@ class Report:
         raise ImportError("a data frame needs pandas or polars: install one of them, or use report.rows()")
 
     def __reduce__(self) -> tuple[Callable[..., Report], tuple[dict[str, Any]]]:
-        # A pickle is usually stored or sent, so it has no secrets, like every other form of a report.
+        # A pickle is usually stored or sent, so secrets are removed, as in every other form of a report.
         redacted, lines, runs = self.secrets.redacted, {}, []
         for run in self.runs:
             runs.append(FinishedRun(run.place, redacted(run.case), redacted(run.result)))
@@ -234,19 +234,19 @@ class Report:
 
     @property
     def watched(self) -> tuple[PairWatched, ...]:
-        """The evidence about the models of a comparison that may stop early."""
+        """The evidence so far about each model, in a comparison that may stop early."""
         if self.watch is None:
             return ()
         return self.watch.pairs
 
     @property
     def cases(self) -> CaseResults:
-        """The result of each case with each model: in the order of the plan, and by id."""
+        """The result of each case with each model, in the order of the plan; also found by id."""
         return CaseResults(self.quality.cases)
 
     @property
     def gates(self) -> tuple[GateResult, ...]:
-        """The gates of the suites, or that of `min_score`, with the rates that were reached."""
+        """The gates of the suites, or the gate of `min_score`, each with the rate that was reached."""
         return self.quality.gates
 
     @property
@@ -291,11 +291,11 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether everything ran and the demands were met."""
+        """Whether everything ran and all gates were met."""
         return self.exit_code == OK
 
     def assert_passed(self) -> None:
-        """Raise AssertionError unless everything passed; its text is the report on the failures, without secrets."""
+        """Raise AssertionError unless everything passed; its message lists the failures, without secrets."""
         if not self.passed:
             raise AssertionError(f"not everything passed\n{self.text(amount='little')}")
 
@@ -303,7 +303,7 @@ class Report:
     def exit_code(self) -> int:
         """The exit code of a command with this report.
 
-        The exit code of a shard only tells whether its runs could be made.
+        The exit code of a shard says only whether its runs could be made.
         """
         # The worst outcome decides: an interrupt, then missing data, then errors, then missed demands.
         confirmed = None
@@ -331,7 +331,7 @@ class Report:
 
     @property
     def nothing_graded(self) -> str | None:
-        """The reason for which nothing was graded, or compared if a comparison decides; `None` if something was."""
+        """Why no run was graded, or compared if a comparison decides; `None` if any was."""
         if self.shard is not None and not self.results:
             return None
         if self.against is not None and self.against.fail_on is not None and self.against.is_empty:
@@ -365,8 +365,8 @@ class Report:
     def write(self, path: str | Path, *, form: str | None = None) -> None:
         """Write the report into a file, without secrets; the file is replaced as a whole.
 
-        The ending of its name decides on the form: `.json`, `.xml` (JUnit), `.md`, `.html`, `.csv`, `.jsonl` or
-        `.txt`; `form` names another one. Raises ValueError for an unknown form, and OSError.
+        The extension of the file name selects the form: `.json`, `.xml` (JUnit), `.md`, `.html`, `.csv`, `.jsonl` or
+        `.txt`; `form` overrides it. Raises ValueError for an unknown form, and OSError.
         """
         write_report(Path(path), self.pieces(self.form_of(path, form)))
 
@@ -497,15 +497,15 @@ class Report:
 
     @property
     def _of_shard(self) -> Line | None:
-        """The line of a shard in place of a verdict: its runs decide nothing. `None` if it failed, as by an error."""
+        """The line that a shard prints instead of a verdict; `None` if the shard failed, for example by an error."""
         if self.shard is None or self.exit_code:
             return None
         return (Span(shard_line(self.shard, len(self.runs))),)
 
     def failure_text(self, *, width: int = PLAIN_WIDTH) -> str:
-        """Return the reasons for which cases did not pass, as the message of a failed test, without secrets.
+        """Return why cases did not pass, as the message of a failed test, without secrets.
 
-        It has the reason of each case, its runs with their issues, and advice on the most frequent cause.
+        The text has each case's reason, its runs with their issues, and advice on the most frequent cause.
         """
         plain, names = Paint(False), self.suite_names
         failed = (run for run in self.results if not run.passed and run.status.owed)
@@ -544,11 +544,11 @@ class Report:
 
     @cached_property
     def failures(self) -> FailureNumbers:
-        """The causes of failed runs, and the tools called instead of others."""
+        """The causes of failed runs, and the tools that were called in place of the expected ones."""
         return failure_numbers(self._graded_by(self.results))
 
     def _graded_by(self, results: Sequence[RunResult]) -> Iterator[tuple[RunResult, Case | None]]:
-        """Yield all runs with their cases; a run that does not count has none."""
+        """Yield all runs with their cases; the case is missing for a run that does not count."""
         # `that_count` returns its argument itself if all runs count.
         all_forks = self._counting is self.results
         for run in results:
@@ -574,11 +574,11 @@ def _pickled(values: dict[str, Any]) -> Report:
 
 
 def shard_line(shard: ShardRef, runs: int) -> str:
-    """Return a sentence on a shard's part in its plan, and the command that decides the whole plan."""
+    """Return a sentence with the shard's part of its plan and the command that judges the whole plan."""
     share = "no run is left for it"
     if runs:
         share = counted_of(runs, shard.planned, "run")
-    return f"{shard}: {share}; demands on all of them are decided by 'workbench history merge'"
+    return f"{shard}: {share}; the gates are judged by 'workbench history merge'"
 
 
 def recorded_as(batch: int | None, unrecorded: int) -> str | None:

@@ -1,4 +1,4 @@
-"""Reruns of cases until it is decided whether they broke: the planned runs, and the skipped ones."""
+"""Reruns of failed cases until the evidence decides whether they broke: which runs to plan and which to skip."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from workbench.numerals import count_text
 
 @dataclass(frozen=True)
 class Rerun:
-    """A case with a model to rerun, like its planned `run`.
+    """A case to rerun with one model, in the way of the planned `run`.
 
-    `typical` is the least share of runs that the case passes if it did not break; `writes` allows it to execute
+    `typical` is the lowest pass rate of the case if it did not break; `writes` allows it to execute
     tools again even if they are not read-only.
     """
 
@@ -47,13 +47,13 @@ class Reruns:
 
     @property
     def at_once(self) -> int:
-        """Number of cases rerun at the same time: the most that `most` runs suffice to confirm."""
+        """The number of cases rerun at the same time: as many as `most` runs can confirm."""
         return max(1, self.most // fewest_reruns(self.among))
 
     def planned(self) -> tuple[Reruns, tuple[PlannedRun, ...]]:
-        """Return these reruns with the runs that they may take.
+        """Return these reruns with their planned runs.
 
-        Cases of one round take turns: each once, then each a second time, and so on.
+        The cases of one round alternate: each is rerun once, then each a second time, and so on.
         """
         runs: list[PlannedRun] = []
         places: dict[str, int] = {}
@@ -66,14 +66,15 @@ class Reruns:
         return replace(self, place_of=places), tuple(runs)
 
     def course(self) -> RerunCourse:
-        """Return a listener that follows these runs."""
+        """Return a listener that collects the evidence of these runs."""
         return RerunCourse(self)
 
 
 class RerunCourse:
     """The evidence of the reruns so far; a listener of their batch that skips runs.
 
-    No rerun begins that could come after its case is decided, so the outcome does not depend on which run ends first.
+    A rerun waits while an earlier one may still decide its case, so the outcome does not depend on which run ends
+    first.
     """
 
     status: Status = Status.SKIPPED
@@ -85,9 +86,9 @@ class RerunCourse:
         self.over = Counter[int]()
         """Number of finished reruns of each case, with or without a verdict."""
         self.writing: dict[int, str] = {}
-        """Cases that executed a tool which must not be executed again, with the tool."""
+        """Cases that must not execute their tools again, with the tool that wrote."""
         self.cost_limit: str | None = None
-        """The reason for which no more reruns begin, once the cost limit was reached."""
+        """Why no more reruns begin; set when the cost limit is reached."""
         self._news = asyncio.Event()
 
     def take(self, event: BatchEvent) -> None:
@@ -102,7 +103,7 @@ class RerunCourse:
         place = self._reruns.place_of[result.run_id]
         if is_cost_limited(result):
             self.cost_limit = result.reason
-        # A skipped or a stopped run tells nothing about the case, and is not a rerun.
+        # A skipped or stopped run is no evidence about the case.
         if result.status in (Status.SKIPPED, Status.STOPPED):
             return
         self.over[place] += 1
@@ -112,7 +113,7 @@ class RerunCourse:
             self.writing.setdefault(place, tool)
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a rerun is skipped, or `None` to start it now; waits while earlier reruns can still decide."""
+        """Return why a rerun is skipped, or `None` to start it; wait while earlier reruns may decide the case."""
         place = self._reruns.place_of[planned.run_id]
         evidence = self.evidence[place]
         # Every finished rerun may settle the case, so all conditions are checked again after each.
@@ -141,7 +142,7 @@ class RerunCourse:
 
 
 def executed_write(result: RunResult) -> str | None:
-    """Return a tool that a run really executed without a mark as read-only; `None` without one.
+    """Return a tool that a run really executed and that is not marked as read-only; `None` if there is none.
 
     Executions that an agent reports count too.
     """

@@ -1,4 +1,4 @@
-"""Plans that resume a batch of the history: the batch, its missing runs, and changes of models since then."""
+"""Plans that resume a batch of the history: the batch, its missing runs, and models that have changed since."""
 
 from __future__ import annotations
 
@@ -60,15 +60,14 @@ class CompleteBatch:
 
 
 def plan_resumption(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
-    """Return the plan of the missing runs of the batch that `options.resume` names, and claim the batch.
+    """Claim the batch that `options.resume` names, and return the plan of its missing runs.
 
-    Without `compares`, the report includes the runs that are over, which are read when the report is made. Raises
-    PlanError.
+    Without `compares`, the report includes the finished runs, read when the report is made. Raises PlanError.
     """
     resume, file = options.resume, options.history
     assert resume is not None
     if file is None:
-        raise PlanError(Notice("there is no history to resume from: a resumed batch is recorded in its own"))
+        raise PlanError(Notice("no history is given, so no batch can be resumed: name the history that has it"))
     try:
         return _planned(options, resume, file, program, search)
     except (HistoryError, NoSuitesError, RecordingError) as error:
@@ -85,7 +84,7 @@ def _planned(options: RunOptions, resume: Resume, file: Path, program: Program, 
         try:
             return _plan_of(resumption, options, resume, history, program, in_full=in_full)
         except BaseException:
-            # Also on Ctrl+C: a claim that stays would block the batch until this process ends.
+            # Released on Ctrl+C too: a remaining claim would block the batch until this process ends.
             resumption.handle.release()
             raise
 
@@ -99,7 +98,7 @@ def _plan_of(
     if in_full:
         files |= dict(_complete_suites(history, batch, lacking, program, left_out.append))
     warnings = []
-    # Several suites may be left out for the same reason.
+    # Several suites may be left out for the same reason, which is reported once.
     for why in dict.fromkeys(left_out):
         warnings.append(f"left out of the report: {why}")
     warnings += resumption.as_then
@@ -126,7 +125,7 @@ def _plan_of(
         details.append(limit.notice(resumption.runs))
     details += unjudged_checks(cases_of(resumption.runs), program.models)
     shown += notices(details, "detail")
-    # The default stands for "not given": then the batch goes on as it began.
+    # The default means that the option was not given, so the stored value of the batch applies.
     concurrency = resumption.concurrency
     if options.concurrency != DEFAULT_CONCURRENCY:
         concurrency = options.concurrency
@@ -179,7 +178,7 @@ def cost_limit_of(
 ) -> CostLimit | None:
     """Return the cost limit of a resumed batch: `wanted_usd`, or else its stored limit; `None` without either.
 
-    The cost of its earlier runs counts. Raises CostLimitError and HistoryError.
+    The cost of its earlier runs counts towards the limit. Raises CostLimitError and HistoryError.
     """
     stored = resumption.batch.settings.get("cost_limit_usd")
     if wanted_usd is None and isinstance(stored, int | float):
@@ -193,7 +192,7 @@ def cost_limit_of(
 def spent_before(history: History, batch: int, before: RunsBefore) -> float:
     """Return the cost of a batch's runs in US dollars, with stopped runs and judges.
 
-    A run of unknown cost counts with the mean of the others.
+    A run of unknown cost counts as the mean of the others.
     """
     known: list[float] = []
     unknown = 0
@@ -213,9 +212,9 @@ def spent_before(history: History, batch: int, before: RunsBefore) -> float:
 
 
 def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFile], bool]) -> Plan:
-    """Return the plan of a resumption whose differences the user has seen.
+    """Return the plan of a resumption after the user has seen how its options differ from those of the batch.
 
-    `exempt` returns whether a suite may execute tools without a question. Raises CostLimitError and HistoryError.
+    `exempt` returns whether a suite may execute tools without asking. Raises CostLimitError and HistoryError.
     """
     limit = None
     if resumption.batch.settings.get("cost_limit_usd") is not None:
@@ -237,7 +236,7 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
 
 
 def complete_batch(options: RunOptions, program: Program) -> CompleteBatch | None:
-    """Return the batch that `options.resume` names, if it lacks no run; raise PlanError if it cannot be used."""
+    """Return the batch that `options.resume` names if no run is missing, else `None`. Raises PlanError."""
     resume, file = options.resume, options.history
     if file is None or resume is None or not resume.batch:
         return None
@@ -259,17 +258,17 @@ def _named(history: History, which: str) -> BatchRow:
     try:
         return history.batch(which)
     except HistoryError as error:
-        # `--resume PATH` reads the path as the name of a batch.
+        # argparse reads the path in `--resume PATH` as the name of a batch, so name the mistake.
         if Path(which).exists():
             raise HistoryError(f"{error}; put paths before --resume, or after the number of a batch") from error
         raise
 
 
 def _lacking(history: History, suites: Sequence[Path], program: Program) -> BatchRow:
-    """Return the latest batch with missing runs of these suites.
+    """Return the latest batch that lacks runs of these suites.
 
-    Without suites, the user's own history is searched for batches of the current project, since it has batches of
-    others too. Raises HistoryError if there is none.
+    Without suites, only batches of the current project count, because the user's own history also has other projects.
+    Raises HistoryError if there is none.
     """
     batches = history.each_batch(forks=False, lacking=True)
     lacking = [batch for batch in batches if batch.damage is None]
@@ -319,7 +318,7 @@ def _suites_at(options: RunOptions, search: Search | None = None) -> Sequence[Pa
 
 
 def _must_have(batch: BatchRow, suites: Sequence[Path], models: Sequence[str]) -> None:
-    """Raise HistoryError for a suite or a model that is not one of the batch's."""
+    """Raise HistoryError for a suite or a model that the batch does not have."""
     for path in suites:
         if not _has(batch, [path]):
             raise HistoryError(f"{path} is not a suite of batch {batch.number}: paths can be left out after --resume")
@@ -336,10 +335,10 @@ def _complete_suites(
     program: Program,
     left_out: Say,
 ) -> Iterator[tuple[SuiteRef, SuiteFile]]:
-    """Yield the suites without missing runs, as they were.
+    """Yield the suites without missing runs, as the batch recorded them.
 
-    Calls `left_out` about each suite that can no longer be read. The suites are not run, so their text may lack
-    redacted secrets.
+    Calls `left_out` for each suite that can no longer be read. The suites are not run, so redacted secrets may be
+    missing from their text.
     """
     specs, used = Specs(program.models, program.environment), history.models_of(batch.number)
     for suite in batch.suites:
@@ -348,7 +347,7 @@ def _complete_suites(
         try:
             file = suite_of(history, batch, suite)[0]
         except HistoryError:
-            # Without its secrets a suite cannot be run, but its finished runs can be reported.
+            # A suite whose secrets were redacted cannot be run, but its finished runs can be reported.
             try:
                 file = replace(parse_suite(history.suite_text(suite), suite.file), hash=suite.hash)
             except DamagedError as error:
@@ -357,15 +356,15 @@ def _complete_suites(
         if file.suite is None:
             left_out(f"{suite.file}, whose text in batch {batch.number} can no longer be read")
             continue
-        # Their results go into the report, so the keys of their models must be redacted too.
+        # The report shows their results, so the keys of their models must be redacted too.
         learn_secrets_of_models(program, file, [use for use in used if use.suite == suite], specs)
         yield suite, file
 
 
 def _why_not(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:
-    """Yield the reasons for which a batch cannot be resumed with these options.
+    """Yield the reasons why a batch cannot be resumed with these options.
 
-    The user decides on executing all tools, so each resumption must request it again.
+    Only the user may allow that all tools are executed, so each resumption must request it again.
     """
     number = resumption.batch.number
     if resumption.execute_all and not options.execute_all:

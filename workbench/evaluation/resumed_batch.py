@@ -1,4 +1,4 @@
-"""A resumed batch of the history: the claim on it, and its runs that were over before."""
+"""A resumed batch of the history: the claim on it, and the runs that had finished before."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ResumedBatch:
     handle: BatchHandle = field(repr=False)
     """The writer's handle on the batch, whose claim a caller releases if it does not run the plan."""
     before: RunsBefore
-    """The runs that are over already."""
+    """The runs that had finished before."""
     in_full: bool = False
     """Whether the report includes these runs."""
     left_out: bool = False
@@ -39,13 +39,13 @@ class ResumedBatch:
 
     @property
     def over(self) -> Mapping[int, RunSummary]:
-        """The figures of the runs that are over, by place; raises HistoryError."""
+        """The figures of the finished runs, by place in the plan; raises HistoryError."""
         return self.before.figures
 
 
 @dataclass(frozen=True)
 class RunsBefore:
-    """The runs of a batch that were over when `missing` of its places were not.
+    """The runs of a batch that had finished before, which are all but those at the places `missing`.
 
     `cases` are the cases of its suites by their ids in the history. Each part is read on demand, because reading takes
     longer than planning the missing runs.
@@ -60,7 +60,7 @@ class RunsBefore:
 
     @property
     def tallies(self) -> list[Tally]:
-        """The counts of the runs' statuses, until another run of the batch is over; raises HistoryError."""
+        """The number of earlier runs by status, valid until another run of the batch ends; raises HistoryError."""
         with History(self.file) as history:
             return history.tallies(self.batch)
 
@@ -75,11 +75,11 @@ class RunsBefore:
         return self._figures
 
     def read(self, left_out: Say) -> Iterator[tuple[int, Case, RunResult]]:
-        """Yield place, case and packed result of each run, as if it had been made now.
+        """Yield the place, case and packed result of each run in the form of a new run.
 
-        Calls `left_out` about each damaged run. Raises HistoryError.
+        Calls `left_out` for each damaged run. Raises HistoryError.
         """
-        # Imported on use: it loads pickle, and most plans resume no batch.
+        # Imported on use: the module loads pickle, and most plans resume no batch.
         from workbench.grading.packed import InCommon
 
         in_common = InCommon()
@@ -100,7 +100,7 @@ class RunsBefore:
                     left_out(f"{damage}: {row.suite.file} has no case {row.case_id!r}")
                     continue
                 figures = row.figures
-                # With today's id and name, so that earlier and new runs form one case.
+                # The case gets its current id and name, so that earlier and new runs form one case.
                 result = replace(
                     result,
                     case_id=case.id,
@@ -118,14 +118,14 @@ class RunsBefore:
 def runs_before(
     resumption: Resumption, cases: Mapping[SuiteRef, Mapping[str, Case]] = MappingProxyType({})
 ) -> RunsBefore:
-    """Return the runs that were over before a batch is resumed."""
+    """Return the runs of a batch that had finished before it is resumed."""
     batch = resumption.batch
     missing = frozenset(resumption.handle.places.values())
     return RunsBefore(resumption.history, batch.number, batch.planned - batch.missing, missing, cases)
 
 
 def figures_of(row: RunRow, cases: Mapping[str, Case] = MappingProxyType({})) -> RunSummary:
-    """Return the figures of a run that is over, with the suite's path and the case's id of today."""
+    """Return the figures of a finished run, with the current path of its suite and the current id of its case."""
     assert row.figures is not None
     case_id = row.case_id
     if case_id in cases:

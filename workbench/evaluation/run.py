@@ -40,18 +40,18 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 WHOLE_RUNS = 256
-"""Number of finished runs of a batch that stay unpacked, which makes small batches fast to read."""
+"""Number of finished runs of a batch that stay unpacked, so that small batches are read quickly."""
 
 KEPT_RUNS = 5_000
-"""Number of packed runs that stay in memory if the history has the others."""
+"""Number of packed runs that stay in memory once the history has the others."""
 
 _NEVER = float("nan")
 
 
 class Results(Lazy[RunResult]):
-    """The results of a batch in the order in which they arrived, all but the first ones packed.
+    """The results of a batch in order of arrival; all but the first few are packed.
 
-    After `read_from`, no more than `KEPT_RUNS` stay in memory, besides those that the history does not have yet.
+    After `read_from`, at most `KEPT_RUNS` stay in memory, plus those that the history does not have yet.
     """
 
     def __init__(self) -> None:
@@ -60,14 +60,14 @@ class Results(Lazy[RunResult]):
         self._in_common: InCommon | None = None
 
     def read_from(self, file: Path, handle: BatchHandle) -> None:
-        """Read runs from the history from now on, once they are written there; runs from there lack their secrets."""
+        """From now on, read runs from the history once they are written; those runs are redacted."""
         # Imported on use, as below.
         from workbench.evaluation.stored_runs import LetGo
 
         self._let_go = LetGo(file, handle)
 
     def append(self, result: RunResult) -> None:
-        """Add a run that is over."""
+        """Add a finished run."""
         if len(self._kept) < WHOLE_RUNS:
             self._kept.append(result)
             return
@@ -76,7 +76,7 @@ class Results(Lazy[RunResult]):
             from workbench.grading.packed import InCommon
 
             self._in_common = InCommon()
-        # Packed results share equal values, which saves most of the memory.
+        # Packed results share equal values, and so take a fraction of the memory.
         packed = self._in_common.packed(result)
         if self._let_go is not None and len(self._kept) >= KEPT_RUNS:
             self._let_go.take(packed)
@@ -109,11 +109,11 @@ class Outcome:
     batch: int | None = None
     """The number of the batch in the history, if it is recorded."""
     unrecorded: int = 0
-    """Number of these runs that the history lacks."""
+    """Number of finished runs that the history lacks."""
     times_ms: tuple[array[float], array[float]] = field(default_factory=lambda: (array("d"), array("d")))
     """The start and end of each run in milliseconds since 1970, in the order of `results`."""
     left_out: tuple[str, ...] = ()
-    """The reasons for which earlier runs of a resumed batch are omitted from the report."""
+    """Why earlier runs of a resumed batch are omitted from the report."""
     took_s: float = 0.0
     start_up_s: float = 0.0
     """The part of `took_s` in which servers or models were starting."""
@@ -139,7 +139,7 @@ class Outcome:
                         time_ms = _NEVER
                     column.append(time_ms)
             case StartUp(number=number, took_ms=took_ms):
-                # Several things that start at the same time count once.
+                # Overlapping starts count once.
                 now = time.monotonic()
                 if self._starting:
                     self.start_up_s += now - self._starting_since_s
@@ -156,7 +156,7 @@ class Outcome:
                 pass
 
     def end(self, runtime: Runtime, name: str) -> None:
-        """Read the batch's number and missing runs, once the runtime is closed or the history has settled."""
+        """Read the number of the batch and of its unrecorded runs; call it once the history is complete."""
         self.unrecorded = runtime.missing_in_history(name)
         self.batch, self.started_at = runtime.number_of(name), runtime.began_at(name) or self.started_at
 
@@ -176,7 +176,7 @@ class Outcome:
 
     @property
     def figures_by_run(self) -> Iterator[tuple[str, RunSummary]]:
-        """The figures of all runs, with their ids."""
+        """The figures of all runs, each with its run id."""
         for result, run in zip(self.results, self.figures, strict=True):
             yield result.run_id, run
 
@@ -186,7 +186,7 @@ class Outcome:
         return recorded_as(self.batch, self.unrecorded)
 
     def watch(self, plan: Plan) -> Watch | None:
-        """Return the watch of the plan's batch; `None` if the batch makes all runs."""
+        """Return the early-stopping watch of the plan's batch; `None` if the batch makes all runs."""
         if plan.until is None:
             return None
         # Imported on use: most plans make all their runs.
@@ -201,8 +201,8 @@ class Outcome:
     def report(self, plan: Plan, against: AgainstBaseline | None = None) -> Report:
         """Return the report on the plan's batch.
 
-        Runs that were over before are read from the history now, which takes seconds for thousands of them; `left_out`
-        names damaged ones. Raises HistoryError.
+        Earlier runs of a resumed batch are read from the history now, which takes seconds for thousands; `left_out`
+        names the damaged ones. Raises HistoryError.
         """
         resumed, damaged = plan.resumed, dict[str, None]()
         before: tuple[FinishedRun, ...] = ()
@@ -240,15 +240,15 @@ def _known(time_ms: float) -> float | None:
 
 
 class Evaluation:
-    """A plan that runs: `async with Evaluation(plan, approval) as evaluation`.
+    """A running plan: `async with Evaluation(plan, approval) as evaluation`.
 
-    Nothing of suites or settings is read after the approval.
+    Suites and settings are not read again after the approval.
 
-    Iterating over it yields the events as they happen; to ignore them, await `report()`. Each run has a future in
-    `runs`. Leaving the block stops the remaining runs, and so does cancelling the task that waits.
+    Iterating over the evaluation yields events as they happen; to ignore them, await `report()`. Each run has a future
+    in `runs`. Leaving the block or cancelling the waiting task stops the remaining runs.
 
     Without a `runtime` it creates one and closes it at the end, so that several evaluations may run at the same time
-    in one event loop. With one, start-ups of its servers are reported to the runtime's own listener. Without
+    in one event loop. With one, starts of its servers are reported to the runtime's own listener. Without
     `hears_events`, events of runs in other processes are not sent.
     """
 
@@ -264,7 +264,7 @@ class Evaluation:
     ) -> None:
         self.plan = plan
         self.runs: Mapping[str, asyncio.Future[RunResult]] = {}
-        """The pending results, by the ids of the planned runs."""
+        """The futures of the results, by the ids of the planned runs."""
         self._approval = approval
         self._shared = runtime
         self._record = record
@@ -304,7 +304,7 @@ class Evaluation:
             start = partial(runtime.start, self.plan, self._approval, record=self._record, listener=listener)
             self._batch = await _to_its_end(start)
         except BaseException:
-            # Other programs may resume the batch again.
+            # Released so that other programs may resume the batch.
             self.plan.abandon()
             self._done.set()
             await self._close()
@@ -314,7 +314,7 @@ class Evaluation:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop the remaining runs, wait for their end, and close the runtime if it was created here."""
+        """Stop the remaining runs, wait until they end, and close the runtime if it was created here."""
         self.stop()
         await self._close()
 
@@ -330,13 +330,13 @@ class Evaluation:
             await self._news.wait()
 
     def stop(self) -> None:
-        """Stop all runs that are not over, which end as `stopped`; returns at once."""
+        """Stop all unfinished runs, which end as `stopped`; returns at once."""
         if not self._done.is_set():
             self._outcome.interrupted = True
             self._runtime.stop_batch(self._batch)
 
     async def report(self) -> Report:
-        """Return the report, once all runs are over."""
+        """Wait until all runs end, and return the report."""
         if self._is_watched is None:
             # Without a reader, the events of a large batch would only fill the memory.
             self._is_watched = False
@@ -371,18 +371,19 @@ class Evaluation:
                 future.set_result(self._outcome.results[-1])
             elif isinstance(event, BatchDone):
                 for future in self.runs.values():
-                    # Only runs that broke with the batch are affected: the others are done.
+                    # Only the runs that failed together with the batch are affected: the futures of the others are
+                    # done.
                     future.cancel()
                 self._done.set()
         self._news.set()
 
 
 async def _to_its_end(function: Callable[[], _Result]) -> _Result:
-    """Call a function that blocks for a bounded time, in a thread.
+    """Call a function that blocks for a bounded time in a thread, and wait for its end even if cancelled.
 
-    A caller that is cancelled still waits for the end, because the function must not go on in the background.
+    The function must not continue in the background after its caller has gone.
     """
-    # A thread cannot be cancelled, and so this wait cannot; the cancellation is raised afterwards.
+    # A thread cannot be cancelled, so the cancellation is raised after it has ended.
     work = asyncio.ensure_future(in_thread(function, name="evaluation"))
     cancelled: asyncio.CancelledError | None = None
     while not work.done():

@@ -1,4 +1,4 @@
-"""The runtime: the engine's thread, endpoints and servers, which outlive a batch, and the start of every plan.
+"""The runtime: starts every plan, and holds what outlives a batch (the engine's thread, endpoints and servers).
 
 The command line, the app and the Python API all start runs here.
 """
@@ -119,7 +119,7 @@ class RuntimeModels:
         return judge_of
 
     def hold(self, endpoint: str, model: str, seconds: float) -> None:
-        """Send a model no request for some seconds."""
+        """Send no request to a model for some seconds."""
         self._endpoints.hold(endpoint, model, seconds)
 
     async def close(self) -> None:
@@ -149,7 +149,8 @@ class RuntimeModels:
         environment: Mapping[str, str] = {}
         unread: ConfigError | None = None
         try:
-            # Read for every model, even a built-in one: secrets of a `.env` must be known before anything is written.
+            # Read for every model, even a built-in one: the secrets in a `.env` must be known before anything is
+            # written.
             environment = specs.environment_at(planned.file.path)
         except ConfigError as error:
             unread = error
@@ -203,11 +204,11 @@ class Runtime:
     It holds the parts that outlive a batch: the engine's thread, connections to endpoints, servers, the cache of
     judgements and the writer of the history. Safe to use from any thread.
 
-    `listener` is called on the engine's thread. `pace_ms` slows the offline model down for the eye; 0 is full speed.
-    `own_pace` plays recordings at the original pace. With `asks`, the event `ExecutionAsked` asks about real
-    executions that nothing covers; without it they are refused. With `judge_anew`, judges are asked about values that
-    they have judged before. `history` is the file in which all batches are recorded. Without `hears_events`, the
-    listener does without the events of runs that other processes make.
+    `listener` is called on the engine's thread. `pace_ms` slows the offline model down so that a user can follow it; 0
+    is full speed. `own_pace` plays recordings at the original pace. With `asks`, the event `ExecutionAsked` asks about
+    real executions that no permission covers; without it they are refused. With `judge_anew`, judges are asked again
+    about values that they have judged before. `history` is the file in which all batches are recorded. Without
+    `hears_events`, the listener receives no events of runs that other processes make.
 
     In a worker process, `share` is the number of workers that divide the limits of endpoints, or `leases` are its
     parts of them; `on_hold` is called with base URL, model and seconds when an endpoint asks for a pause.
@@ -229,7 +230,7 @@ class Runtime:
         on_hold: Callable[[str, str, float], object] = lambda _url, _model, _seconds: None,
         leases: Leases | None = None,
     ) -> None:
-        refuse_if_read_only("runs were to be made, or servers started")
+        refuse_if_read_only("runs are made or servers are started")
         self._listener = listener
         self._hears_events = hears_events
         self._program = program
@@ -266,7 +267,7 @@ class Runtime:
         )
         self._engine = EngineThread()
         self.serving = Serving(self._servers, self._engine, program)
-        """Starts, stops and calls servers by hand."""
+        """Starts, stops and calls servers on the user's request."""
 
     def start(
         self,
@@ -281,17 +282,17 @@ class Runtime:
         """Begin a batch and return its name at once.
 
         Each run ends in one `RunDone`, the batch in one `BatchDone`. Runs use the contents of the approval; suites and
-        settings are not read again. `listener` hears of this batch alone, and `record` records its runs. `until` is
-        the stop at which runs are held; holding needs `asks`.
+        settings are not read again. `listener` receives the events of this batch alone, and `record` records its runs.
+        `until` is the breakpoint at which runs are held; holding needs `asks`.
 
-        Blocks until the history and the cluster are ready, or until waiting for a cluster is `given_up`
-        (GivenUpError). Raises HistoryError if a resumed batch is already running somewhere or the history cannot be
+        Blocks until the history and the cluster are ready. Raises GivenUpError if `given_up` ends the wait for a
+        cluster, HistoryError if a resumed batch is already running in another program or the history cannot be
         written, and ClusterError if the plan's cluster cannot make its runs.
         """
         name = f"batch-{next(self._batch_numbers)}"
         events = self._hears_events or record is not None or listener is not None
         group = self._worker_group(plan, approval, events=events)
-        # The cluster is first: a batch that it cannot make must not stand in the history.
+        # The cluster comes first: a batch that it cannot run must not be recorded in the history.
         members = frozenset[str]()
         if group is not None:
             members = self._engine.submit(group.open_unless(given_up)).result()
@@ -315,7 +316,8 @@ class Runtime:
         listeners = self._listeners(plan, recorder, record, listener, sparing, spending)
         context = replace(
             self._context(plan, approval, listeners),
-            # Before the first run, so that a program killed during it leaves a plan that can be resumed.
+            # Recorded before the first run, so that a batch can be resumed even if the program is killed during that
+            # run.
             ready=lambda: asyncio.to_thread(self.settle_history),
             stored=stored,
         )
@@ -336,7 +338,7 @@ class Runtime:
         return name
 
     def open(self, plan: Plan, approval: Approval, runs: Sequence[PlannedRun] = (), at_once: int = 1) -> Batch:
-        """Return a batch that waits for `make`, or that its caller runs with `at_once` of its `runs` at a time.
+        """Open a batch whose runs the caller begins with `make`, or all `runs`, `at_once` at a time.
 
         The caller records the runs, if they are recorded.
         """
@@ -344,7 +346,7 @@ class Runtime:
         return Batch("", runs, lambda planned: LaneOf("", at_once), context)
 
     def on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Run a coroutine on the engine's thread, on which runs are made, and return its future.
+        """Run a coroutine on the engine's thread, which makes the runs, and return its future.
 
         Any other thread can wait for the future.
         """
@@ -375,7 +377,7 @@ class Runtime:
         )
 
     def _spending(self, plan: Plan, name: str) -> Spending | None:
-        """Return the guard of a plan's cost limit; the guard asks the user, if there is one, to raise the limit."""
+        """Return the guard of a plan's cost limit, which asks an interactive user to raise the limit."""
         if plan.cost_limit is None:
             return None
         # Imported on use: few batches have a limit.
@@ -407,14 +409,14 @@ class Runtime:
             self._engine.submit(answered())
 
     def _workers(self, plan: Plan, approval: Approval, *, events: bool) -> WorkerPool | None:
-        """Return the worker processes of a plan; `None` if this process makes its runs."""
+        """Return the pool of worker processes of a plan; `None` if this process makes its runs."""
         processes = min(plan.processes, len(plan.runs))
         if processes < 2:
             return None
         # Imported on use: most evaluations have one process.
         from workbench.evaluation.worker_pool import Setup, WorkerPool
 
-        # These parts stay here: workers need none of them, and some cannot be pickled.
+        # Workers are sent a plan without these fields: they need none of them, and some cannot be pickled.
         sent = replace(plan, resumed=None, specs=None, shard=None, reruns=None, cost_limit=None)
         setup = Setup(sent, approval, processes, self._retries, self._history is not None, events)
         return WorkerPool(setup, processes, self._listener, self._program.secrets)
@@ -439,12 +441,12 @@ class Runtime:
     ) -> BatchListener:
         """Return all listeners of a batch as one.
 
-        Each event goes to one after the other, on the engine's thread, in this order:
+        Each event is passed to the listeners in turn, on the engine's thread, in this order:
 
-        1. The clock adds the start and end of a run to `RunDone`, before any slow listener.
-        2. The steppers forget a finished run, so that no listener can still hold it.
+        1. The clock adds the start and end of a run to `RunDone` before a slow listener can delay it.
+        2. The steppers forget a finished run, so that no listener can hold it at a breakpoint.
         3. Early stopping and the cost limit are next, because other runs wait for them.
-        4. The history follows, so that all that the screen shows as done is on its way to the disk.
+        4. The history follows, so that every run that the screen shows as done is being written to disk.
         5. The recordings follow, for the same reason.
         6. The listener of the runtime and that of the batch are last.
         """
@@ -496,7 +498,7 @@ class Runtime:
         )
 
     def number_of(self, batch: str) -> int | None:
-        """Return the number of a batch in the history; `None` until it is known, and without a history."""
+        """Return the number of a batch in the history; `None` while it is unknown, or without a history."""
         handle = self._handles.get(batch)
         if handle is None:
             return None
@@ -521,7 +523,7 @@ class Runtime:
         return handle.started_at
 
     def settle_history(self) -> None:
-        """Wait until the history holds everything that has happened so far; blocks for at most a second."""
+        """Wait until the history has recorded all events so far; blocks for at most a second."""
         if self._history is not None:
             self._history.settle(SETTLING_TIMEOUT_S)
 
@@ -546,7 +548,7 @@ class Runtime:
         self._engine.submit(stop())
 
     def hold_endpoint(self, endpoint: str, model: str, seconds: float) -> None:
-        """Send a model no request for some seconds, because its endpoint has told another process to wait.
+        """Send no request to a model for some seconds, because its endpoint asked another process to wait.
 
         Returns at once.
         """
@@ -557,7 +559,7 @@ class Runtime:
         self._engine.submit(hold())
 
     def allow(self, run_id: str, call_id: str, leave: Leave) -> None:
-        """Answer `ExecutionAsked`; returns at once, and does nothing if the question is no longer open."""
+        """Answer an `ExecutionAsked` event; returns at once, and does nothing if the question is no longer open."""
         if self._engine.alive:
             self._engine.submit(self._answer(run_id, call_id, leave))
 
@@ -566,10 +568,10 @@ class Runtime:
         self._steppers.breakpoints = tuple(breakpoints)
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
-        """Let a run continue `until` a stop.
+        """Let a held run continue `until` a breakpoint.
 
         `hold` is the sequence number of the `Paused` event that the caller has seen, `None` for a run that is not
-        held. The future gives the reason if the run cannot continue, such as a hold elsewhere.
+        held. The future gives the reason if the run cannot continue, for example because it is held elsewhere.
         """
 
         async def go_on() -> str | None:
@@ -592,7 +594,7 @@ class Runtime:
     def close(self) -> None:
         """Stop all runs, close servers and connections, finish the history and end the thread.
 
-        Blocks for at most about fifteen seconds. May be called more than once; nothing can be started afterwards.
+        Blocks for at most about fifteen seconds, and may be called repeatedly. Nothing can be started afterwards.
         """
         if not self._engine.alive:
             return
@@ -661,7 +663,7 @@ def _no_control(_planned: PlannedRun, _grading: RunGrading) -> None:
 def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | RerunCourse | None:
     """Return the listener that skips runs of a plan that stops early; `None` if the plan makes all runs.
 
-    No run begins further ahead than the number of runs that can be in progress at the same time.
+    Runs begin at most as far ahead of the decision as runs can be in progress at the same time.
     """
     if plan.reruns is not None:
         return plan.reruns.course()

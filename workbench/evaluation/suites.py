@@ -11,13 +11,13 @@ from workbench.trajectory.recording import SUFFIX, RecordingError, read_header
 
 
 class NoSuitesError(Exception):
-    """No suite was found; the message has the place."""
+    """No suite was found; the message names the places searched."""
 
 
 def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None = None) -> tuple[SuiteFile, ...]:
-    """Return every suite at or below the paths, and loaded suites as they are; raise NoSuitesError without any."""
+    """Return every suite at or below the paths, and loaded suites as they are; raise NoSuitesError if there is none."""
     if "" in suites:
-        # `Path("")` is the current folder, which an unset variable in a script does not mean.
+        # `Path("")` would be the current folder, but an empty path in a script usually comes from an unset variable.
         raise NoSuitesError("an empty path is not allowed: write '.' for the current folder")
     paths: list[Path] = []
     loaded: list[SuiteFile] = []

@@ -20,10 +20,10 @@ from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 
 async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval: Approval) -> SuiteTools:
-    """Return the tools of a valid suite: those of its servers, started as approved, and those it defines itself.
+    """Return the tools of a valid suite: those that its approved servers list, and those that it defines itself.
 
-    With `only`, the tools of the server of that name. A server that fails to start has the tools that it listed last,
-    and the error.
+    With `only`, return the tools of that server alone. A server that fails to start is listed with its error and the
+    tools that it listed last.
     """
     suite = valid_suite(file)
     servers = [server for server in suite.servers if only in (None, server.name)]
@@ -68,7 +68,7 @@ async def _listed(file: SuiteFile, suite: Suite, server: Server, pool: ServerPoo
 
 
 def linted(file: SuiteFile, suite: SuiteTools) -> SuiteTools:
-    """Return the tools of a valid suite with findings on tools that are hard or impossible to use."""
+    """Return the tools of a valid suite, with findings about tools that are hard or impossible to use."""
     tools: list[ToolDefinition] = []
     of_servers: list[LintFinding] = []
     for source in suite.sources:
@@ -88,8 +88,8 @@ def valid_suite(file: SuiteFile) -> Suite:
 class NoSuchToolError(LookupError):
     """No tool, or more than one, has the name.
 
-    `messages` are the reasons; `not_listed` is true if a server could not list its tools, and `outputs` are the
-    outputs of such servers.
+    `messages` are the reasons; `not_listed` is true if a server could not list its tools, and `outputs` has what such
+    servers wrote to standard error.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class CallableTool:
 
 
 def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> CallableTool:
-    """Return the tool of that name among the listed ones; raise NoSuchToolError if there is none, or several."""
+    """Return the only listed tool of that name; raise NoSuchToolError if there is none, or several."""
     live: list[CallableTool] = []
     errors: list[str] = []
     outputs: list[ServerOutput] = []

@@ -34,24 +34,24 @@ _QUOTED = 100
 _OF_ENDPOINT: frozenset[Cause] = frozenset({"endpoint", "broken JSON", "sent too much"})
 """Causes that lie with the endpoint.
 
-The requests are simple, so broken arguments are mostly its fault too.
+The requests are simple, so broken arguments are usually the endpoint's fault too.
 """
 
-_ON_BROKEN = "look at the server's log: its tool parser or the gateway before it cut or spoiled the arguments"
+_ON_BROKEN = "look at the server's log: its tool parser, or a gateway in front of it, cut or corrupted the arguments"
 
 _ON_UNCLEAR: Mapping[str, str] = {
-    "parallel-calls": "if the model can make several calls in one answer, look for the server's switch that allows it",
-    "round-trip": "look whether the model's chat template has the results of tools",
+    "parallel-calls": "if the model can make several calls in one answer, switch on parallel tool calls in the server",
+    "round-trip": "check whether the model's chat template includes tool results",
 }
-"""Advice by probe, for a model that made some calls but not all that it should have made."""
+"""Advice by probe, for a model that made some of the expected calls."""
 
 _SEEN_IN_REACTION: frozenset[IssueKind] = frozenset({"missing call", "extra call", "wrong tool", "response"})
 
-_NO_USAGE = "no answer says how many tokens it took: costs are unknown, and tools that never arrive go unnoticed"
-_ADVICE_ON_USAGE = "update the server, or the gateway before it: each of the APIs says how many tokens a stream took"
+_NO_USAGE = "no answer reports its tokens: costs are unknown, and tools that never reach the model go unnoticed"
+_ADVICE_ON_USAGE = "update the server, or the gateway in front of it: all supported APIs report the tokens of a stream"
 _NO_CALLS = "no tool was called in any answer: the model does not call tools, or its endpoint does not pass them on"
 _ADVICE_ON_CALLS = (
-    "look whether the server is started with tool calling and the model's chat template has tools, or use a model"
+    "check that the server is started with tool calling and that the model's chat template has tools, or use a model"
     " that was trained to call tools"
 )
 
@@ -80,7 +80,7 @@ class ToolProbes:
             else:
                 yield _finding(planned.case, result)
         yield _usage(results)
-        # Each probe alone may fail for its own reason; only all together show that no tool is ever called.
+        # One probe may fail for a reason of its own; only all of them together show that no tool is ever called.
         if _calls_nothing(results):
             yield ProbeResult("tools", "wrong", _NO_CALLS, _ADVICE_ON_CALLS)
 
@@ -95,7 +95,7 @@ class ToolProbes:
             listener=listen,
             servers=self._servers,
             open_model=lambda _planned: self._endpoints.open(spec, environment),
-            # The suite of probes starts nothing and needs no trust.
+            # The suite of probes starts no program, so it needs no trust.
             grant_of=lambda _path: None,
             retries=RetryPolicy(attempts=_ATTEMPTS),
         )
@@ -111,9 +111,9 @@ def planned_probes(model: str) -> Sequence[PlannedRun]:
 async def probe_models(
     models: Sequence[ListedModel], program: Program, tell: Callable[[ListedModel, ProbeResult], object]
 ) -> None:
-    """Probe the models whose endpoint answers, store the results in them, and call `tell` about each.
+    """Probe the models whose endpoint answers, store each result in its model, and call `tell` with it.
 
-    Models of one endpoint are probed one after the other, endpoints at the same time.
+    Models of one endpoint are probed in turn, different endpoints at the same time.
     """
     endpoints = Endpoints(program.secrets)
     probes = ToolProbes(program, endpoints)
@@ -162,7 +162,7 @@ def _failure(case: Case, result: RunResult) -> ProbeResult:
     if failed.main in ("cut off", "refused"):
         advice = failed.advice
     elif result.called:
-        # The advice on other causes is about descriptions of tools, which are the program's own here.
+        # The advice on other causes is about the descriptions of tools, and these tools are built in.
         advice = _ON_UNCLEAR.get(case.id)
     found = issue_note(first)
     if first.kind in _SEEN_IN_REACTION:
@@ -171,7 +171,7 @@ def _failure(case: Case, result: RunResult) -> ProbeResult:
 
 
 def _reaction(result: RunResult) -> str:
-    """Return the calls and the answer of a model in words."""
+    """Return a sentence on the calls and the answer of a model."""
     trajectory = result.trajectory
     parts = [f"called {one_line(describe_call(call))}" for call in trajectory.calls]
     if answer := trajectory.final_answer:
@@ -187,8 +187,8 @@ def _reasoning(result: RunResult, spec: ModelSpec) -> ProbeResult:
         return ProbeResult(name, "repaired", "; ".join(repaired))
     characters = sum(len(answer.reasoning) for answer in trajectory.asked)
     if characters:
-        return ProbeResult(name, "works", f"{counted(characters, 'character')} of reasoning beside the answer")
-    finding = "no reasoning came: the model does not reason, or keeps it to itself"
+        return ProbeResult(name, "works", f"{counted(characters, 'character')} of reasoning apart from the answer")
+    finding = "no reasoning was sent: the model does not reason, or its endpoint hides the reasoning"
     if spec.thoughts == "answer":
         finding += '; thoughts = "answer" leaves it in the answer'
     return ProbeResult(name, "works", finding)
@@ -198,7 +198,7 @@ def _usage(results: Sequence[RunResult]) -> ProbeResult:
     name = "usage while streaming"
     answers = counting = tokens = 0
     for answer in chain.from_iterable(result.trajectory.asked for result in results):
-        # An answer that broke off may have ended before its usage came.
+        # An answer that broke off may have ended before it reported its usage.
         if answer.stop_reason is None:
             continue
         answers += 1
@@ -210,7 +210,7 @@ def _usage(results: Sequence[RunResult]) -> ProbeResult:
     if not counting:
         return ProbeResult(name, "wrong", _NO_USAGE, _ADVICE_ON_USAGE)
     if without := answers - counting:
-        missing = f"{without} of {counted(answers, 'answer')} do not say how many tokens they took"
+        missing = f"{without} of {counted(answers, 'answer')} do not report their tokens"
         return ProbeResult(name, "wrong", missing, _ADVICE_ON_USAGE)
     return ProbeResult(name, "works", f"{counted(tokens, 'token')} for all probes")
 

@@ -1,4 +1,4 @@
-"""A model as the user types it, and the `workbench.toml` into which it is written."""
+"""A model that the user types in, and the `workbench.toml` that stores it."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from workbench.providers.http.checks import CheckResult
 from workbench.suite.files import SavingError, save, state_of
 
 Owner = Literal["project", "user"]
-"""The owner of a `workbench.toml`: the project, beside its suites, or the user."""
+"""The owner of a `workbench.toml`: the project, with the file next to its suites, or the user."""
 
 OWNERS: tuple[Owner, ...] = get_args(Owner)
 
 CloudField = Literal["api", "resource", "api_version", "region", "project", "profile", "endpoint", "credentials"]
 CLOUD_FIELDS: tuple[CloudField, ...] = get_args(CloudField)
-"""The settings of models at clouds."""
+"""The settings of models that a cloud hosts."""
 
 Field = (
     Literal[
@@ -64,7 +64,7 @@ _TYPED = (
 
 
 class AddingError(Exception):
-    """A model that cannot be added; `problems` has one message per field."""
+    """The model cannot be added; `problems` has one message per field."""
 
     def __init__(self, problems: dict[Field, str]) -> None:
         super().__init__("; ".join(f"{field} {problem}" for field, problem in problems.items()))
@@ -72,16 +72,16 @@ class AddingError(Exception):
 
 
 class NameTakenError(ConfigError):
-    """A `workbench.toml` has a model of that name already."""
+    """A `workbench.toml` already has a model of that name."""
 
 
 @dataclass(frozen=True)
 class TypedModel:
     """A model as the user typed it, each field as text; an empty field has its default.
 
-    `price` is US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`. `headers` and `query`
-    are words `NAME=VALUE`, and `key_command` the words of a command, quoted as in a shell. The settings from `api` on
-    are those of clouds.
+    `price` is US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`. `headers` and
+    `query` are words `NAME=VALUE`, and `key_command` the words of a command, quoted as in a shell. The fields from
+    `api` on are the settings of clouds.
     """
 
     provider: str = "openai"
@@ -201,7 +201,7 @@ class TypedModel:
     def _name_of(self, typed: str) -> str:
         """Return the typed name, or the usual name of the model.
 
-        A missing model is reported for its own field alone.
+        A missing model name is reported for the field of the model, not for this one.
         """
         name = typed or usual_name(None, self.model.strip())
         if not name and not self.model.strip():
@@ -210,7 +210,7 @@ class TypedModel:
 
 
 def usual_name(preset: Preset | None, model: str) -> str:
-    """Return a name for a model in a `workbench.toml`: the last part of the endpoint's own name for it."""
+    """Return a name for a model in a `workbench.toml`: the last part of its name at the endpoint."""
     last = model.rpartition("/")[2]
     name = re.sub(r"[^\w.-]", "-", last).strip("-")
     # The built-in model is called offline.
@@ -260,7 +260,7 @@ def _model(text: str) -> str:
 
 
 def price_of(text: str) -> Price | None:
-    """Return the price that a text has; `None` for an empty text. Raises ValueError."""
+    """Read a price; return `None` for an empty text. Raises ValueError."""
     if not text:
         return None
     try:
@@ -373,7 +373,7 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
 def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
     """Return the written settings of a model, changed to the given specification.
 
-    Settings that agree already stay, whether they are needed or not.
+    Written settings that already agree stay, even if they equal a default.
     """
     needed = dict(_settings(spec))
     # Settings that equal their default need not be written, but may stay.
@@ -421,7 +421,7 @@ def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> 
 def with_model(text: str, spec: ModelSpec) -> str | None:
     """Return the text of a `workbench.toml` with one more model.
 
-    `None` if its models are written in a way that allows no addition.
+    Return `None` if its models are written in a form that cannot be extended.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -435,8 +435,8 @@ def with_model(text: str, spec: ModelSpec) -> str | None:
     table = tomlkit.table()
     for name, value in settings.items():
         table.add(name, _item(value))
-    # First a table of its own at the end, which leaves all else to the byte. That is invalid TOML if `models` is an
-    # inline table or has dotted keys at the end; then tomlkit puts the model among the others.
+    # First try a table of its own at the end, which leaves every other byte unchanged. The result is invalid TOML if
+    # `models` is an inline table or has dotted keys at the end; then tomlkit inserts the model among the others.
     before = text
     if text.strip(_BOM):
         before += line_end
@@ -457,7 +457,7 @@ def with_model(text: str, spec: ModelSpec) -> str | None:
 
 
 def _settings(spec: ModelSpec) -> Iterator[tuple[str, Any]]:
-    """Yield the settings that must be written to reach a model in this way."""
+    """Yield the settings of a model that must be written because they differ from the defaults."""
     yield "provider", spec.provider
     yield from _cloud_settings(spec).items()
     if spec.base_url != OWN_URLS.get(spec.provider, ""):

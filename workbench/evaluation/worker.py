@@ -1,4 +1,4 @@
-"""A worker process, which makes runs of a plan on request of the program that started it, and sends back the events."""
+"""A worker process: makes runs of a plan at the request of the program that started it, and sends back their events."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from workbench.history.packing import PackedRun, RunPacker
 from workbench.trajectory.events import Event
 
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""Threshold of the youngest generation of the garbage collector."""
+"""Number of new objects that start a collection of the youngest generation."""
 
 
 def main(descriptor: int) -> None:
-    """Serve the program at the other end of this socket until it closes the socket."""
+    """Serve the program at the other end of this socket until that program closes it."""
     # Ctrl+C and a closed terminal signal the whole process group, but only the program decides about its runs.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     channel = _Channel(socket.socket(fileno=descriptor))
-    # Runs make many objects and hardly any cycles, and the plan is never garbage.
+    # Collections would gain little: runs make many objects but hardly any cycles, and the plan is never garbage.
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     setup = channel.receive()
     gc.freeze()
@@ -50,13 +50,13 @@ class _Channel:
         self._incoming = connection.makefile("rb")
 
     def send(self, *messages: Message) -> None:
-        """Send messages, one right after the other; does nothing if the program is gone."""
+        """Send messages without another thread's in between; do nothing if the program is gone."""
         data = b"".join(map(packed, messages))
         with self._sending:
             try:
                 self._connection.sendall(data)
             except (BrokenPipeError, ConnectionResetError):
-                # The reader notices the end of the program, too, and ends the worker.
+                # The receiving thread also notices that the program has ended, and ends the worker.
                 return
 
     def receive(self) -> Message | None:
@@ -95,7 +95,7 @@ class _Worker:
         self._batch = self._runtime.open(plan, setup.approval)
 
     def serve(self) -> None:
-        """Handle messages until there are no more, then stop the remaining runs."""
+        """Handle messages until the socket is closed, then stop the remaining runs."""
         made: set[Future[None]] = set()
         while (message := self._channel.receive()) is not None:
             match message:
@@ -119,8 +119,8 @@ class _Worker:
 class Teller:
     """Sends the events of runs to another process.
 
-    A run is sent once it is over: its result, its row for the history if there is a `packer`, and its events if they
-    are wanted.
+    A run is sent when it has ended: its result, its row for the history if there is a `packer`, and its events if the
+    program wants them.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Teller:
         self._send(Happened(event))
 
     def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
-        # Read before the run is packed: secrets learned meanwhile are sent with the next run.
+        # Read before the run is packed, so that secrets learned during packing are sent with the next run.
         known = self._secrets.replacements
         learned: tuple[Learned, ...] = ()
         if known is not self._known:
@@ -158,7 +158,8 @@ class Teller:
         self._known = known
         row = None
         if self._packer is not None:
-            # A run that cannot be stored is sent with its events: the program fails to pack it too, and reports that.
+            # A run that cannot be packed is sent with its events: the program then fails to pack it too, and reports
+            # the error.
             with suppress(TypeError, ValueError, RecursionError):
                 row = self._packer.packed(done_run(done, events))
         if not self._hears_events and (row is not None or self._packer is None):

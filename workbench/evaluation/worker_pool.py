@@ -1,4 +1,4 @@
-"""A pool of worker processes for the runs of a plan, because one interpreter makes only so many runs a second."""
+"""A pool of worker processes for the runs of a plan, because one interpreter limits the runs per second."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Hold:
-    """A message from a worker, passed on to all others: an endpoint accepts no request for some seconds."""
+    """A message from a worker, passed on to all others: an endpoint asks for a pause of some seconds."""
 
     endpoint: str
     model: str
@@ -83,7 +83,7 @@ class Happened:
 class Learned:
     """A message with values to redact, and their replacements.
 
-    A worker sends it before the run that may contain them, and the program to all others.
+    A worker sends it before the run that may contain the values, and the program passes it on to all other workers.
     """
 
     secrets: Mapping[str, str]
@@ -91,11 +91,11 @@ class Learned:
 
 @dataclass(frozen=True)
 class Made:
-    """A message from a worker: a run is over.
+    """A message from a worker: a run has ended.
 
-    It is sent as a whole, so that nothing is left of a run whose worker died. `result` is packed if possible; `news`
-    come with it. `row` is the run for the history, redacted with the first `known` forms of secrets. `events` are sent
-    if they are wanted, or without a row.
+    A run is sent as a whole, so that no part is left of a run whose worker died. `result` is packed if possible, and
+    `news` are the shared parts that unpacking it needs. `row` is the run for the history, redacted with the first
+    `known` forms of secrets. `events` are sent if the program wants them, or if there is no row.
     """
 
     run_id: str
@@ -145,10 +145,10 @@ class _Worker:
 
 
 class WorkerPool:
-    """Makes runs in up to `processes` worker processes, each with endpoints and servers of its own.
+    """Makes runs in up to `processes` worker processes, each with its own connections and servers.
 
-    A worker is started when all others are busy. Use it on one event loop. `listener` hears events that do not belong
-    to one run. Secrets that workers learn are added to `secrets`.
+    A worker is started when all others are busy. Use it on one event loop. `listener` receives the events that do not
+    belong to one run. Secrets that workers learn are added to `secrets`.
     """
 
     def __init__(self, setup: Setup, processes: int, listener: BatchListener, secrets: Secrets) -> None:
@@ -162,10 +162,10 @@ class WorkerPool:
         self._numbers = count(1)
 
     async def make(self, planned: PlannedRun, context: RunContext) -> None:
-        """Make one run in a worker, then pass all its events to the listener.
+        """Make one run in a worker, and pass its events to the listener when it ends.
 
-        If the worker dies, the run gets a worker for itself: another run may have killed the first one. Cancelling the
-        awaiting task stops the run.
+        If the worker dies, the run is repeated in a worker of its own, because another run may have killed the first
+        one. Cancelling the awaiting task stops the run.
         """
         try:
             worker = await self._free_worker()
@@ -176,7 +176,7 @@ class WorkerPool:
             try:
                 made = await self._made_by(worker, planned.run_id)
             except WorkerLostError as again:
-                broken = f"{again}, and so did one for this run alone: look at what the suite imports"
+                broken = f"{again}, and so did a second one for this run alone: check what the suite imports"
                 context.listener(RunDone(result_of(planned, Status.ERROR, Trajectory(planned.run_id), error=broken)))
                 return
             finally:
@@ -189,7 +189,8 @@ class WorkerPool:
             assert worker.in_common is not None
             result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and made.known < len(self._secrets.replacements):
-            # This program knows more secrets than the worker did. Without the worker's row, the run is redacted here.
+            # If this program knows more secrets than the worker did, drop the worker's row, so that the run is redacted
+            # here.
             events, row = events or row.unpacked_events(), None
         for event in events:
             context.listener(RunEvent(event))
@@ -203,7 +204,7 @@ class WorkerPool:
             return
         _, late = await asyncio.wait(self._readers, timeout=CLOSE_TIMEOUT_S)
         if late:
-            # A worker that ended has been removed.
+            # Workers that have ended were already removed.
             for worker in self._workers:
                 _logger.error("worker process %d did not end within %g s", worker.process.pid, CLOSE_TIMEOUT_S)
                 worker.process.kill()
@@ -218,7 +219,7 @@ class WorkerPool:
             try:
                 return await asyncio.shield(made)
             except asyncio.CancelledError:
-                # The wait goes on: the worker still sends all events up to the stop. A second stop changes nothing.
+                # Keep waiting, because the worker still sends all events up to the stop. A second stop has no effect.
                 if not is_stopped:
                     worker.send(Stop(run_id))
                 is_stopped = True
@@ -238,7 +239,8 @@ class WorkerPool:
 
     async def _started(self, *, alone: bool = False) -> _Worker:
         ours, theirs = socket.socketpair()
-        # The same `sys.path` as here, so that the same modules are imported; `-P` keeps the current folder out of it.
+        # The worker gets the `sys.path` of this process, so that it imports the same modules; `-P` keeps the current
+        # folder out.
         begin = f"from workbench.evaluation.worker import main; main({theirs.fileno()})"
         with theirs:
             process = await asyncio.create_subprocess_exec(
@@ -259,7 +261,7 @@ class WorkerPool:
         return worker
 
     async def _read(self, worker: _Worker, reader: asyncio.StreamReader) -> None:
-        """Handle the messages of a worker up to its end."""
+        """Handle the messages of a worker until it ends."""
         try:
             while True:
                 (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
@@ -268,7 +270,7 @@ class WorkerPool:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         except Exception:
-            # A listener raised. The worker is given up, so that no caller waits for its runs for ever.
+            # A listener raised an error. End the worker, so that no caller waits for its runs for ever.
             _logger.exception("worker process %d", worker.process.pid)
         self._workers.remove(worker)
         worker.writer.close()

@@ -24,7 +24,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 EXACT, NAME_ONLY, MISSING = "exact", "right name only", "missing"
 WRONG, SURPLUS = "wrong", "extra, counts twice"
 EXTRA = "extra"
-"""The outcomes of a line: the first three in either mode, the next two in exact mode, the last in flexible mode."""
+"""The outcomes of a pairing: the first three in either mode, the next two in exact mode, the last in flexible mode."""
 
 
 def grade_accuracy(
@@ -41,7 +41,7 @@ def grade_accuracy(
     expected = case.expected_calls()
     calls = trajectory.calls
     numbers = {"expected": float(len(expected)), "made": float(len(calls))}
-    # As published, a case without expected or actual calls is decided before the mode is looked at.
+    # As published, a case without expected or actual calls is decided before the mode applies.
     if not expected or not calls:
         lines = (*_missing(expected, range(len(expected))), *_alone(range(len(calls)), EXTRA, 0.0))
         score = 0.0 if lines else 1.0
@@ -63,7 +63,7 @@ def grade_accuracy(
 
 
 def averaged(grade: Grade, metrics: Sequence[Metric], grading: Grading) -> Grade:
-    """Return the grade of a run whose named checks of the answer are scorers beside that of the calls.
+    """Return the grade of a run whose named checks of the answer count as scorers, like the grade of its calls.
 
     The score is the mean of all scorers' scores, as Evalite averages an eval; `numbers["calls"]` keeps the score of the
     calls, which a case without expected calls does not have.
@@ -114,23 +114,23 @@ class _Reading:
                 lines.append(self._together(index, index, exact, verdicts))
         size = len(lines)
         lines += _missing(self._expected, range(size, len(self._expected)))
-        # As published: a surplus call has no partner in its place, and makes the list too long, so it counts as two
-        # wrong ones. A missing call only earns nothing.
+        # As published: a surplus call counts as wrong twice, because it has no partner in its place and makes the list
+        # too long. A missing call merely earns nothing.
         twice = -2 * self._options.wrong_penalty
         lines += _alone(range(size, len(self._calls)), SURPLUS, twice)
         return tuple(lines)
 
     def in_any_order(self) -> tuple[CallPairing, ...]:
-        """Compare calls wherever they stand: the flexible mode.
+        """Compare calls regardless of their places: the flexible mode.
 
-        Exactly equal calls are paired first, as many as possible, then the rest by tool name, earlier calls first.
-        Expectations of any tool (`"*"`) are paired last.
+        First as many exactly equal calls as possible are paired, then the remaining ones by tool name, earlier calls
+        first. Expectations of any tool (`"*"`) are paired last.
         """
         expected = [(wanted.tool, wanted.args) for wanted in self._expected]
         made = [(record.tool, record.arguments) for record in self._calls]
         apart = set(broken_calls(self._calls))
         for index, record in enumerate(self._calls):
-            # Input that was not written is distinguished from an empty object (`_lists_all`).
+            # A call without input differs from a call with an empty object (see `_lists_all`).
             if record.call.raw == "":
                 apart.add(index)
         among = Candidates(expected, made, apart=apart)
@@ -184,7 +184,7 @@ class _Reading:
             return False
         arguments = record.arguments
         for name, check in wanted.args.items():
-            # Most calls that differ do so in a plain value, for which no verdict is needed.
+            # Most differing calls differ in a plain value, which can be compared without evaluating checks.
             if type(check) is Equals and name in arguments and not by_json(check, arguments[name]):
                 return False
         verdicts = self._judged(row, column)
@@ -208,7 +208,7 @@ class _Reading:
 
 def _lists_all(checks: Checks, record: CallRecord) -> bool:
     """Return whether a call wrote its arguments, and every one of them has a check."""
-    # The published system distinguishes input that was not written (`raw` is empty) from an empty object.
+    # The published system distinguishes a call without input (`raw` is empty) from one with an empty object.
     return record.call.raw != "" and record.arguments.keys() <= checks.keys()
 
 
@@ -232,7 +232,7 @@ def _alone(calls: Iterable[int], outcome: str, credit: float) -> Iterator[CallPa
 
 
 def _counts(lines: Sequence[CallPairing], mode: str) -> dict[str, float]:
-    """Return the quantities of the formula of a mode: missing calls cost nothing, so exact mode does not count them."""
+    """Return the quantities in the formula of a mode; exact mode omits missing calls, which cost nothing there."""
     outcomes = [line.outcome for line in lines]
     matched = {"exact": float(outcomes.count(EXACT)), "name_only": float(outcomes.count(NAME_ONLY))}
     if mode == "flexible":

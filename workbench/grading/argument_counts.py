@@ -9,7 +9,7 @@ from workbench.dataclasses import dataclass
 
 
 class ToolArguments(NamedTuple):
-    """The numbers of calls of one tool: `valid` of the `checked` ones, and `unknown` where no schema could check."""
+    """The numbers of calls of one tool: `checked` by its schema, `valid` among these, `unknown` without a schema."""
 
     tool: str
     valid: int
@@ -45,7 +45,7 @@ class ValidArguments:
 
     @property
     def rate(self) -> float | None:
-        """Valid calls divided by checked ones, 0..1; `None` where none was checked."""
+        """Valid calls divided by checked ones, 0..1; `None` if none was checked."""
         if checked := self.checked:
             return self.valid / checked
         return None
@@ -62,14 +62,14 @@ class _Called(Protocol):
 
 
 class ArgumentsFold:
-    """A sum of calls by tool, to which runs are added one by one."""
+    """A running sum of calls by tool."""
 
     def __init__(self) -> None:
         self._tools: dict[str, list[int]] = {}
 
     def add(self, run: _Called) -> None:
         """Add the calls of a run."""
-        # An answer over the limits is not graded: its calls come last in `called`, and have no `valid_arguments`.
+        # An answer over the limits is not graded: its calls are the last ones in `called`, without `valid_arguments`.
         for tool, valid in zip(run.called, run.valid_arguments, strict=False):
             self._add(tool, int(valid is True), int(valid is not None), int(valid is None))
 

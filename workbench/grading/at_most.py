@@ -12,7 +12,7 @@ from workbench.trajectory.trajectory import Trajectory
 
 
 class _Figure(NamedTuple):
-    """A figure of a run: its value, `None` if it is unknown, its text, and the way to know it."""
+    """A figure of a run: its value (`None` if unknown), its text, and what must change to make it known."""
 
     of: Callable[[Trajectory, float | None], float | None]
     text: Callable[[float], str]
@@ -20,7 +20,7 @@ class _Figure(NamedTuple):
 
 
 def _tokens(trajectory: Trajectory) -> int | None:
-    # A model that stopped counting amid the run leaves the sum too small.
+    # The sum is too small if the endpoint stopped reporting tokens during the run.
     if any(answer.usage is None and answer.stop_reason is not None for answer in trajectory.asked):
         return None
     usage = trajectory.usage

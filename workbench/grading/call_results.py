@@ -1,4 +1,4 @@
-"""The results of calls, compared with what a case expects of them."""
+"""Comparison of the results of calls with the results that a case expects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.trajectory.trajectory import CallRecord
 
 
 def why_wrong_result(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> str | None:
-    """Return the reason why a call did not return what is expected; `None` if it did.
+    """Return why a call's result is not the expected one; `None` if it is.
 
     Raises CheckError when a check cannot be evaluated."""
     if not expected.checks_result:
@@ -40,7 +40,7 @@ def _whole_alternatives(call: ExpectedCall) -> tuple[ExpectedCall, ...]:
         return (call,)
     alternatives = []
     for each in map(with_forbidden, call.any_of):
-        # What is written beside `any_of` holds for each alternative.
+        # Keys next to `any_of` apply to each alternative.
         if call.checks_result:
             result = call.result if each.result is None else each.result
             is_error = call.is_error if each.is_error is None else each.is_error
@@ -50,11 +50,11 @@ def _whole_alternatives(call: ExpectedCall) -> tuple[ExpectedCall, ...]:
 
 
 alternatives_of: ByIdentity[ExpectedCall, tuple[ExpectedCall, ...]] = ByIdentity(_whole_alternatives)
-"""Returns the calls of which one is expected, each with the result that it must have."""
+"""Returns the alternatives of an expected call, each with the result that it must have."""
 
 
 def result_value(content: str, check: Check) -> JsonValue:
-    """Return a result as its check sees it: as JSON if it is JSON, but as text for a check of texts."""
+    """Return a result in the form that its check receives: parsed if it is JSON, but as text for a check of texts."""
     if check.value_types <= {"string"}:
         return content
     try:

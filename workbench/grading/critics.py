@@ -57,7 +57,7 @@ class ToolRegistry:
         self._defaults: dict[str, dict[str, JsonValue]] = {}
 
     def resolve(self, name: str) -> ToolDefinition | None:
-        """Return the tool of a name, or `None`.
+        """Return the offered tool of a name, or `None`.
 
         A name with underscores also stands for a tool with dots, because some providers allow no dots in names; of two
         such tools the first one offered wins.
@@ -103,7 +103,7 @@ def _schema_defaults(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 class Critic(NamedTuple):
     """The check of one argument of an expected call, with its weight.
 
-    Where the suite expects null, `check` expects the default of the tool's schema; without a default `expects_null` is
+    If the suite expects null, `check` expects the default in the tool's schema; without a default, `expects_null` is
     true. `judged` is false for a weight of zero: the argument is then only recorded. `weight` is the resolved weight.
     The run fails when a `required` critic does not hold.
     """
@@ -119,8 +119,8 @@ class Critic(NamedTuple):
 class CallCritics(NamedTuple):
     """The critics of an expected call.
 
-    `weight` is the sum of their weights; `speaking` are the arguments that influence the pairing; `always_all` is true
-    if no critic expects null or is optional.
+    `weight` is the sum of the critics' weights; `speaking` are the arguments that influence the pairing; `always_all`
+    is true if no critic expects null or is optional.
     """
 
     critics: tuple[Critic, ...]
@@ -130,14 +130,14 @@ class CallCritics(NamedTuple):
     always_all: bool
 
     def judging(self, arguments: Mapping[str, JsonValue]) -> CallCritics:
-        """Return the critics that judge a call with these arguments: without optional ones that were left out."""
+        """Return the critics that judge a call with these arguments: all except those of omitted optional arguments."""
         if not self.some_optional:
             return self
         judging = []
         for critic in self.critics:
             if critic.argument in arguments or not critic.check.optional:
                 judging.append(critic)
-        # The rest shares the weight of a critic that is left out.
+        # The remaining critics share the weight of an omitted one.
         return _weighted(judging)
 
 
@@ -165,7 +165,7 @@ def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_
 
 
 def weighted_case(case: Case, weights: Mapping[str, float | str]) -> Case:
-    """Return the case with the weights of one list for all its calls, at checks without a weight of their own."""
+    """Return the case with the list of weights applied to each check that has no weight of its own."""
 
     def call(each: ExpectedCall) -> ExpectedCall:
         args = each.args
@@ -214,7 +214,7 @@ def _by_name_over_the_case(calls: Sequence[ExpectedCall], registry: ToolRegistry
     templates: dict[str, Check] = {}
     for call in calls:
         for name, check in (call.args or {}).items():
-            # In a call that does not write the name the check expects null, so it cannot be optional there.
+            # A call that does not write the name expects null there, so the check cannot be optional.
             template = check.model_copy(update={"optional": False}) if check.optional else check
             first = templates.setdefault(name, template)
             if first is not check and first.critic_key != check.critic_key:
@@ -256,7 +256,7 @@ def _recorder(name: str, default: JsonValue) -> Critic:
 
 
 def bound_to(check: Check, value: JsonValue) -> Check:
-    """Return a check for another expected value, even one that a suite cannot write for it, such as null.
+    """Return the check with another expected value, even one that a suite cannot write, such as null.
 
     Arcade's critics keep their kind; any other check becomes a comparison with the value.
     """
@@ -288,11 +288,11 @@ def by_casting(check: Equals, value: JsonValue) -> bool:
 
 
 def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
-    """Return whether a value equals the expected one by Arcade's binary critic, with all its surprises.
+    """Return whether a value equals the expected one by Arcade's binary critic, including its published oddities.
 
     Raises OverflowError if Arcade's critic fails with an error.
     """
-    # As published, in this order: the text "None" counts as null only to decide whether to cast. The expected value
+    # As published, in this order. The text "None" counts as null only when deciding whether to cast. The expected value
     # itself is never cast, so "None" expected matches nothing, while an expected null matches "None".
     expected = check.equals
     if not check.cast:
@@ -331,7 +331,7 @@ def judge(
     The score is in 0..1; with `arcade_compatible`, the score of a value outside a `value_range` may be negative. Raises
     CheckError as `evaluate` does.
     """
-    # Arcade's critics read an argument with `args.get(name)`, so they see one that was left out as null.
+    # Arcade's critics read an argument with `args.get(name)`, so an omitted one is null to them.
     if not given and check.is_critic:
         value, given = None, True
     if arcade_compatible and given:
@@ -348,13 +348,14 @@ _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool wa
 # become the digits of one integer, in a base that is larger than any sum of the lower digits. The largest sum of these
 # integers is then the pairing that is first by gain, then by score, and so on (`_exact_gains`).
 #
-# Three shortcuts avoid the search in most runs: every expected call is perfect with the call in its place; every one is
-# clearly best with a call of its own; some pairs are part of every best pairing.
+# Three shortcuts avoid the search in most runs: every expected call pairs perfectly with the call in its place; every
+# expected call has a clearly best call that no other one wants; some pairs are part of every best pairing.
 #
 # Cases with more than `MAX_PAIRS` pairs are not compared pair by pair. Perfect pairs are found by buckets (see
-# `Candidates`), and the rest is paired in turn, tool by tool; `surely_best` says whether that is known to be the best.
+# `Candidates`), and the other calls are paired in turn, tool by tool; `surely_best` says whether the result is known to
+# be the best.
 class CriticPairing:
-    """The pairing of one case's expected calls (rows) with the calls of a run (columns) that earns most.
+    """The pairing of a case's expected calls (rows) with the calls of a run (columns) that earns the most credit.
 
     Raises GradingError when the weights of the case cannot be added up.
     """
@@ -380,8 +381,8 @@ class CriticPairing:
         self._context = context
         self._verdicts: dict[tuple[int, int, str], CheckVerdict] = {}
         self.surely_best = True
-        """Whether the pairing is known to gain the most."""
-        # Gains become whole units, so they must be finite.
+        """Whether the pairing is known to be the best."""
+        # Gains are converted to whole units, so they must be finite.
         total = sum([own.weight for own in critics]) + self._tool_weight * len(expected)
         if not math.isfinite(total * _UNITS):
             raise GradingError("weight: the weights of the case are too large to add up")
@@ -403,7 +404,7 @@ class CriticPairing:
         return tuple(lines)
 
     def _is_perfect_in_order(self) -> bool:
-        """Return whether each expected call earns all it can from the call in its place."""
+        """Return whether each expected call earns its maximum from the call in its place."""
         rows = range(len(self._expected))
         return len(rows) <= len(self._calls) and all(map(self._is_perfect, rows, rows))
 
@@ -459,14 +460,14 @@ class CriticPairing:
         return self._tool_weight + self._critics[row].weight
 
     def _in_turn(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        """Pair expected calls with calls of their tool, then those of any tool, then the rest in order."""
+        """Pair expected calls with calls of their tool, then wildcards with any call, then the others in order."""
         columns_of: dict[str, list[int]] = {}
         for column in columns:
             columns_of.setdefault(self._called_names[column], []).append(column)
         rows_of: dict[str, list[int]] = {}
         for row in rows:
             rows_of.setdefault(self._expected_names[row], []).append(row)
-        # A wildcard last, so that it takes no call that a named expectation needs.
+        # Wildcards come last, so that they take no call that a named expectation needs.
         of_any = rows_of.pop(ANY_TOOL, [])
         paired: dict[int, int] = {}
         for name, of_tool in rows_of.items():
@@ -493,7 +494,7 @@ class CriticPairing:
         return self._expected[row].is_any or self._expected_names[row] == self._called_names[column]
 
     def _verdict(self, row: int, column: int, critic: Critic) -> CheckVerdict:
-        # The verdict on a missing argument is the same for every call, and is kept once.
+        # The verdict on a missing argument is the same for every call, so it is cached.
         verdict_column = column if critic.argument in self._filled[column] else _NO_COLUMN
         place = (row, verdict_column, critic.argument)
         verdict = self._verdicts.get(place)
@@ -516,7 +517,7 @@ class CriticPairing:
         """Return the gain of each pair of some rows and columns as one integer that also resolves ties.
 
         `gains` are the plain gains of the same rows and columns. Among pairings with equal gain (to 1e-9), the higher
-        score decides, then the lower weight, then the right tool, then the nearness of calls to their place.
+        score decides, then the lower weight, then the right tool, then the distance of calls from their place.
         """
         if not rows or not columns:
             return []
@@ -531,8 +532,8 @@ class CriticPairing:
                 largest = max(largest, *map(abs, digits))
                 amounts.append(digits)
             in_units.append(amounts)
-        # At most `size` pairs are added up, and size**3 exceeds their squared distances together: so no digit carries
-        # into the next one. The distance counts last, which makes the pairing of equal calls the one in order.
+        # At most `size` pairs are added up, and size**3 exceeds the sum of their squared distances, so no digit carries
+        # into the next one. The distance is the last digit, so equal calls are paired in order.
         base = 1 + 2 * size * max(largest, 2 * size**3)
         exact = []
         for row, amounts in zip(rows, in_units, strict=True):
@@ -588,7 +589,7 @@ class CriticPairing:
                     filled.get(name),
                     name in given,
                     _why(verdict, name in given, name in filled),
-                    # As published, a critic that cannot measure a value (a number that is missing) loses its weight.
+                    # As published, a critic that cannot measure a value, such as a missing number, loses its weight.
                     verdict.measured or not self._compatible,
                     required=critic.required,
                 )
@@ -673,7 +674,7 @@ def grade_critics(
     """Grade a run by the `critics` grader.
 
     The score is `numbers["earned"] / numbers["possible"]`: the sum of the scores of tools and arguments over the sum of
-    their weights. Where a rule decides before anything is scored, `numbers` is empty; `pairings` are filled anyway.
+    their weights. If a rule decides before scoring, `numbers` is empty; `pairings` are filled anyway.
 
     Raises CheckError when a check cannot be evaluated, and GradingError for critics that `arcade_compatible` refuses.
     """
@@ -739,7 +740,7 @@ def _selection_difference(
     wanted, made = tools_of(expected), tools_of(calls)
     if wanted == made:
         return None
-    # Arcade sorts the names as written and compares them normalised, so that `b-c` and `B.c` may not meet.
+    # Arcade sorts the names as written but compares them normalised, so `b-c` and `B.c` may land at different places.
     order = None if options.arcade_compatible else comparable_name
     named, called = sorted(wanted, key=order), sorted(made, key=order)
     if ANY_TOOL in named:
@@ -786,8 +787,8 @@ def _sums(pairings: Sequence[CallPairing], options: CriticsOptions) -> tuple[flo
 
 
 def _added_in_turn(amounts: Sequence[float]) -> float:
-    # Arcade adds up in a loop, and its score is compared without slack: since Python 3.12 `sum` compensates rounding,
-    # and would give another last digit.
+    # Arcade adds up in a loop and compares its score without tolerance. `sum` would give another last digit, because it
+    # compensates for rounding since Python 3.12.
     return reduce(operator.add, amounts, 0.0)
 
 

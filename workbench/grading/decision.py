@@ -1,6 +1,6 @@
-"""The `decision` grader (Toolvaluator): a third each for the decision to call, the tool's name, and the arguments.
+"""The `decision` grader (Toolvaluator): one third each for the decision to call, the tool's name, and the arguments.
 
-Expected and actual calls are compared place by place; the steps of a chain with the first call of their round.
+Expected and actual calls are compared place by place, and each step of a chain with the first call of its round.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def grade_decision(
     items = list(decisions(case, trajectory, context))
     total = math.fsum([item.credit for item in items])
     score = total / len(items)
-    # An item with neither an expected nor an actual call is a correct refusal: it counts, but has no line.
+    # An item with neither an expected nor an actual call is a correct refusal: it counts, but has no pairing.
     lines = tuple([line for line in items if line.expected_call is not None or line.call is not None])
     issues: tuple[Issue, ...] = ()
     if total != len(items):

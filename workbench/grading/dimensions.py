@@ -1,4 +1,4 @@
-"""The `dimensions` grader: precision, recall, parameters and content make the score; latency is reported with it.
+"""The `dimensions` grader: precision, recall, parameters and content add up to the score; latency is only reported.
 
 It is the published five-dimension tool evaluator, with the repairs that `docs/graders.md` lists.
 """
@@ -61,11 +61,12 @@ def grade_dimensions(
 ) -> Grade:
     """Grade a run by the `dimensions` grader.
 
-    The score is the sum of the dimensions in `numbers`, each 0..1, weighted by `SHARES` and rounded to 3 digits. It
-    passes from 0.8 on if every expected tool was called. A case that expects no calls is graded by its keywords alone.
+    The score is the sum of the dimensions in `numbers`, each 0..1, weighted by `SHARES` and rounded to 3 digits. The
+    run passes from 0.8 on if every expected tool was called. A case that expects no calls is graded by its keywords
+    alone.
 
     A check that is `optional` corresponds to one of the published system's validators; its Python function counts as
-    failed when it raises. Keywords and limits make no issues here, because they are requirements under every grader.
+    failed when it raises. Keywords and limits produce no issues here, because they are requirements under every grader.
 
     Raises CheckError when a check cannot be evaluated.
     """
@@ -109,7 +110,7 @@ def grade_dimensions(
         "parameters": math.fsum([line.credit for line in pairings]) / len(expected),
         "content": content,
     }
-    # A plain sum in this order, as published: the last digit decides how the score is rounded.
+    # A plain sum in this order, as published, because its last digit may decide how the score is rounded.
     score = sum([SHARES[name] * amount for name, amount in amounts.items()])
     passed = score >= PASS_SCORE - ROUNDING_SLACK and not missing
     worst_first = sorted(amounts.items(), key=lambda each: each[1])
@@ -134,9 +135,9 @@ def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
 class _Compared:
     """An expected call compared with an actual one.
 
-    `score` is the mean of the credits of its arguments: `entries` is their number, and `halves` their sum in halves.
-    `found` has each argument with its check, its verdict and the halves that it earned, `None` for an argument without
-    an entry.
+    `score` is the mean of the credits of the arguments: `entries` is the number of credits, and `halves` their sum in
+    halves. `found` has each argument with its check, its verdict and the halves that it earned, `None` for an argument
+    without an entry.
     """
 
     halves: int
@@ -154,8 +155,8 @@ def _paired(
 ) -> tuple[tuple[CallPairing, ...], list[str], bool]:
     """Pair the expected calls with actual ones.
 
-    Returns a line for each expected call and each remaining call, the tools that were called too few times, and whether
-    the pairing is known to have the best parameters. With `first_call_for_all`, all expected calls of a tool are
+    Returns the pairings of all expected and remaining calls, the tools that were called too few times, and whether the
+    pairing is known to have the best parameter score. With `first_call_for_all`, all expected calls of a tool are
     compared with its first call, as published.
     """
     made: dict[str, list[int]] = {}
@@ -186,8 +187,8 @@ def _paired(
     def turn_by_turn(rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
         return dict(pairs_in_turn(rows, columns, score))
 
-    # A tool that is expected m times is compared with its first m calls, so that a corrected retry repairs nothing (for
-    # m = 1 the published rule). Wildcards come last, and take the calls that no named expectation has.
+    # A tool that is expected m times is compared with its first m calls, so a corrected retry does not help; for m = 1
+    # this is the published rule. Wildcards come last and take calls without a named expectation.
     surely_best = True
     for tool, rows in sorted(rows_of.items(), key=lambda each: each[0] == ANY_TOOL):
         columns = made.get(tool, [])[: len(rows)]
@@ -221,7 +222,7 @@ def _paired(
         for column in sorted({*range(len(calls))}.difference(partner.values())):
             outcome = "unexpected"
             if calls[column].tool in rows_of or ANY_TOOL in rows_of:
-                outcome = "a further call, not looked at"
+                outcome = "a further call, not compared"
             lines.append(_alone(call=column, outcome=outcome))
     return tuple(lines), missing, surely_best
 
@@ -233,8 +234,8 @@ def _perfect(
     columns: Sequence[int],
     judged_on: Callable[[int, int], _Compared],
 ) -> dict[int, int]:
-    """Return pairs of one tool in which all parameters are correct, as many as possible."""
-    # All rows and columns are of one tool, whose name need not be compared.
+    """Return as many pairs of one tool with all parameters correct as possible."""
+    # All rows and columns belong to one tool, so names need not be compared.
     wanted = [("", expected[row].args) for row in rows]
     made: list[Made] = []
     broken = set()
@@ -275,8 +276,8 @@ def _best(table: Sequence[Sequence[_Compared]]) -> list[tuple[int, int]]:
     if not table or not table[0]:
         return []
     rows, columns = len(table), len(table[0])
-    # Scores become whole numbers over a common denominator, so that equal sums are equal. Each row has a digit of its
-    # own below them, in a base larger than the number of columns, which resolves ties.
+    # Scores become integers over a common denominator, so that equal sums compare as equal. Below them, each row has a
+    # digit of its own, in a base larger than the number of columns, which resolves ties.
     denominators: set[int] = set()
     for line in table:
         denominators.update(2 * (judged.entries or 1) for judged in line)
@@ -297,13 +298,13 @@ def _share(judged: _Compared, scale: int) -> int:
 
 
 _RIGHT, _WRONG, _NOTHING = 2, 1, 0
-"""The credit of an argument in halves: right, a wrong value, absent or forbidden."""
+"""The credit of an argument in halves: for a right value, a wrong value, an absent or forbidden one."""
 
 
 def _published_parts(args: Checks) -> Iterator[tuple[str, Check]]:
-    """Yield the checks of arguments, a required value and its validators one by one.
+    """Yield the checks of arguments; a required value and each of its validators are separate checks.
 
-    The published system has both for one argument, which a suite writes as `all_of`: the value first.
+    The published system allows both for one argument, which a suite writes as `all_of`, with the value first.
     """
     for name, check in args.items():
         if not isinstance(check, AllOf) or check.optional:

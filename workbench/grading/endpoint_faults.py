@@ -1,7 +1,7 @@
 """Faults of the endpoint rather than the model: calls left in the text, lost tools, residue in names, repeated pieces.
 
 A model writes its calls in the notation of its chat template, and the server's tool parser turns them into structured
-calls. A parser that is off or of another format leaves a correct call in the text, so that the run seems to have no
+calls. If that parser is off or of another format, a correct call stays in the text, so that the run seems to have no
 call. The forms below are those of the templates and parsers of vLLM, SGLang, llama.cpp and Ollama.
 
 A form with a template's mark (`<tool_call>`, `[TOOL_CALLS]`) is found anywhere outside Markdown's code. JSON, Python
@@ -33,7 +33,7 @@ from workbench.trajectory.trajectory import Round, Trajectory
 # Residue: pieces of a chat template around a tool's name, which the endpoint's parser should have removed, such as
 # `functions.get_weather:0` or `get_weather<|channel|>commentary`.
 
-# The words that templates write before and after a name. A name between other words is a tool of its own.
+# The words that templates write around a name. A name next to other words belongs to another tool.
 _WORDS = (
     r"functions?|tools?|tool_calls?|function_calls?|default_api|assistant|analysis|commentary|final|json|to|recipient"
     r"|namespace|call|name|code|constrain|message|channel"
@@ -48,12 +48,12 @@ def is_offered(name: str, tools: Iterable[ToolDefinition]) -> bool:
 
 
 def meant_tool(written: str, names: Iterable[str]) -> str | None:
-    """Return the tool that is meant by a name with a template's residue around it; `None` for any other name.
+    """Return the offered tool whose name has a template's residue around it; `None` for any other name.
 
     >>> meant_tool("functions.get_weather:0", ["get_weather"])
     'get_weather'
     """
-    # The longest name first: `get_weather` is also a part of `get_weather_report`.
+    # The longest name comes first, because `get_weather` is also a part of `get_weather_report`.
     for name in sorted(names, key=len, reverse=True):
         place = written.find(name) if name else -1
         if place < 0 or name == written:
@@ -134,7 +134,8 @@ _END_OF_CALL = late_pattern(
     re.VERBOSE | re.IGNORECASE,
 )
 
-# Models without a parser invent their keys; an object must have exactly one name and one object of arguments to count.
+# Models invent keys when no parser is configured; an object counts if it has exactly one name and one object of
+# arguments.
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "action_input", "tool_arguments", "kwargs")
 _LIST_KEYS = ("tool_calls", "function_calls", "calls")
@@ -169,7 +170,7 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
     marked = []
     for body in bodies:
         marked.extend(reader.marked(body))
-    # Arguments are dictionaries, which have no hash, so this is a list instead of a set.
+    # A list instead of a set, because arguments are dictionaries, which cannot be hashed.
     found: list[TextCall] = []
     for call in marked or reader.whole(answer):
         if call not in found:
@@ -178,7 +179,7 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
 
 
 def calls_after_thoughts(thoughts: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
-    """Return the last marked call in thoughts without an answer; empty if the thoughts go on after it."""
+    """Return the last marked call in thoughts without an answer; empty if further thoughts follow it."""
     # Earlier calls in the thoughts may be plans that the model gave up.
     if len(thoughts) > MAX_TEXT_CHARS or not _END_OF_CALL.search(thoughts):
         return ()
@@ -191,7 +192,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _fences(answer: str) -> list[tuple[str, str]]:
-    """Return language and body of each fenced block; empty for an answer with other text besides the blocks."""
+    """Return the language and body of each fenced block; empty if the answer has text besides the blocks."""
     if _FENCE.sub("", answer).strip():
         return []
     return _FENCE.findall(answer)
@@ -208,7 +209,7 @@ def _names_a_tool(text: str, tools: Iterable[ToolDefinition]) -> bool:
 
 
 class _Reader:
-    """A reader of calls in text, which accepts calls of the offered tools with valid arguments alone."""
+    """A reader of calls in text, which accepts only calls of offered tools with valid arguments."""
 
     def __init__(self, tools: Sequence[ToolDefinition]) -> None:
         self._tools = tools_by_name(tools)
@@ -225,7 +226,7 @@ class _Reader:
         return found
 
     def whole(self, answer: str) -> list[TextCall]:
-        """Read an answer that consists of calls alone; any other has none."""
+        """Read an answer that consists of calls alone; return no calls for any other answer."""
         if (react := self._react(answer)) is not None:
             return react
         found = []
@@ -284,7 +285,7 @@ class _Reader:
         values, end = _json_values(answer, _filled(answer, head.end()))
         if len(values) != 1:
             return None
-        # Models that write ReAct often go on with an observation of their own.
+        # Models that write ReAct often continue with an observation that they invent.
         rest = answer[end:].strip().strip("`")
         if rest and not _OBSERVED.match(rest):
             return []
@@ -295,7 +296,7 @@ class _Reader:
     def _body(self, text: str, *, printed: bool) -> list[TextCall]:
         values, end = _json_values(text, 0)
         if values and end == len(text):
-            # One value that is not a call makes the whole answer something else.
+            # If one value is not a call, the answer does not consist of calls.
             named = _named_in(values)
             calls = self._valid(named)
             if len(calls) == len(named):
@@ -306,7 +307,7 @@ class _Reader:
         return self._python(text, printed=printed)
 
     def _python(self, text: str, *, printed: bool = False) -> list[TextCall]:
-        """Read a text that consists of calls in Python: one, a list of them, or one on each line."""
+        """Read a text that consists of calls in Python: a single call, a list of calls, or one call per line."""
         calls = []
         for written in _python_calls(text, printed=printed):
             call = self._call(written.name, self._by_name(written))
@@ -345,7 +346,7 @@ class _Reader:
 
 
 def _objects(arguments: object) -> Iterator[dict[str, JsonValue]]:
-    """Yield the objects that written arguments may mean.
+    """Yield the possible readings of written arguments as objects.
 
     Pairs of tags have two readings: every value as text, and every value as JSON where it is JSON.
     """
@@ -381,21 +382,21 @@ def _accepts(tool: ToolDefinition, arguments: Mapping[str, JsonValue]) -> bool:
 
 
 def _filled(text: str, at: int) -> int:
-    """Return the place after the signs of a template that begin at `at`."""
+    """Return the position after the punctuation of a template that begins at `at`."""
     if (filling := _FILLING.match(text, at)) is not None:
         return filling.end()
     return at
 
 
 def _end_of_call(text: str, at: int) -> int:
-    """Return the place of the next closing mark, or the end of the text."""
+    """Return the position of the next closing mark, or the end of the text."""
     if (closing := _CLOSING.search(text, at)) is not None:
         return closing.start()
     return len(text)
 
 
 def _json_values(text: str, at: int) -> tuple[list[JsonValue], int]:
-    """Return the JSON objects and lists that follow each other from `at` on, and the place where the last one ends."""
+    """Return the consecutive JSON objects and lists from `at` on, and the position where the last one ends."""
     values: list[JsonValue] = []
     end = at
     while text[end : end + 1] in ("{", "["):
@@ -410,7 +411,7 @@ def _json_values(text: str, at: int) -> tuple[list[JsonValue], int]:
 
 
 def _literal(text: str) -> list[JsonValue]:
-    """Return the value of a Python literal as a list of one; an empty list for any other text."""
+    """Return the value of a Python literal in a list of one element; an empty list for any other text."""
     # Some models write dictionaries as Python does, with single quotes and `True`.
     try:
         return [ast.literal_eval(text)]
@@ -419,7 +420,7 @@ def _literal(text: str) -> list[JsonValue]:
 
 
 def _named_in(values: Iterable[JsonValue]) -> list[tuple[object, object]]:
-    """Return name and arguments of each value; both are `None` where a value is not a call."""
+    """Return the name and arguments of each value; both are `None` if a value is not a call."""
     found: list[tuple[object, object]] = []
     for value in values:
         inner = value
@@ -433,7 +434,7 @@ def _named_in(values: Iterable[JsonValue]) -> list[tuple[object, object]]:
 
 
 def _with_arguments(value: JsonValue) -> JsonValue:
-    """Add empty arguments to a call that has none: after a mark, a name alone is a call."""
+    """Add empty arguments to a call without any, because after a mark a name alone is a call."""
     if isinstance(value, list):
         return list(map(_with_arguments, value))
     if isinstance(value, dict) and value.keys().isdisjoint((*_ARGUMENT_KEYS, *_LIST_KEYS, "function", "function_call")):
@@ -453,7 +454,7 @@ def _named(value: JsonValue) -> tuple[object, object]:
     names = [key for key in _NAME_KEYS if isinstance(value.get(key), str)]
     if len(arguments) != 1 or len(names) != 1:
         return None, None
-    # Any further key makes it an object of another kind, such as an example or a record that the user asked for.
+    # An object with any further key is not a call, but for example a record that the user asked for.
     rest = value.keys() - {names[0], arguments[0]}
     if rest <= _OTHER_KEYS:
         return value[names[0]], value[arguments[0]]
@@ -538,23 +539,23 @@ _ADVICE: Mapping[str, str] = {
     " `TEMPLATE` with .Tools",
     RESIDUE: "update the server, or choose the tool parser of the model's format: it leaves the template's marks in"
     " names",
-    SENT_SEVERAL_TIMES: "update the server or the gateway before it: each piece of the arguments must be sent once",
+    SENT_SEVERAL_TIMES: "update the server or its gateway: each piece of the arguments must be sent once",
 }
 """The advice on each fault, by the beginning of its reason."""
 
 MIN_TOOL_TOKENS = 40
-"""The smallest estimate for the tools with which their loss is noticed: below it the estimate is too inaccurate."""
+"""The smallest token estimate for the tools at which their loss is detected; smaller estimates are too inaccurate."""
 
 # English and identifiers have 3 to 5 characters per token with the tokenizers in use: 6 makes the estimate a safe lower
-# bound, so that a complete prompt is never taken for one without tools.
+# bound, so that a complete prompt is never mistaken for one without tools.
 _CHARACTERS_PER_TOKEN = 6
 
-# The shortest message takes more tokens in the chat templates in use: a smaller number is not a count of tokens.
+# Even the shortest message takes more tokens in current chat templates, so a smaller number is not a token count.
 _MIN_PROMPT = 16
 
 
 def endpoint_faults(trajectory: Trajectory) -> tuple[Issue, ...]:
-    """Return an issue for each fault of the endpoint in a run; every one of them decides."""
+    """Return an issue for each fault of the endpoint in a run; each of them makes the run fail."""
     return tuple(_faults(trajectory))
 
 
@@ -578,7 +579,7 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
     tools = trajectory.offered
     if not tools:
         return
-    # A call in the text shows that the model has seen the tools, whatever the count of tokens says.
+    # A call in the text shows that the model has seen the tools, whatever the token count suggests.
     as_text = False
     for round_ in trajectory.rounds:
         for issue in _calls_as_text(round_, tools):
@@ -586,7 +587,7 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
             yield issue
     if not as_text and (lost := _lost_tools(trajectory, tools)) is not None:
         yield lost
-    # Arguments that the token limit cut off are incomplete for a reason of their own.
+    # Arguments that the token limit cut off are incomplete for another reason, which is reported elsewhere.
     cut_off = trajectory.cut_off_rounds
     for index, record in enumerate(trajectory.calls):
         if (meant := _meant(record.tool, tools)) is not None:
@@ -625,7 +626,7 @@ def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Is
     prompt, least, conversation = first.usage.input_tokens, _least_tokens(tools), _least_of_messages(trajectory)
     if least < MIN_TOOL_TOKENS or not max(_MIN_PROMPT, conversation) <= prompt < least + conversation:
         return None
-    # A model that called an offered tool has seen it, so the endpoint counts in another way.
+    # A model that called an offered tool has seen it, so the endpoint counts tokens in another way.
     if any(is_offered(call.tool, tools) for call in trajectory.calls):
         return None
     beside = f" beside {count_text(conversation)} for the conversation" if prompt >= least else ""
@@ -658,7 +659,7 @@ def _least_of_messages(trajectory: Trajectory) -> int:
     assert start is not None
     texts = [prompt_of(start, start.system) or ""]
     texts += [message.content for message in start.messages]
-    # Half of the estimate for tools: an endpoint that reports fewer tokens does not count prompts at all.
+    # Below half of the estimate for the tools, the endpoint does not count prompt tokens at all.
     return sum(map(len, texts)) // (2 * _CHARACTERS_PER_TOKEN)
 
 
@@ -685,7 +686,7 @@ def _objects_in(raw: str) -> str:
     return ""
 
 
-# Looking for the beginning takes quadratic time.
+# The search takes quadratic time, so the text is limited.
 _MAX_REPEATED = 20_000
 
 

@@ -1,4 +1,4 @@
-"""Explanations of grades: the formula of the published system, filled with the numbers of a run.
+"""Explanations of grades: the formula of the published system, with the numbers of a run filled in.
 
 Scores are the graders' own; nothing is graded again here. Tests check that the filled formula yields the score.
 """
@@ -20,8 +20,8 @@ from workbench.grading.traits import TRAITS
 from workbench.numerals import figure
 from workbench.suite.settings import Grading
 
-# Formulas as terms. One tree gives the formula in words, the formula with the numbers of a run, and its value: so the
-# text that a user reads cannot differ from the computation.
+# Formulas as terms. One tree yields the formula in words, the formula with the numbers of a run, and its value, so that
+# the text that a user reads cannot differ from the computation.
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
     return text
 
 
-# Readings: for each published system a function from a grade to its formula, its rules and the credit of each line.
+# Readings: for each published system, a function from a grade to its formula, its rules and the credit of each pairing.
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +160,9 @@ class Account:
     """The contribution of one pairing of a grade to its score.
 
     `formula` shows how its credit was computed, `share` is its contribution to the score, `most` the largest possible
-    contribution. An extra call that costs nothing has 0 for both. Both are `None` under `dimensions`, which adds up no
-    pairings: there the formula is that of the parameter score. `arguments` is the credit of the arguments, if
-    unexpected ones were given.
+    contribution. Both are 0 for an extra call that costs nothing. Both are `None` under `dimensions`, which does not
+    add up pairings; there the formula is that of the parameter score. `arguments` is the credit of the arguments if
+    unexpected ones were given, and otherwise `None`.
     """
 
     formula: Term | None
@@ -175,7 +175,7 @@ class Account:
 class Reading:
     """The parts of an `Explanation` that depend on the grader.
 
-    `shortcut` is empty if the formula decided, `rule` if the formula in words says everything.
+    `shortcut` is empty if the formula decided; `rule` is empty if the formula in words is complete.
     """
 
     formula: Term
@@ -201,7 +201,7 @@ def _thresholds(grade: Grade, grading: Grading) -> str:
 
 
 def _made(grade: Grade) -> int:
-    """Return the number of calls that the grade counts: all but the surplus calls that are free."""
+    """Return the number of calls that the grade counts: all except free surplus calls."""
     made = set()
     for line in grade.pairings:
         if line.call is not None and line.outcome != ALLOWED:
@@ -282,7 +282,7 @@ def _critics_account(line: CallPairing, grade: Grade, grading: Grading) -> Accou
 
 def _decision(grade: Grade, grading: Grading) -> Reading:
     items = grade.numbers.get("items", 0.0)
-    # A chain has no lines for steps that correctly made no call; elsewhere at most one decision has no line.
+    # In a chain, steps that correctly made no call have no pairing; otherwise at most one decision has none.
     chain = any(len(line.parts) == 2 for line in grade.pairings) or items > len(grade.pairings) + 1
     parts = (
         "Tool name: 1 if it is the same to the letter. Arguments: the share of the expected ones that are right, less "
@@ -323,7 +323,7 @@ def _decision_account(line: CallPairing, items: float) -> Account | None:
 
 
 def _less_unlisted(line: CallPairing) -> Term | None:
-    """Return the credit of the arguments of a line with unexpected ones; `None` for any other line."""
+    """Return the credit of the arguments of a pairing with unexpected ones; `None` for any other pairing."""
     listed = [verdict for verdict in line.arguments if verdict.listed]
     unlisted = len(line.arguments) - len(listed)
     if not listed or not unlisted:
@@ -396,7 +396,7 @@ def _accuracy_account(line: CallPairing, expected: float) -> Account | None:
 
 def _trajectory(grade: Grade, grading: Grading) -> Reading:
     total = grade.numbers.get("total", 0.0)
-    shortcut, verdict = "nothing is asked for, so the score is 1", "All expectations are met"
+    shortcut, verdict = "nothing is expected, so the score is 1", "All expectations are met"
     if total:
         met = figure(grade.numbers.get("matched", 0.0))
         shortcut, verdict = "", f"All expectations must be met; {met} of {figure(total)} are"
@@ -408,7 +408,7 @@ def _trajectory(grade: Grade, grading: Grading) -> Reading:
             "Each ordered expectation looks for a call after the last one found; if it finds none, the next "
             "expectation looks from the same place.",
             "An expectation is met when a call has the tool and all of its checks hold; arguments without a check are "
-            "not looked at.",
+            "ignored.",
             "Unordered expectations look at all calls. A prohibition is an expectation that is met when no call breaks "
             "it.",
             "Where extra calls are forbidden, each one is an expectation that is not met.",
@@ -420,7 +420,7 @@ def _trajectory(grade: Grade, grading: Grading) -> Reading:
 def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ...]:
     if not total:
         return (None,) * len(grade.pairings)
-    # A prohibition has a line for each call that breaks it, and counts once: with the first of its lines.
+    # A prohibition has a pairing for each call that breaks it, but counts once, with the first of its pairings.
     seen: set[int] = set()
     accounts: list[Account | None] = []
     for line in grade.pairings:
@@ -475,7 +475,7 @@ def _pass_mark(grade: Grade) -> str:
     score, mark = figure(grade.score or 0.0), figure(PASS_SCORE)
     if grade.verdict == Status.PASSED:
         return f"{score} reaches {mark}, and no expected call is missing: passed"
-    # The rounded score may equal the pass mark where the score itself is below it.
+    # The rounded score may equal the pass mark although the score itself is below it.
     reached = math.fsum(SHARES[name] * grade.numbers[name] for name in SHARES) >= PASS_SCORE - ROUNDING_SLACK
     missing = any(line.call is None for line in grade.expected_pairings)
     if reached:
@@ -509,13 +509,13 @@ READINGS: Mapping[str, Callable[[Grade, Grading], Reading]] = {
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The way from the pairings of a grade to its score and verdict.
+    """The derivation of a grade's score and verdict from its pairings.
 
     `system` is the name of the published system, `rule` its formula in words, and `more` its rules point by point.
-    `formula` holds the numbers of the run; it is `None` for a grade without a score, and where `shortcut` describes the
+    `formula` holds the numbers of the run; it is `None` for a grade without a score, and if `shortcut` describes the
     rule that decided before scoring. `verdict` compares the score with its thresholds. `beside` holds the issues that
-    fail the run whatever the score is. `accounts` has one entry for each pairing, `None` for one without a part in the
-    score.
+    fail the run whatever its score is. `accounts` has one entry for each pairing, `None` for one that does not affect
+    the score.
     """
 
     system: str
@@ -533,7 +533,7 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
     reading = READINGS[grade.grader](grade, grading)
     more = reading.more
     if grade.published is not None:
-        more = (*more, "Surplus calls that extra_calls frees are left out before anything is compared.")
+        more = (*more, "Surplus calls that extra_calls frees are removed before anything is compared.")
     formula: Term | None = None
     shortcut = verdict = ""
     accounts: tuple[Account | None, ...] = (None,) * len(grade.pairings)
@@ -554,7 +554,7 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
 
 
 def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ...]], ...]:
-    """Return the statuses that graders give a run, each with its grades, worst first; empty when the graders agree."""
+    """Return the statuses that graders give a run, worst first, each with its grades; empty if the graders agree."""
     grades = tuple(grades)
     if not disagree(grades):
         return ()
@@ -565,10 +565,10 @@ def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ..
     return tuple((status, tuple(sides[status])) for status in WORST_FIRST if status in sides)
 
 
-# The dimensions of the `dimensions` grader one by one, each as a fraction.
+# The dimensions of the `dimensions` grader, each as a fraction.
 
 _MAX_TERMS = 12
-"""The most terms that a sum shows one by one; a longer sum shows only its total."""
+"""The largest number of terms that a sum shows; a longer sum shows only its total."""
 
 
 class Facet(NamedTuple):
@@ -580,7 +580,7 @@ class Facet(NamedTuple):
 
 
 def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
-    """Return the dimensions that contribute to the score of a grade; `keywords` is the number that the case asks for.
+    """Return the dimensions that contribute to the score of a grade; `keywords` is the number that the case requires.
 
     Empty for other graders, and for a run with calls where the case forbids all calls.
     """

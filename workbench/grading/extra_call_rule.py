@@ -43,7 +43,7 @@ class ExtraCallRule:
 
     @property
     def why_wrong(self) -> str | None:
-        """The reason why a surplus call fails the run; `None` if it is free or does not."""
+        """Return why a surplus call fails the run; `None` if it is free or does not fail the run."""
         match self.written:
             case "allow" | None:
                 return None

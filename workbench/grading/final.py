@@ -23,9 +23,9 @@ _MAX_SHOWN = 200
 
 
 def final_issues(case: Case, trajectory: Trajectory, context: CheckContext = EMPTY_CONTEXT) -> Iterator[Issue]:
-    """Yield the issues of `final`; they are the same under every grader, and count in no score.
+    """Yield the issues of `final`; they are the same under every grader and affect no score.
 
-    Raises CheckError when a check cannot be evaluated, or when the run was not asked for a state."""
+    Raises CheckError if a check cannot be evaluated, or if the tools of the run were not asked for a state."""
     if case.final is None or trajectory.finish is None:
         return
     if case.final.changes is not None:
@@ -33,16 +33,16 @@ def final_issues(case: Case, trajectory: Trajectory, context: CheckContext = EMP
     if case.final.state and trajectory.finish.reason == "sent too much":
         yield Issue("final state", "not asked: the run ended with an answer that is too large")
     elif case.final.state and replays_changes(case, trajectory):
-        yield Issue("final state", "not asked: this run's own tools have not seen the changes that it replays")
+        yield Issue("final state", "not asked: the changes were replayed, so this run's own tools did not make them")
     else:
         for number, state in enumerate(case.final.state):
             yield from _state_issues(number, state, trajectory, context)
 
 
 def replays_changes(case: Case, trajectory: Trajectory) -> bool:
-    """Return whether a forked run has, from its origin, results of changing calls that its own tools have not seen.
+    """Return whether a forked run replays, from its origin, results of changing calls that its own tools did not make.
 
-    Such a run is not asked for its state."""
+    The tools of such a run are not asked for their state."""
     if trajectory.fork is None:
         return False
     patterns = () if case.final is None else case.final.readers
@@ -54,7 +54,7 @@ def replays_changes(case: Case, trajectory: Trajectory) -> bool:
 
 
 class Readers:
-    """The tools that change nothing: by their annotation, or by the patterns of `readers`."""
+    """The tools that change nothing, known by their annotation or by the patterns of `readers`."""
 
     def __init__(self, patterns: Sequence[str], tools: Iterable[ToolDefinition]) -> None:
         self._patterns = patterns
@@ -210,7 +210,7 @@ def error_text(content: str) -> str:
 
 
 def asked_text(tool: str, args: Mapping[str, JsonValue]) -> str:
-    """Return the words for a state that is asked for, with which the reason of its issue begins."""
+    """Return the description of a requested state, with which the reason of its issue begins."""
     return f"{tool} {describe_value(dict(args))}"
 
 

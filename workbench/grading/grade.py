@@ -27,7 +27,7 @@ from workbench.trajectory.trajectory import Trajectory, tools_of
 if TYPE_CHECKING:
     from workbench.checks.check import CheckVerdict
 
-# Judgements of values by judges, and the cost of asking for them.
+# Judgements of values, and the cost of asking judges for them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class Judgement:
     @property
     def verdict(self) -> CheckVerdict:
         """The judgement as the verdict of a check; a rating scores from 0 (low end of the scale) to 1 (high end)."""
-        # Imported here, because the module also loads the comparison of texts and dates, which readers of results do
-        # not need.
+        # Imported on use: the module also loads the comparison of texts and dates, which readers of results do not
+        # need.
         from workbench.checks.check import CheckVerdict
 
         reason = self.rationale.removesuffix(".")
@@ -62,8 +62,8 @@ class Judgement:
         return CheckVerdict((self.number - low) / (high - low), self.holds, rated, number=self.number)
 
     def by(self, check: Judged) -> Judgement:
-        """Return the judgement for a check that asks for a number: `holds` follows from the check's `at_least`."""
-        # One rating serves several checks on the same scale, each with a minimum of its own.
+        """Return the judgement for a check that asks for a number: `holds` is decided by the check's `at_least`."""
+        # One rating serves several checks on the same scale, each of which has its own minimum.
         if self.number is None or check.at_least is None:
             return self
         return replace(self, holds=self.number >= check.at_least)
@@ -97,7 +97,7 @@ NOBODY_ASKED = JudgeUse()
 
 
 def judged_value(value: JsonValue) -> str:
-    """Return a value as judges see it: JSON on one line, keys sorted, texts in NFC, so that equal values have one text.
+    """Return the text of a value for judges: JSON on one line, keys sorted, in NFC; equal values have equal texts.
 
     Raises ValueError for NaN and infinity, and RecursionError for deeply nested values.
     """
@@ -117,7 +117,7 @@ class KnownJudgements:
     def of(self, check: Judged, value: str, chosen: str | None = None) -> Judgement | None:
         """Return the judgement of a value, given as `judged_value` writes it; `None` if it was not judged.
 
-        The judging model is the one that the check names, else `chosen`, else any.
+        The judging model must be the one that the check names, or else `chosen`; without either, any model fits.
         """
         found = self._by_value.get((check.judged, check.scale, value), {})
         model = check.model or chosen
@@ -128,7 +128,7 @@ class KnownJudgements:
 
 
 def unjudged(check: Judged, why: str) -> CheckError:
-    """Return the error of a check that has no judgement."""
+    """Return the error for a check that has no judgement."""
     return CheckError(f"the check {describe(check)!r} cannot be judged: {why}")
 
 
@@ -138,7 +138,7 @@ class JudgementNeededError(Exception):
     Raised by a `CheckContext.judge` that collects the questions of a run to ask them later.
     """
 
-    # Not a CheckError, because handlers that add context to one must not catch it.
+    # Not a CheckError, because handlers that add context to a CheckError must not catch this one.
 
     def __init__(self, check: Judged, value: JsonValue) -> None:
         super().__init__(f"a judge has not been asked yet: {check.judged}")
@@ -188,10 +188,10 @@ IssueKind = Literal[
 
 
 FIRST_KINDS: frozenset[IssueKind] = frozenset({"endpoint fault", "cut off", "refused"})
-"""The kinds of issues that explain the others of their run, and so come first."""
+"""The kinds of issues that explain the other issues of a run, and so come first."""
 
 ENDPOINT_FAULT = "endpoint fault: "
-"""The beginning of the reason of a run that failed by a fault of the endpoint."""
+"""The prefix of the reason of a run that failed because of a fault of the endpoint."""
 
 _NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
 
@@ -200,12 +200,12 @@ def _read_only(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(content)
 
 
-# Python itself can neither pickle nor copy such a mapping, and users do both with results.
+# Registered because Python can neither pickle nor copy such a mapping, and users do both with results.
 copyreg.pickle(MappingProxyType, lambda mapping: (_read_only, (dict(mapping),)))
 
 
 class Issue(NamedTuple):
-    """A fault of a run, with the call, the expected call and the argument that it concerns.
+    """A fault found in a run, with the call, the expected call and the argument that it concerns.
 
     `call` is the index (from 0) of the actual call in `Trajectory.calls`, `expected_call` of the expected call in
     `Case.expected_calls()`; either is `None` where there is none. `decides` marks an issue that alone makes the status
@@ -226,7 +226,7 @@ class Issue(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """What is wrong, and why the suite asks for it: `not equal; because: amounts are in cents`."""
+        """The fault, and the suite's own reason for the expectation: `not equal; because: amounts are in cents`."""
         return with_because(self.why, self.because)
 
 
@@ -253,7 +253,7 @@ class ArgumentVerdict(NamedTuple):
 
 
 class CallPairing(NamedTuple):
-    """An expected call and the actual call it was paired with, by index; either may have no partner.
+    """An expected call and the actual call that it was paired with, by index; either may be missing.
 
     `prohibition` is an index in `Case.disallowed` if the pairing is about a prohibition; `expected_call` is then
     `None`. `outcome` is the result of the pairing under the grader's rule, in a few words ("exact", "right name only",
@@ -292,9 +292,9 @@ class Grade(NamedTuple):
     """The result of one grader for one trajectory.
 
     `score` is `None` when the grader does not apply. `verdict` follows from the score by the grader's own rule.
-    `status` is the status of the run if this grader decides: it also depends on the requirements besides the score, and
-    on the steps of a chain. `numbers` are the quantities in the grader's formula, by name. `published` is the grade of
-    the published system, where it differs because surplus calls are free.
+    `status` is the status of the run if this grader decides: it also depends on the requirements besides the score,
+    and on the steps of a chain. `numbers` are the quantities in the grader's formula, by name. `published` is the
+    grade of the published system, if that differs because surplus calls are free.
     """
 
     grader: str
@@ -356,7 +356,7 @@ class StepGrade(NamedTuple):
 
     @property
     def calls(self) -> set[int | None]:
-        """The call of the step, and those of its issues."""
+        """The calls that the step concerns: its own call, and the calls of its issues."""
         return {self.call, *calls_of(self.issues)}
 
 
@@ -389,10 +389,10 @@ _DEFAULTS = Grading()
 class RedactedPlace(NamedTuple):
     """A place in a stored run that holds `$NAME` instead of a secret, and that a check may read.
 
-    `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. Of the values of
-    `what`, "names" are the names of a call's arguments, "schema" is the schema of an offered tool (with defaults of
-    arguments), "case" the expectations of the stored suite, "result" the result of a call, and "state" what a tool said
-    for `final`.
+    `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. `what` says
+    which kind of text was redacted: "names" are the names of a call's arguments, "schema" is the schema of an offered
+    tool (with defaults of arguments), "case" the expectations of the stored suite, "result" the result of a call, and
+    "state" the state that a tool reported for `final`.
     """
 
     what: Literal["tool", "argument", "names", "answer", "schema", "case", "result", "state"]
@@ -401,7 +401,7 @@ class RedactedPlace(NamedTuple):
 
 
 class GradingError(Exception):
-    """A case cannot be graded as its suite asks; the message names the key and the change that helps."""
+    """A case cannot be graded as its suite requires; the message names the key to change, and how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,7 +433,7 @@ class RunResult:
     steps: tuple[StepGrade, ...] = ()
     """The steps of a graded chain, each on its own."""
     redacted: tuple[RedactedPlace, ...] = ()
-    """For a stored run: the places a check may look at where secrets were removed."""
+    """For a stored run: the redacted places that a check may read."""
     not_regraded: str | None = None
     """Why a stored run keeps its original verdict although it should have been regraded."""
     metrics: tuple[Metric, ...] = ()
@@ -499,8 +499,8 @@ class RunResult:
         """Whether the run failed for a reason besides its score, so that no mean of scores can offset it."""
         return self.grade is not None and self.grade.is_broken
 
-    # The properties from here to `first_token_ms` are read for every run of a batch. `grading.packed` stores their
-    # values beside a packed result, so that reading them unpacks nothing.
+    # The properties from here to `first_token_ms` are read for every run of a batch, so `grading.packed` stores their
+    # values uncompressed.
 
     @property
     def grader(self) -> str | None:
@@ -518,7 +518,7 @@ class RunResult:
 
     @property
     def graders_disagree(self) -> bool:
-        """Whether one grader would let the run pass, or warn, and another would fail it."""
+        """Whether one grader would pass or warn the run, and another would fail it."""
         return disagree(self.grades)
 
     @property
@@ -564,7 +564,7 @@ class RunResult:
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens of all answers of the model; `None` when no provider counted any."""
+        """The tokens of all answers of the model; `None` if the provider reported none."""
         return self.trajectory.usage
 
     @property
@@ -579,7 +579,7 @@ class RunResult:
 
     @property
     def limited_ms(self) -> float:
-        """The time that `max_latency_ms` limits under the deciding grader, in milliseconds: the latency in tables."""
+        """The time that `max_latency_ms` limits under the deciding grader, in milliseconds; the latency in tables."""
         return limited_ms(self.grading, self.latency_ms, self.loop_ms)
 
     @property
@@ -589,7 +589,7 @@ class RunResult:
 
     @property
     def small(self) -> RunResult:
-        """The run in little memory: without its rounds, or packed."""
+        """The run in a form that takes little memory: without its rounds, or packed."""
         return replace(self, trajectory=replace(self.trajectory, rounds=()))
 
     def with_status(self, status: Status) -> RunResult:

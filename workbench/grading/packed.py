@@ -1,7 +1,7 @@
 """Packed results: finished runs whose grades and trajectory are compressed, and unpacked on access.
 
-A batch has thousands of runs, and of most only the numbers are read again. A small run takes ten kilobytes as objects,
-and one kilobyte packed. The facts that are read of every run (score, reason, latency …) stay beside the packed data.
+A batch has thousands of runs, and for most of them only the numbers are read again. A small run takes ten kilobytes as
+objects and one kilobyte packed. The values that are read for every run (score, reason, latency …) stay unpacked.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _MAX_SHARED = 1024
 """The most definitions of tools that the runs of a batch share."""
 
 _SAMPLE_BYTES = 1 << 15
-"""The size of the sample: zlib's window holds no more."""
+"""The size of the sample in bytes: zlib's window holds no more."""
 
 
 class _Facts(NamedTuple):
-    """The values of the properties of `RunResult` with these names."""
+    """The stored values of the properties of `RunResult` with these names."""
 
     score: float | None
     reason: str | None
@@ -60,7 +60,7 @@ KEPT = tuple(field.name for field in fields(RunResult) if field.name not in PACK
 """The fields of a result that are not packed."""
 
 FACTS = _Facts._fields
-"""The properties of a result that are computed from packed fields, and stored beside them."""
+"""The properties of a result that are computed from packed fields, and stored unpacked."""
 
 _facts_of = attrgetter(*_Facts._fields)
 _content_of = attrgetter(*PACKED)
@@ -68,11 +68,11 @@ _kept_of = attrgetter(*KEPT)
 
 
 class LazyResult(RunResult):
-    """A `RunResult` that makes its fields in `PACKED` on access, equal to its `whole`."""
+    """A `RunResult` that reads its fields in `PACKED` on access; it equals its `whole`."""
 
     __slots__ = ()
 
-    # `dataclasses.replace` calls the class with all fields: the result of that has them in memory.
+    # `dataclasses.replace` calls the class with all fields, so its result has all of them in memory.
     def __new__(cls, *values: Any, **named: Any) -> RunResult:  # type: ignore[misc]
         return RunResult(*values, **named)
 
@@ -139,7 +139,7 @@ class PackedResult(LazyResult):
 
 
 _LOOKED_AT: deque[tuple[PackedResult, RunResult]] = deque(maxlen=4)
-"""The results that were unpacked last, each with its whole."""
+"""The results that were unpacked last, each with its unpacked form."""
 
 
 def _of_whole(name: str) -> property:
@@ -150,7 +150,7 @@ def _known(index: int) -> property:
     return property(lambda self: self._facts[index])
 
 
-# The properties take the place of the data class's slots and properties of the same names.
+# The properties replace the data class's slots and properties of the same names.
 for _name in PACKED:
     setattr(LazyResult, _name, _of_whole(_name))
 for _index, _name in enumerate(_Facts._fields):
@@ -158,7 +158,7 @@ for _index, _name in enumerate(_Facts._fields):
 
 
 class Parcel(NamedTuple):
-    """A packed result on its way to another process, without the fields that its plan determines."""
+    """A packed result to send to another process, without the fields that its planned run determines."""
 
     status: Status
     error: str | None
@@ -171,7 +171,7 @@ class Parcel(NamedTuple):
 
 
 class News(NamedTuple):
-    """New shared parts of packed results, which another process needs to unpack the next parcels."""
+    """The new shared parts of packed results, which another process needs to unpack the next parcels."""
 
     key: str
     sample: bytes
@@ -195,7 +195,7 @@ class InCommon:
     """
 
     def __init__(self, key: str | None = None) -> None:
-        # Random, because parcels of an earlier process must never be read with the parts of a later one.
+        # The key is random, because parcels of an earlier process must never be read with the parts of a later one.
         self.key = key or token_hex(8)
         self.sample = b""
         self.tools: list[ToolDefinition] = []
@@ -206,7 +206,7 @@ class InCommon:
 
     def packed(self, result: RunResult) -> RunResult:
         """Return a result packed, or unchanged if it cannot be pickled."""
-        # A model that is a Python object of the caller may put any values into a run.
+        # A model may be a Python object of the caller, which can put values into a run that pickle rejects.
         if isinstance(result, PackedResult):
             return result
         try:
@@ -233,7 +233,7 @@ class InCommon:
         self.tools += news.tools
 
     def arrived(self, parcel: Parcel, planned: RunResult) -> RunResult:
-        """Return a result that another process packed; `planned` is a result of the same run before it was made."""
+        """Return a result that another process packed; `planned` is an empty result of the same run."""
         status, error, cost_usd, judging, metrics, valid_arguments, facts, data = parcel
         result = replace(
             planned,
@@ -287,7 +287,7 @@ def _tool(key: str, number: int) -> ToolDefinition:
 class _Reducers(dict[type, Callable[[Any], Any]]):
     """A dispatch table for `pickle`, filled with a reducer for each type that occurs.
 
-    Records are made again by a call with the values of their fields, which takes half of the time of setting each one.
+    Records are recreated by a call with the values of their fields, which takes half as long as setting each field.
     """
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:
@@ -298,7 +298,7 @@ class _Reducers(dict[type, Callable[[Any], Any]]):
         elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
             reducer = lambda item: (kind, tuple(item))  # noqa: E731
         else:
-            # A KeyError makes `pickle` use its own way for the type.
+            # A KeyError makes `pickle` use its default reduction for the type.
             reducer = copyreg.dispatch_table[kind]
         self[kind] = reducer
         return reducer

@@ -145,7 +145,7 @@ def test_a_dead_collector_a_wrong_address_and_wrong_headers_are_said() -> None:
         with pytest.raises(ExportError, match="refuses connections: start the collector, or correct the address"):
             send([wrong_run()], collector_of(url, {}, Secrets(), content=False))
     for asked, environment, why in (
-        ("", {}, "write it behind --otlp, or set OTEL_EXPORTER_OTLP_ENDPOINT"),
+        ("", {}, "give it after --otlp, or set OTEL_EXPORTER_OTLP_ENDPOINT"),
         ("localhost:4318", {}, "is not the address of a collector"),
         ("http://user:planted@[", {}, "is not the address of a collector"),
         ("http://h", {HEADERS: "planted"}, "must be written NAME=value,NAME=value"),

@@ -59,7 +59,7 @@ def test_an_archive_that_says_less_than_it_unpacks_to_is_unpacked_so_far(
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_an_archive_that_is_packed_as_no_log_is_is_not_unpacked(tmp_path: Path, method: int) -> None:
-    assert "is packed in a way that logs of Inspect are not" in refusal(
+    assert "is compressed by a method that logs of Inspect do not use" in refusal(
         archive(tmp_path, method=method, sample=b" " * MB)
     )
 

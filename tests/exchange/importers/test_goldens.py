@@ -212,7 +212,7 @@ def test_goldens_of_deepeval_are_cases_in_all_three_forms(name: str, content: by
     notes = [note.why for note in made.cases[0].notes]
     assert "not imported: context" in notes
     assert not second.unordered and not second.expect_no_calls and not made.cases[1].runs
-    assert "no expected_tools: DeepEval leaves them out also where no call is expected" in made.file.text
+    assert "no expected_tools: DeepEval omits the key also where no call is expected" in made.file.text
 
 
 def test_conversational_goldens_are_refused_with_the_reason() -> None:

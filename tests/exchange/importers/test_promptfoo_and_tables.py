@@ -135,7 +135,7 @@ def test_a_pattern_names_the_tools_on_offer() -> None:
     ("written", "why"),
     [
         ({"type": "tool-call-f1", "value": ["a", "b"], "threshold": 0.7}, "a threshold of 0.7 allows missing"),
-        ({"type": "trajectory:tool-used", "value": {"pattern": "get_*"}}, "no tool on offer has a name such as get_*"),
+        ({"type": "trajectory:tool-used", "value": {"pattern": "get_*"}}, "no offered tool has a name that fits get_*"),
         ({"type": "regex", "value": "("}, "not a regular expression of Python"),
         ({"type": "contains", "value": "file://x"}, "a template or a file"),
         ({"type": "is-json"}, "it has no counterpart"),
@@ -181,7 +181,7 @@ def test_what_is_in_other_files_is_read(tmp_path: Path) -> None:
     assert 'response = { equals = "sun" }' in made.file.text
     assert "is-json: not mapped" in made.file.text and "# not imported: __metric" in made.file.text
     assert [note.why for note in made.notes] == [
-        "not imported: file://../outside.txt: is outside of the configuration's folder: copy it there",
+        "not imported: file://../outside.txt: is outside the configuration's folder: copy it there",
         "not imported: file://tests.py:make: is code, and importing runs nothing",
         f"not imported: file://nothing.yaml: {inner / 'nothing.yaml'} cannot be read: No such file or directory",
     ]

@@ -125,7 +125,7 @@ dspy.LM()("a question")
     said, suite = of_script(tmp_path, script)
     (case,) = suite["cases"]
     assert case["ordered"] == [{"tool": "get_weather"}]
-    assert "says nothing about whether to call: here the call is expected" in said
+    assert "does not state whether to call: here the call is expected" in said
 
 
 def test_a_saved_dataset_needs_no_code(tmp_path: Path) -> None:

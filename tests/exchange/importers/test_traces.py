@@ -130,7 +130,7 @@ def cut(**more: object) -> dict[str, Any]:
     ("export", "why"),
     [
         (cut(droppedAttributesCount=3), "was cut off: its source dropped 3 attributes"),
-        (exported({"gen_ai.input.messages": json.dumps(ASKED)[:40]}), "was cut off, or is not JSON at all"),
+        (exported({"gen_ai.input.messages": json.dumps(ASKED)[:40]}), "was cut off, or is not JSON"),
         (
             exported({"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Hi", "gen_ai.prompt.2.role": "user"}),
             "was cut off: the message number 1 is missing",
@@ -191,7 +191,7 @@ def test_a_trajectory_of_atif_keeps_its_tokens_and_says_what_it_leaves_out() -> 
     notes = [str(note) for note in made.cases[0].notes]
     assert "line 1.steps[2].observation.results[1]: an observation that answers no call of its step: left out" in notes
     assert "line 1.steps[3]: a step of the system in the middle of the run: left out" in notes
-    assert "line 1.steps[4]: no model was asked in this step; it is in the run all the same" in notes
+    assert "line 1.steps[4]: no model was asked in this step, but the run includes it" in notes
     (refused,) = made.notes
     assert str(refused) == "line 2.schema_version: not imported: ATIF-v2.0 is none of ATIF-v1.0 to ATIF-v1.7"
 
@@ -264,14 +264,14 @@ def test_turns_of_tau_after_which_tools_were_called_are_cases(value: Any) -> Non
     (case,) = suite.cases
     assert (case.user, suite.system, case.system) == ("Is it raining in Oslo?", "Be brief.", None)
     notes = {note.why for note in made.cases[0].notes}
-    named = "its task names 1 action, of which 0 change the database: these changes are expected, and no others"
+    named = "its task names 1 action, 0 of which change the database: exactly these changes are expected"
     trajectory = trajectory_of(suite, made)
     assert [call.call.arguments for call in trajectory.calls] == [{"city": "Oslo"}]
     if value is TAU2:
         assert case.name == "Task 7, turn 1" and [message.role for message in case.messages] == ["assistant"]
         assert (trajectory.rounds[0].usage, trajectory.rounds[0].latency_ms) == (Usage(30, 5), 500.0)
         assert trajectory.calls[0].result is not None and trajectory.calls[0].result.is_error
-        assert "the user has tools of their own in this domain: calls of these are left out" in notes
+        assert "the simulated user has its own tools in this domain: their calls are left out" in notes
         assert named in notes
     else:
         assert case.name == "Task 7, trial 2, turn 2"

@@ -312,7 +312,9 @@ async def test_what_is_under_way_when_it_ends_is_broken_off_and_said(tmp_path: P
             await asyncio.to_thread(came.wait)
         assert not (await waiting)[3]
     saved = made.save()
-    assert saved.cases == 1 and any("its last request has no whole answer" in line for line in saved.lines), saved.lines
+    assert saved.cases == 1 and any("its last request has no complete answer" in line for line in saved.lines), (
+        saved.lines
+    )
     made.check_what_is_written(1)
 
 
@@ -327,7 +329,7 @@ async def test_a_program_that_leaves_and_a_base_url_that_is_wrong_are_said(tmp_p
             leaving.cancel()
             await asyncio.wait_for(made.ended.wait(), 30)
             ended = made.seen[-1]
-            assert isinstance(ended, StepEnded) and "left before the answer was over" in ended.answer.problem
+            assert isinstance(ended, StepEnded) and "disconnected before the answer ended" in ended.answer.problem
             root = made.url.removesuffix("/v1")
             assert (await exchanged(root, "/chat/completions", body, {}))[0] == 404
     assert made.said == ["404 for POST /chat/completions: the base URL that the program was given must end with /v1"]

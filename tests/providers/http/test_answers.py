@@ -229,7 +229,7 @@ async def test_a_self_signed_certificate_is_accepted_when_its_file_is_named(
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
         assert text_of(await ask(spec_of(server, api))) == RAIN
         monkeypatch.setenv("SSL_CERT_FILE", "missing.pem")
-        assert "cannot be asked: SSL_CERT_FILE is missing.pem: No such file" in await _refusal_of(spec_of(server, api))
+        assert "cannot be reached: SSL_CERT_FILE is missing.pem: No such" in await _refusal_of(spec_of(server, api))
 
 
 async def test_tls_where_there_is_none_and_none_where_there_is_are_told(api: Api) -> None:

@@ -332,7 +332,7 @@ async def test_runs_of_a_batch_are_saved_in_another_form(tmp_path: Path, monkeyp
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
         await shown(app, "W")
-        await app.until(lambda: "messages as OpenAI has them" in app.screen)
+        await app.until(lambda: "messages in OpenAI's form" in app.screen)
         await app.press("1")
         await app.until(lambda: "Saved" in app.screen)
         assert (tmp_path / "exports" / "batch-5.messages.jsonl").read_text(encoding="utf-8").count("\n") == 1

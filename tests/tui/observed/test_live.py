@@ -141,7 +141,7 @@ async def test_what_is_under_way_is_asked_about_and_what_breaks_off_is_said(tmp_
         await app.pilot.press("x")
         await app.until(lambda: "that request is dropped" in app.screen)
         await app.pilot.press("1")
-        await app.until(lambda: "broken off: the program, or the proxy, left" in app.screen)
+        await app.until(lambda: "broken off: the program or the proxy" in app.screen)
         assert not (await waiting)[3] and await refuses(url)
         await app.press("a")
         assert "No case can be made of it" in app.screen

@@ -41,7 +41,7 @@ def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
 
 
 def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
-    """Yield the steps. The results of an agent's calls are the observation of its step."""
+    """Yield the steps; the results of an agent's calls are the observation of the step that made them."""
     said = run.conversation
     # The results of calls follow their answer, up to the next message.
     for at, each in enumerate(said):
@@ -92,7 +92,7 @@ def _call(call: ToolCall) -> JsonValue:
         "function_name": call.tool,
         "arguments": dict(call.arguments),
     }
-    # Arguments are objects in ATIF: in place of broken ones, the text of the model goes into `extra`.
+    # ATIF requires arguments to be objects, so the text of broken arguments goes into `extra`.
     if call.problem is not None and call.raw:
         table["extra"] = {"raw_arguments": call.raw}
     return table

@@ -1,4 +1,4 @@
-"""Export of runs into files: recordings from a folder, or runs of the history, one after the other."""
+"""Export of runs into files, from a folder of recordings or from the history, without holding all runs in memory."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _MAX_NAME_BYTES = 180
 def target_file(place: Path, stem: str, ending: str) -> Path:
     """Return the path of a new file, and make its folder.
 
-    That is `place`, or a file in it where `place` is a folder or has no ending. Raises ExportError for a file that
-    exists or cannot be written.
+    The file is `place` itself, or a file in `place` if that is a folder or has no extension. Raises ExportError if the
+    file exists or cannot be written.
     """
     file = place
     if place.is_dir() or not place.suffix:
@@ -44,13 +44,13 @@ def write_runs(runs: Iterable[ExportedRun], form: str, place: Path, stem: str) -
     if ending := FORMS[form].ending:
         return [_written(target_file(place, stem, ending), lines_of(form, runs))]
     if place.suffix and not place.is_dir():
-        raise ExportError(f"{place} looks like a file name: {form} is several files, so give the folder for them")
+        raise ExportError(f"{place} looks like a file name: {form} writes several files, so name a folder")
     _make(place)
     return [_written(_free(place, name), pieces) for name, pieces in files_of(form, runs)]
 
 
 def write_table(report: Report, form: str, place: Path, stem: str) -> list[Path]:
-    """Write a report in a form of reports, and return the new file. Raises ExportError."""
+    """Write a report in a form of `show.forms`, and return the new file. Raises ExportError."""
     return [_written(target_file(place, stem, FORMS[form].ending), pieces_of(form, "history show", report))]
 
 

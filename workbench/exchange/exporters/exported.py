@@ -1,4 +1,4 @@
-"""A recorded run as every exporter takes it: without secrets, with its conversation and the times of its parts."""
+"""A recorded run as input of every exporter: without secrets, with its conversation and the times of its parts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from workbench.trajectory.trajectory import Round
 class Said(NamedTuple):
     """A message of a conversation as the model read it, or a system prompt.
 
-    `answer` is the round of an assistant's message; `None` for a message from before the run.
+    `answer` is the round that produced an assistant's message; `None` for a message from before the run.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -57,8 +57,8 @@ class Span(NamedTuple):
 class ExportedRun:
     """A run without secrets.
 
-    `expected` are the expectations of its case, a call a line. `requests` are the times of requests by the numbers of
-    their rounds, `answers` those of calls by their ids, `ended_ms` is the end of the run.
+    `expected` are the expectations of its case, one line per call. `requests` are the times of requests by the numbers
+    of their rounds, `answers` those of calls by their ids, `ended_ms` is the end of the run.
     """
 
     header: Header
@@ -89,7 +89,7 @@ class ExportedRun:
 
     @property
     def started(self) -> datetime:
-        """The start of the run; 1970 if the recording has no valid time."""
+        """The start of the run; 1 January 1970 if the recording has no valid time."""
         try:
             return datetime.fromisoformat(self.header.started_at).astimezone()
         except (ValueError, OverflowError):
@@ -101,7 +101,7 @@ class ExportedRun:
 
     @property
     def facts(self) -> dict[str, JsonValue]:
-        """Identity and result of the run, for forms with room for facts of any kind. Unknown ones are left out."""
+        """Identity and result of the run, for forms with fields of any name. Unknown values are left out."""
         result = self.result
         facts: dict[str, JsonValue] = {
             "run": self.key,
@@ -120,7 +120,7 @@ class ExportedRun:
     def conversation(self) -> list[Said]:
         """All messages, system prompts too.
 
-        An answer that broke off is left out, since it was never part of the conversation.
+        An answer that broke off is left out, because the next round did not send it to the model.
         """
         return list(conversation(self.result, len(self.result.trajectory.rounds)))
 
@@ -184,7 +184,7 @@ def last_text_of(role: str, said: Iterable[Said]) -> str | None:
 
 
 def exported_run(recording: Recording, secrets: Secrets, result: RunResult | None = None) -> ExportedRun:
-    """Return a recorded run without secrets, ready to leave the machine.
+    """Return a recorded run without secrets, so that it can be published.
 
     `result` replaces that of the recording, where a newer one is known. Raises RecordingError for a recording whose
     result cannot be read.
@@ -199,7 +199,7 @@ def exported_run(recording: Recording, secrets: Secrets, result: RunResult | Non
     if case is not None:
         expected = tuple(expected_lines(case, result.grade))
     return ExportedRun(
-        # Without the suite's text, which no form has room for and which may hold more than this case.
+        # The suite's text is removed: no form has a field for it, and it may hold more than this case.
         secrets.redacted(replace(header, suite=replace(header.suite, text=""))),
         secrets.redacted(result),
         secrets.redacted(expected),
@@ -221,12 +221,12 @@ def _with_finite_scores(result: RunResult) -> RunResult:
 
 @lru_cache(maxsize=64)
 def suite_in(text: str) -> Suite | None:
-    """Load a recorded suite; `None` for one that is no longer valid. Cached, since repeats have the same one."""
+    """Load a recorded suite; `None` if it is no longer valid. Cached, since repeats share one suite."""
     return parse_suite(text, Path("recorded.toml")).suite
 
 
 def case_in(header: Header) -> Case | None:
-    """Return the case of a recording as it was; `None` where its suite is no longer valid."""
+    """Return the case of a recording as it was; `None` if its suite is no longer valid."""
     suite = suite_in(header.suite.text)
     if suite is None:
         return None
@@ -242,7 +242,7 @@ def _times(events: Iterable[Event]) -> tuple[dict[int, Span], dict[str, Span]]:
                 requests[number] = Span(event.time_ms, event.time_ms)
             case ResponseFinished(round=number) if number in requests:
                 requests[number] = Span(requests[number].start_ms, event.time_ms)
-            # The start of a call has no event of its own: it is as long before the result as the tool took.
+            # No event marks the start of a call, so the start is the time of the result minus the tool's duration.
             case ResultReceived(call_id=call_id, latency_ms=latency_ms):
                 answers[call_id] = Span(max(event.time_ms - latency_ms, 0.0), event.time_ms)
             case _:
@@ -251,7 +251,7 @@ def _times(events: Iterable[Event]) -> tuple[dict[int, Span], dict[str, Span]]:
 
 
 def arguments_text(call: ToolCall) -> str:
-    """Return a call's arguments as JSON text; for broken ones, the text of the model."""
+    """Return a call's arguments as JSON text, or the model's own text if they are broken."""
     if call.problem is not None and call.raw is not None:
         return call.raw
     return json_text(dict(call.arguments))

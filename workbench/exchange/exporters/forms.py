@@ -17,14 +17,14 @@ EXPORTS_FOLDER = "exports"
 
 
 class ExportError(Exception):
-    """An export that cannot be made. The message has the reason and the remedy."""
+    """An export failed; the message has the reason and the remedy."""
 
 
 class Form(NamedTuple):
     """A form: its writer as `module:function`, the ending of its file, and its description.
 
-    Without an ending it is several files, and the writer yields their names and texts. One without a writer is a form
-    of reports (`workbench.show.forms`).
+    A form without an ending has several files, and its writer yields their names and texts. A form without a writer is
+    a form of reports (`workbench.show.forms`).
     """
 
     writer: str
@@ -33,18 +33,18 @@ class Form(NamedTuple):
 
 
 FORMS: dict[str, Form] = {
-    "messages": Form("messages:lines_of_messages", ".messages.jsonl", "messages as OpenAI has them, a run a line"),
-    "inspect": Form("inspect_log:files_of_inspect", "", "logs of Inspect, one for each suite and model"),
-    "otlp": Form("otlp:lines_of_otlp", ".otlp.jsonl", "traces of OpenTelemetry as OTLP/JSON, a run a line"),
-    "atif": Form("atif:files_of_atif", "", "ATIF trajectories, a file for each run"),
-    "csv": Form("", ".csv", "a row for each run, for spreadsheets"),
-    "records": Form("", ".jsonl", "a line of JSON for each run"),
+    "messages": Form("messages:lines_of_messages", ".messages.jsonl", "messages in OpenAI's form, one line per run"),
+    "inspect": Form("inspect_log:files_of_inspect", "", "logs of Inspect, one per suite and model"),
+    "otlp": Form("otlp:lines_of_otlp", ".otlp.jsonl", "traces of OpenTelemetry as OTLP/JSON, one line per run"),
+    "atif": Form("atif:files_of_atif", "", "ATIF trajectories, one file per run"),
+    "csv": Form("", ".csv", "one row per run, for spreadsheets"),
+    "records": Form("", ".jsonl", "one line of JSON per run"),
 }
 """Every form by the name that `--format` takes."""
 
 
 def lines_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[str]:
-    """Yield the text of a form of one file, in pieces."""
+    """Yield the text of a form that has one file, in pieces."""
     yield from _writer(form)(runs)
 
 

@@ -1,4 +1,4 @@
-"""Logs of Inspect, read by `inspect view`: a file for each suite with each model, a sample for each run."""
+"""Logs of Inspect, read by `inspect view`: one file per suite and model, one sample per run."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from workbench.version import __version__
 
 Json = dict[str, JsonValue]
 
-# Inspect's words: a refusal gets the nearest one, which is that of providers' content filters.
+# Inspect's own words. It has none for a refusal, so that becomes `content_filter`, the nearest one.
 _STOP_REASONS = {"answered": "stop", "tool calls": "tool_calls", "truncated": "max_tokens", "refused": "content_filter"}
 _KEPT_IN_MEMORY_BYTES = 1 << 20
 
 
 @dataclass
 class _Log:
-    """A log while it grows. Its samples wait in a file, as the head before them is known only at the end."""
+    """A log that is being written. Samples wait in a file, because the header before them is known only at the end."""
 
     first: ExportedRun
     samples: IO[str]
@@ -39,7 +39,7 @@ class _Log:
 
 
 def files_of_inspect(runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterator[str]]]:
-    """Yield the name of a file and its text in pieces for each suite with each model."""
+    """Yield the name of a file and its text in pieces, for each suite with each model."""
     logs: dict[tuple[str, str], _Log] = {}
     with ExitStack() as stack:
         for run in runs:
@@ -171,7 +171,7 @@ def _why(issue: Issue) -> str:
 
 def _events(run: ExportedRun, answers: list[Round], said: list[Said]) -> Iterator[Json]:
     for answer in answers:
-        # A replayed answer was read from a recording, and no model was asked for it.
+        # A replayed answer comes from a recording, not from a request to a model.
         if not answer.replayed:
             yield _event(run, answer, said)
 

@@ -59,7 +59,7 @@ def lines_of_otlp(runs: Iterable[ExportedRun]) -> Iterator[str]:
 def resource_spans(run: ExportedRun, *, content: bool) -> Json:
     """Return the trace of a run.
 
-    Without `content` it holds names, counts, times and verdicts, but no messages, arguments or results.
+    Without `content`, the trace holds names, counts, times and verdicts, but no messages, arguments or results.
     """
     # Phoenix takes the name of a project from an attribute of OpenInference.
     resource = {"service.name": "workbench", "service.version": __version__, "openinference.project.name": run.suite}
@@ -74,7 +74,7 @@ class _Trace:
     def __init__(self, run: ExportedRun, content: bool) -> None:
         self._run = run
         self._content = content
-        # In whole milliseconds: a float holds nanoseconds since 1970 only to a few hundred.
+        # Rounded to milliseconds, because a float holds the nanoseconds since 1970 only to a few hundred.
         self._start_ns = int(run.started.timestamp() * 1_000) * 1_000_000
         self._root = self._id("agent")
 
@@ -215,7 +215,7 @@ class _Trace:
             "attributes": _attributes(attributes),
         }
 
-    # Ids are made from the run, so that a second export of it is the same trace and not another one. W3C's Trace
+    # Ids are derived from the run, so that a second export of a run gives the same trace. W3C's Trace
     # Context gives a span 8 bytes, and a trace 16.
     def _id(self, which: str) -> str:
         return hashlib.sha256(f"{self._run.key} {which}".encode(errors="surrogatepass")).hexdigest()[:16]
@@ -302,7 +302,7 @@ def _any_value(value: object) -> JsonValue:
 
 
 def _valid(text: str) -> str:
-    """Return a text without halves of surrogate pairs, which UTF-8, and with it protobuf, cannot encode."""
+    """Return a text without lone surrogates, which UTF-8, and so protobuf, cannot encode."""
     return text.encode(errors="replace").decode()
 
 
@@ -333,7 +333,7 @@ def collector_of(asked: str, environment: Mapping[str, str], secrets: Secrets, *
     The values of the headers are added to `secrets`. Raises ExportError for a missing or invalid address."""
     base = asked or environment.get(ENDPOINT, "")
     if not base:
-        raise ExportError(f"there is no address to send traces to: write it behind --otlp, or set {ENDPOINT}")
+        raise ExportError(f"there is no address to send traces to: give it after --otlp, or set {ENDPOINT}")
     secrets.add_passwords(ENDPOINT, base)
     try:
         parts = urlsplit(base)
@@ -356,7 +356,7 @@ def _headers(text: str, secrets: Secrets) -> dict[str, str]:
         if not equals or not name or not f"{name}{value}".isprintable():
             raise ExportError(f"{HEADERS} must be written NAME=value,NAME=value")
         headers[name] = value
-        # Of `Bearer KEY`, the key alone is secret too.
+        # In `Bearer KEY`, the key is secret on its own too.
         for secret in (value, value.rpartition(" ")[2]):
             secrets.add(HEADERS, secret)
     return headers
@@ -373,7 +373,7 @@ def must_be_installed() -> None:
 
 
 def send(runs: Iterable[ExportedRun], collector: Collector) -> int:
-    """Send runs to a collector, one request after the other, and return the number of accepted runs.
+    """Send runs to a collector in successive requests, and return the number of accepted runs.
 
     Raises ExportError if a request fails, or the collector accepted only a part of it."""
     return asyncio.run(_send(runs, collector))
@@ -390,7 +390,7 @@ async def _send(runs: Iterable[ExportedRun], collector: Collector) -> int:
             tls = tls_context()
         url = yarl.URL(collector.url)
     except (ValueError, OSError) as error:
-        raise ExportError(f"{shown_url(collector.url)} cannot be asked: {error}") from error
+        raise ExportError(f"{shown_url(collector.url)} cannot be reached: {error}") from error
     headers = {"user-agent": f"toolcall-workbench/{__version__}", **collector.headers}
     connector = aiohttp.TCPConnector(ssl=tls or True, resolver=aiohttp.ThreadedResolver())
     sent = 0
@@ -406,13 +406,13 @@ async def _send(runs: Iterable[ExportedRun], collector: Collector) -> int:
             except ExportError as error:
                 if not sent:
                     raise
-                raise ExportError(f"{error}; {counted(sent, 'run')} before were sent") from error
+                raise ExportError(f"{error}; {counted(sent, 'run')} were sent before") from error
             sent += count
     return sent
 
 
 def _requests(runs: Iterable[ExportedRun], collector: Collector) -> Iterator[tuple[int, bytes]]:
-    """Yield the number of runs and the body of each request: several small runs together, or a large one alone."""
+    """Yield the number of runs and the body of each request: one request holds several small runs, or one large run."""
     count, waiting = 0, _request_of([])
     for run in runs:
         more = _request_of([resource_spans(run, content=collector.content)])
@@ -441,7 +441,7 @@ async def _deliver(client: Client, body: bytes, collector: Collector) -> None:
 
 
 def _wait_s(error: Exception, attempt: int, retries: RetryPolicy) -> float | None:
-    """Return the seconds to wait before the next attempt, `None` if another attempt is of no use."""
+    """Return the seconds to wait before the next attempt; `None` if another attempt is useless."""
     if isinstance(error, Refused):
         if error.status not in _RETRYABLE:
             return None
@@ -459,7 +459,7 @@ def _must_be_whole(answer: bytes, collector: Collector) -> None:
     try:
         partial = ExportTraceServiceResponse.FromString(answer).partial_success
     except DecodeError:
-        # The status said success, and only the body is not OTLP's.
+        # The status reports success, although the body is not OTLP's.
         return
     if partial.rejected_spans:
         raise ExportError(
@@ -469,7 +469,7 @@ def _must_be_whole(answer: bytes, collector: Collector) -> None:
 
 
 def _why(error: Exception, secrets: Secrets) -> str:
-    """Return the reason of a failure with advice, as the rest of a sentence that begins with the address."""
+    """Return the reason of a failure, with advice; the words continue a sentence that begins with the address."""
     if isinstance(error, Refused):
         why = f"({error.status})"
         if said := quoted(words_of(error.body), secrets):
@@ -478,7 +478,7 @@ def _why(error: Exception, secrets: Secrets) -> str:
             case 401 | 403:
                 return f"does not accept the headers {why}: set {HEADERS}, such as Authorization=Bearer%20KEY"
             case 404 | 405:
-                return f"takes no traces there {why}: name the address before {_PATH}, or the whole one"
+                return f"takes no traces there {why}: give the address without {_PATH}, or the complete one"
             case 413:
                 return f"rejects the request as too large {why}: export fewer runs, or raise the collector's limit"
             case 415:
@@ -492,7 +492,7 @@ def _why(error: Exception, secrets: Secrets) -> str:
             case ConnectionRefusedError():
                 return "refuses connections: start the collector, or correct the address"
             case socket.gaierror():
-                return "has an unknown host name: correct the address, or look at the network"
+                return "has an unknown host name: correct the address, or check the network"
             case ssl.SSLCertVerificationError():
                 return "shows a certificate that is not trusted here: name its authority's file in SSL_CERT_FILE"
             case TimeoutError():

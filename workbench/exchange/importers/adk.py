@@ -1,4 +1,4 @@
-"""Evaluation sets of Google's ADK: those with `eval_cases`, and the older lists of turns.
+"""Reads evaluation sets of Google's ADK: sets with `eval_cases`, and the older lists of turns.
 
 A turn of the older lists has `query`, `expected_tool_use` and `reference`. Each turn of a conversation is a case, with
 the turns before it as its conversation.
@@ -37,8 +37,8 @@ _THRESHOLD = 0.8
 
 
 def _at(node: Node, key: str) -> Node:
-    """Return a table's value under a key of Python, or the same key as ADK's server writes it (`evalCases`)."""
-    # pydantic takes both names of a field, and ADK's own files have either.
+    """Return a table's value under a key in snake case, or in the camel case of ADK's server (`evalCases`)."""
+    # ADK reads fields under both names, and its own files use either.
     first, *others = key.split("_")
     return node.first(key, first + "".join(map(str.capitalize, others))) or Node(None, node.place)
 
@@ -111,7 +111,7 @@ def _left_out(node: Node, keys: tuple[str, ...], notes: list[Note]) -> None:
 
 
 class _Criteria(NamedTuple):
-    """What ADK compares: calls, by a match, and answers, by the threshold of their score."""
+    """ADK's criteria: the match for calls, and the threshold for the score of the answer."""
 
     match: Match | None = Match("exact")
     answers: float | None = _THRESHOLD
@@ -121,7 +121,7 @@ _MATCH_TYPES = ("exact", "in_order", "any_order")
 
 
 def _criteria(source: Source, notes: list[Note]) -> _Criteria:
-    """Return the criteria of the `test_config.json` beside a set; without one, ADK's own."""
+    """Return the criteria in the `test_config.json` next to a set, or ADK's defaults without one."""
     beside = source.path.parent / "test_config.json"
     written = Node(None)
     if beside != source.path and beside.is_file():
@@ -135,7 +135,7 @@ def _criteria(source: Source, notes: list[Note]) -> _Criteria:
     if (trajectory := written.get("tool_trajectory_avg_score")) is not None:
         match = _match(trajectory)
         if _threshold_of(trajectory) < 1:
-            why = "a threshold of tool_trajectory_avg_score below 1: each turn is judged by itself here"
+            why = "a threshold of tool_trajectory_avg_score below 1 is not mapped: each turn is judged by itself here"
             notes.append(Note(beside.name, why))
     if others := written.other_keys(("response_match_score", "tool_trajectory_avg_score")):
         notes.append(not_imported(beside.name, ", ".join(others)))
@@ -165,7 +165,7 @@ def _match(criterion: Node) -> Match:
 def _cases(name: str, turns: list[Node], criteria: _Criteria) -> Iterator[ImportedCase]:
     before: list[Node] = []
     for number, turn in enumerate(turns, start=1):
-        # The conversation goes on with the expected answer of each turn: the set has no answers of a model.
+        # Later turns follow the expected answers of earlier ones, because the set has no answers of a model.
         notes: list[Note] = []
         request, *answers = placed_at(turn.place, _messages(turn, notes))
         full = conversation_of(Node({}, turn.place), [*before, request, *answers])
@@ -226,7 +226,7 @@ def _messages(turn: Node, notes: list[Note]) -> Iterator[JsonValue]:
         calls.append(call_written(given, use.text_of("tool_name"), use.value_of("tool_input")))
         if (output := use.get("mock_tool_output")) is not None:
             results.append(result_written(given, output.value))
-    # Sets that ADK records from a session have events; those written by hand have lists of uses and responses.
+    # Sets that ADK records from a session have events; sets written by hand have lists of uses and responses.
     uses, answers = _elements(data, "tool_uses"), _elements(data, "tool_responses")
     for event in _elements(data, "invocation_events"):
         for part in _elements(event.at("content"), "parts"):

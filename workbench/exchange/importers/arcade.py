@@ -1,4 +1,4 @@
-"""Imports suites of Arcade evals, which `workbench.exchange.importers.scripts` has executed."""
+"""Imports suites of Arcade evals from the output of `workbench.exchange.importers.scripts`, which ran their files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _USUAL: dict[str, JsonValue] = {
     "fail_on_tool_call_quantity": True,
     "tool_selection_weight": 1.0,
 }
-"""The rubric of Arcade, which is also that of `critics`."""
+"""Arcade's default rubric, which is also the default of `critics`."""
 
 
 def _recognizes(source: Source) -> bool:
@@ -47,10 +47,10 @@ def _recognizes(source: Source) -> bool:
 
 
 def suite_documents(root: dict[str, JsonValue]) -> list[dict[str, JsonValue]]:
-    """Return what was executed as one document for each suite file that is to be written.
+    """Return one document for each suite file to write.
 
-    Suites share a file unless their tools come from other servers. Comparative cases have one of their own, because the
-    tools of a track are offered in it alone.
+    Suites with the same servers share a file. Comparative cases get a file of their own, because the tools of a track
+    are offered in that track alone.
     """
     documents: dict[str, dict[str, JsonValue]] = {}
 
@@ -121,7 +121,7 @@ def _read(source: Source) -> Imported:
     if not cases_made:
         raise first_refusal([*notes, *others], "holds no suite with cases")
     if len(suites) > 1:
-        notes.append(Note("", f"{len(suites)} suites are one here: the cases of each have its name as a tag"))
+        notes.append(Note("", f"{len(suites)} suites became one: each case has the name of its suite as a tag"))
     return Imported(cases_made, top, (*notes, *others))
 
 
@@ -157,7 +157,7 @@ def _servers(root: Node, added: Iterable[Node], notes: list[Note]) -> dict[str |
 
 
 def _server_name(entry: Table, taken: set[str]) -> str:
-    """Return a name for a server that no other one has: that of a gateway, of the program, or of the host."""
+    """Return a unique name for a server: the name of its gateway, program or host, with a number if that is taken."""
     name = entry.pop("name", None)
     if not isinstance(name, str) or not name:
         args = entry.get("args")
@@ -173,7 +173,7 @@ def _server_name(entry: Table, taken: set[str]) -> str:
 
 
 def _mcp_address(url: str) -> str:
-    """Return the address that Arcade asks: with the path `/mcp`, unless a part of the path is `mcp` already."""
+    """Return the address to which Arcade connects: with `/mcp` appended, unless a part of its path is `mcp`."""
     parts = urlsplit(url)
     segments = list(filter(None, parts.path.split("/")))
     if "mcp" not in segments:
@@ -192,7 +192,7 @@ def _variant(name: str, servers: list[Table], tools: list[Table]) -> Table:
 
 
 def _dotted_names(tools: Iterable[Node]) -> dict[str, str]:
-    """Return names of tools by the names that expected calls may have: `_` stands for the dots of a tool's name."""
+    """Return the names of tools by the names that expected calls may use, which have `_` in place of dots."""
     names = {}
     for tool in tools:
         name = tool.text_of("name")
@@ -214,7 +214,7 @@ def _rubric(case: Node) -> dict[str, JsonValue]:
 
 
 def _grading(rubric: dict[str, JsonValue], usual: dict[str, JsonValue], critics: Table) -> Table:
-    """Return the keys of a rubric that differ from the usual one, as a suite's `grading`."""
+    """Return the keys of a rubric that differ from the default, as a suite's `grading`."""
     grading: Table = {}
     critics = dict(critics)
     for key, value in rubric.items():
@@ -241,7 +241,7 @@ def _case(case: Node, names: dict[str, str], usual: dict[str, JsonValue], of_cas
         expected, mapped = _expectation(case, names, notes)
         calls = expected.get("unordered")
         if isinstance(calls, list) and len(calls) > 1:
-            # As in Arcade, one list for all calls of the case.
+            # As in Arcade, the case has one list of critics for all its calls.
             critics = _grading(_rubric(case), usual, {"weights": _weights_of(calls)})["critics"]
             own["critics"] = critics
         if own:
@@ -298,7 +298,7 @@ def _expectation(case: Node, names: dict[str, str], notes: list[Note]) -> tuple[
     for field, critic in critics.items():
         if field in named:
             continue
-        # Arcade's critic of an argument that no call names compares it with null.
+        # Arcade compares an argument that no call names with null.
         check = _check(field, critic, Node(None, critic.place), notes)
         if check is not None:
             of_call[field] = check
@@ -315,7 +315,7 @@ def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Ta
     weight: object = 0
     if critic is not None:
         kind = critic.text_of("critic")
-        # A weight is a number or one of Arcade's names, which a suite has too.
+        # A weight is a number or one of Arcade's names, which a suite accepts too.
         weight = critic.need("weight").value
 
     def refused(why: str) -> Table | None:
@@ -325,7 +325,7 @@ def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Ta
     if critic is None or kind in ("NoneCritic", "BinaryCritic", "custom"):
         if kind == "custom" and critic is not None:
             kind = critic.text_of("class")
-            refused("it is a class of its own; write a check with python. Until then the argument has no weight")
+            refused("its class is the script's own; write a check with python. Until then the argument has no weight")
             weight = 0
         if kind == "NoneCritic":
             weight = 0

@@ -1,4 +1,4 @@
-"""Trajectories of ATIF, the Agent Trajectory Interchange Format, 1.0 to 1.7: one a file, a list or one a line."""
+"""Reads ATIF trajectories (Agent Trajectory Interchange Format 1.0 to 1.7): one per file, a list, or one per line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def _case(record: Node) -> ImportedCase:
         raise version.refused(f"{version.text()} is none of ATIF-v1.0 to ATIF-v1.{_NEWEST}")
     notes: list[Note] = []
     if int(match[1]) > _NEWEST:
-        notes.append(Note(version.place, f"{version.text()} is newer than ATIF-v1.{_NEWEST}: what it adds is not read"))
+        newer = f"{version.text()} is newer than ATIF-v1.{_NEWEST}: its new fields are not read"
+        notes.append(Note(version.place, newer))
     messages: list[Node] = []
     steps = record.need("steps").items()
     for step in steps:
@@ -41,13 +42,13 @@ def _case(record: Node) -> ImportedCase:
         "tools": agent.value_of("tool_definitions"),
         "model": models[0] if models else None,
     }
-    # Each step may name another model, and a run has one.
+    # Each step may name another model, but a run has only one.
     if len(set(models)) > 1:
         notes.append(Note(record.place, f"steps of several models: the run is recorded as one of {document['model']}"))
     if (inner := record.get("subagent_trajectories")) is not None and inner.value:
-        notes.append(Note(inner.place, f"{counted(len(inner.items()), 'agent')} that this one started: left out"))
+        notes.append(Note(inner.place, f"{counted(len(inner.items()), 'agent')} started by this one: left out"))
     if record.has("continued_trajectory_ref"):
-        notes.append(Note(record.place, "goes on in another file, which is not read"))
+        notes.append(Note(record.place, "continues in another file, which is not read"))
     started_at = next(iter(texts_of(steps, "timestamp")), "")
     conversation = conversation_of(Node(document, record.place), messages)
     return case_of(replace(conversation, started_at=started_at, notes=(*conversation.notes, *notes)))
@@ -70,7 +71,7 @@ def _messages(step: Node, has_begun: bool, notes: list[Note]) -> list[JsonValue]
         case source:
             raise step.refused(f"has the source {source!r}, which is none of system, user and agent")
     if number_of(step.get("llm_call_count")) == 0:
-        notes.append(Note(step.place, "no model was asked in this step; it is in the run all the same"))
+        notes.append(Note(step.place, "no model was asked in this step, but the run includes it"))
     calls: list[JsonValue] = []
     ids: set[str] = set()
     for call in step.items_of("tool_calls"):

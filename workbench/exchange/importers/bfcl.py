@@ -1,4 +1,4 @@
-"""Rows of the Berkeley Function Calling Leaderboard of one turn.
+"""Reads single-turn rows of the Berkeley Function Calling Leaderboard.
 
 The accepted values are in a file of their own: `possible_answer/NAME` beside the rows, or
 `STEM.possible_answer.ENDING`. docs/compatibility.md lists the differences.
@@ -43,10 +43,10 @@ _TYPES: dict[str, str | None] = {
     "": None,
 }
 _EMPTY: dict[JsonValue, JsonValue] = {"string": "", "any": "", "array": [], "tuple": [], "ArrayList": [], "Array": []}
-"""The empty values that the leaderboard takes for a parameter that may be left out, by its type there."""
+"""The empty values that the leaderboard accepts for an optional parameter, by the parameter's type there."""
 
 _LEAVE_OUT = ""
-"""Among the accepted values of a parameter: it may be left out."""
+"""Marks a parameter as optional when it is among the accepted values."""
 
 
 def _recognizes(source: Source) -> bool:
@@ -56,7 +56,7 @@ def _recognizes(source: Source) -> bool:
 
 def _read(source: Source) -> Imported:
     answers = _answers(source)
-    # Only the name of the file tells the category of its rows.
+    # Only the name of a file shows the category of its rows.
     name = source.path.name
     any_call = "relevance" in name and "irrelevance" not in name
     made = imported_of(source.records, lambda row: _case(row, answers, "irrelevance" in name, any_call), "row")
@@ -83,7 +83,7 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
     turns = row.need("question").items()
     row_id = row.need("id").text()
     if len(turns) != 1:
-        raise row.refused("several turns, judged by the state of a simulation, which no suite has")
+        raise row.refused("several turns, judged by the state of a simulation that a suite cannot run")
     functions = {}
     for each in row.need("function").listed():
         functions[each.need("name").text()] = each
@@ -108,7 +108,7 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
         table["expect_no_calls"] = True
         mapped = Mapped("irrelevance", "expect_no_calls")
     else:
-        raise row.refused("has no accepted answers: put the file of that name into possible_answer/ beside it")
+        raise row.refused("has no accepted answers: put the file of the same name into possible_answer/ next to it")
     before = Mapped("question", "user"), Mapped(f"{len(tools)} functions", "tools")
     return ImportedCase(row.place, table, (*before, mapped), tuple(notes))
 
@@ -176,7 +176,7 @@ def _declared(function: Node, *keys: str) -> JsonValue:
 
 
 def _checks(accepted: list[Node], *, in_table: bool = False) -> list[Table]:
-    """Return a check of each accepted value; leaving the parameter out is none of them."""
+    """Return a check for each accepted value, without the mark of an optional parameter."""
     return [_check(each, in_table=in_table) for each in accepted if each.value != _LEAVE_OUT]
 
 
@@ -199,7 +199,7 @@ def _check(node: Node, *, in_table: bool = False) -> Table:
         return _table_check(node)
     if isinstance(value, list) and (holds_table(value) or holds_null(value)):
         return {"same_elements": [_check(each) for each in node.items()], "in_order": True}
-    # The leaderboard compares texts without case, blanks and punctuation, also those of lists outside of tables.
+    # The leaderboard ignores case, blanks and punctuation, also in the texts of lists, but not of lists inside tables.
     if isinstance(value, str) or (isinstance(value, list) and not in_table):
         return {"equals_text": value}
     return {"equals": value, "cast": False}
@@ -214,7 +214,7 @@ def _table_check(node: Node) -> Table:
             raise node.at(name).refused("has no accepted value")
         optional = any(each.value == _LEAVE_OUT for each in listed)
         checks = _checks(listed, in_table=True)
-        # Of a field that may be left out, the leaderboard also takes the empty text.
+        # For an optional field, the leaderboard also accepts the empty text.
         if optional:
             checks.append({"equals_text": ""})
         fields[name] = _any_of(checks, node.at(name), optional=optional)

@@ -1,4 +1,4 @@
-"""Sessions of Claude Code: one JSON line for each message, linked to the one before it."""
+"""Reads sessions of Claude Code: one JSON line for each message, linked to the message before it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _read(source: Source) -> Imported:
 
 
 def _last_branch(lines: list[Node]) -> list[Node]:
-    """Return the lines that lead to the last one. Those that the user rewound are not among them."""
+    """Return the lines that lead to the last one, without those that the user rewound."""
     known = {line.text_of("uuid"): line for line in lines}
     found: list[Node] = []
     line = lines[-1] if lines else None
@@ -85,7 +85,7 @@ def _is_request(line: Node) -> bool:
 
 def _case(turn: list[Node]) -> ImportedCase:
     messages: list[JsonValue] = []
-    # Answers by the endpoint's id, which all lines of one answer have.
+    # Answers by the endpoint's id, which all lines of one answer share.
     written: dict[str, dict[str, JsonValue]] = {}
     model = ""
     for line in turn:
@@ -96,7 +96,7 @@ def _case(turn: list[Node]) -> ImportedCase:
         # Claude Code writes a line for each part of an answer.
         if same is not None:
             same["content"] = [*_parts(same), *_parts(table)]
-            # The last line of an answer has the tokens of all of it.
+            # The last line of an answer has the token counts of the whole answer.
             same["usage"] = table.get("usage")
             continue
         if message.text_of("id"):

@@ -1,7 +1,7 @@
 """Cases made of conversations.
 
-The messages before the last request are the case's conversation, those after it are a run, and the case expects the
-calls in the run.
+The messages before the last request become the case's conversation, and those after it a run, whose calls the case
+expects.
 """
 
 from __future__ import annotations
@@ -37,20 +37,23 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.external_run import ExternalResult, ExternalRound
 
-# The result of reading a file: cases, the runs that were made of them, and notes on what is left out.
+# The result of reading a file: cases, their runs, and notes on the parts that are left out.
 
 NO_TOOLS = "no definitions of tools: write [[tools]] or [[servers]] into the suite"
 """The note on a case that calls tools which its file does not define."""
 
 
 NoteKind = Literal["other", "not imported", "check calls", "expects nothing yet", "no tools", "no mock"]
-"""The part of a note that code decides by: `not imported` counts as left out; `check calls` is dropped when a file
-names its own expectations, `expects nothing yet` and `no tools` when it has some."""
+"""The kinds of notes, for code that drops or counts them.
+
+`not imported` counts as left out. `check calls` is dropped if the file states its own expectations, and `expects
+nothing yet` and `no tools` if the case gets some.
+"""
 
 
 @dataclass(frozen=True)
 class Note:
-    """A note on a part of the file that the suite lacks or has changed: its place, and the reason."""
+    """A note on a part of the file that the suite omits or changes: its place, and the reason."""
 
     place: str
     why: str
@@ -63,7 +66,7 @@ class Note:
 
 
 def notes_without(notes: Iterable[Note], *kinds: NoteKind) -> list[Note]:
-    """Return the notes that are of none of these kinds."""
+    """Return the notes except those of these kinds."""
     return [note for note in notes if note.kind not in kinds]
 
 
@@ -73,7 +76,7 @@ def without_tool_note(notes: Iterable[Note]) -> tuple[Note, ...]:
 
 
 def tool_names(tools: Iterable[Table]) -> list[str]:
-    """Return the names of tools as a suite has them."""
+    """Return the names of tools in the form of a suite."""
     return [str(tool["name"]) for tool in tools]
 
 
@@ -83,7 +86,7 @@ def not_imported(place: str, why: str) -> Note:
 
 
 class Mapped(NamedTuple):
-    """A part of the file and the key of the case that it became. `into` is empty if both have one name."""
+    """A part of the file and the key of the case that it became. `into` is empty if both have the same name."""
 
     what: str
     into: str = ""
@@ -98,7 +101,7 @@ class Mapped(NamedTuple):
 class ImportedRun:
     """A run of a case, made elsewhere.
 
-    `started_at` is ISO 8601 text, empty where the file does not say it."""
+    `started_at` is ISO 8601 text, empty if the file does not state it."""
 
     model: str
     rounds: tuple[ExternalRound, ...]
@@ -138,7 +141,7 @@ class ImportedCase:
         return without_keys(self.table, *keys)
 
     def scored(self, scores: tuple[SourceScore, ...]) -> ImportedCase:
-        """Return the case with verdicts of the system that made its runs, the same for each run."""
+        """Return the case with the same verdicts of the original system at each of its runs."""
         return replace(self, runs=tuple(replace(run, scores=scores) for run in self.runs))
 
     @property
@@ -147,13 +150,13 @@ class ImportedCase:
         for mapped in self.mapped:
             yield f"  ✓ {mapped}"
         for note in self.notes:
-            # The report gives the place of the case once, beside its name.
+            # The report prints the place of the case once, next to its name.
             yield f"  · {note.why if note.place == self.place else note}"
 
 
 @dataclass(frozen=True)
 class Imported:
-    """The content of a whole file. `suite` has the suite's keys beside its name; `notes` are about no single case."""
+    """The content of a whole file; `suite` has the suite's keys besides its name, `notes` concern no single case."""
 
     cases: tuple[ImportedCase, ...]
     suite: Table = field(default_factory=dict)
@@ -164,20 +167,20 @@ class Imported:
 class Format:
     """A form of files.
 
-    `recognizes` says whether a file is plainly of this form, and never raises. `read` raises RefusedError where nothing
-    of the file can be imported.
+    `recognizes` returns whether a file clearly has this form, and never raises. `read` raises RefusedError if nothing
+    in the file can be imported.
     """
 
     recognizes: Callable[[Source], bool]
     read: Callable[[Source], Imported]
     grading: Table = field(default_factory=dict)
-    """The suite's `grading`, so that it judges as the file's own system does."""
+    """The suite's `grading`, which gives the verdicts of the file's own system."""
 
 
 def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
     """Return the grading of another system, which does not check arguments against a tool's schema.
 
-    `repeat_rule` is the system's verdict on several repeats of a case, where it has repeats.
+    `repeat_rule` is the system's rule for several repeats of a case, if it has repeats.
     """
     grading: Table = {"invalid_arguments": "note"}
     if repeat_rule is not None:
@@ -188,7 +191,7 @@ def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
 def gathered(
     source_cases: Iterable[Callable[[], ImportedCase]],
 ) -> tuple[tuple[ImportedCase, ...], tuple[Note, ...]]:
-    """Make cases; return them, and a note on each case that could not be made."""
+    """Make a case of each node; return the cases, and a note on each node for which that failed."""
     cases: list[ImportedCase] = []
     notes: list[Note] = []
     for make in source_cases:
@@ -208,7 +211,7 @@ def imported_of(nodes: Iterable[Node], make: Callable[[Node], ImportedCase], wha
 
 
 def first_refusal(notes: Sequence[Note], otherwise: str, place: str = "") -> RefusedError:
-    """Return the error for a file without a usable case: its reason is the first one noted, or `otherwise`."""
+    """Return the error for a file without a usable case; its reason is the first note, or else `otherwise`."""
     if notes:
         return RefusedError(notes[0].why, notes[0].place)
     return RefusedError(otherwise, place)
@@ -221,8 +224,8 @@ _MAX_NAME_CHARS = 60
 class Conversation:
     """A conversation from a file of any form. Each call has an id of its own.
 
-    By the index of their message: reasoning, latencies and times to the first token in milliseconds, tokens, and the
-    endpoint's deviations that were repaired.
+    Keyed by message index: reasoning, latencies and times to the first token in milliseconds, tokens, and the repaired
+    deviations of the endpoint.
     """
 
     place: str
@@ -276,9 +279,10 @@ class Calls:
         return ToolCall(call_id, tool, done.arguments, done.raw, done.problem)
 
     def answered(self, given_id: str, tool: str = "") -> str | None:
-        """Return the id of the call that a result answers; `None` where there is none.
+        """Return the id of the call that a result answers; `None` if there is none.
 
-        That is the open call with the same id. For a result without an id it is the first open call of its tool.
+        The call is the unanswered one with the same id, or the first unanswered call of the tool for a result without
+        an id.
         """
         for index, (call_id, theirs, name) in enumerate(self._open):
             if (given_id and theirs == given_id) or (not given_id and tool in ("", name)):
@@ -295,7 +299,7 @@ def indices_of(role: Role, messages: Iterable[Message]) -> Iterator[int]:
 
 
 def last_request(messages: Sequence[Message]) -> int | None:
-    """Return the index of the last message of a user; `None` where there is none."""
+    """Return the index of the last message of a user; `None` if there is none."""
     return max(indices_of("user", messages), default=None)
 
 
@@ -322,13 +326,13 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
     """
     messages = conversation.messages
     requests = list(indices_of("user", messages))
-    # A request without an answer, such as the last one of a session that was left, shows no calls.
+    # A request without an answer, such as the last one of an abandoned session, has no calls to expect.
     followed = []
     for at in requests:
         if at + 1 < len(messages) and messages[at + 1].role == "assistant":
             followed.append(at)
     if not requests:
-        raise RefusedError("has no message of a user, so there is no request to make a case of", conversation.place)
+        raise RefusedError("has no message of a user, so no case can be made", conversation.place)
     request = "the request"
     if asked is None:
         request = "the last request"
@@ -368,9 +372,9 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
 
 
 def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
-    """Join cases with the same request and conversation into one case with all their runs.
+    """Merge cases with the same request and conversation into one case with all their runs.
 
-    It expects the calls of the first run that its source did not call wrong.
+    The case expects the calls of the first run that its source did not judge wrong.
     """
     found: dict[str, ImportedCase] = {}
     for case in cases:
@@ -379,7 +383,7 @@ def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
         first = found.get(key)
         if first is None:
             found[key] = case
-        # All earlier runs were wrong, so this one defines the expectations.
+        # All earlier runs were judged wrong, so this one defines the expectations.
         elif first.expects_nothing_yet:
             found[key] = replace(case, runs=(*first.runs, *case.runs), place=first.place)
         else:
@@ -395,7 +399,7 @@ def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
 
 def name_of(text: str, place: str) -> str:
     """Return a name for a case: the first line of its request, cut after a word."""
-    # The name is one line of a tree, and the id of the case is made from it.
+    # The name is shown on one line of a tree, and the id of the case is derived from it.
     line = " ".join(next(filter(str.strip, text.splitlines()), "").split())
     if len(line) > _MAX_NAME_CHARS:
         line = line[:_MAX_NAME_CHARS].rpartition(" ")[0] or line[:_MAX_NAME_CHARS]
@@ -480,7 +484,7 @@ def _expecting(
         table = table | {"ordered": ordered}
         verb = "was" if len(calls) == 1 else "were"
         mapped.append(Mapped(f"{counted(len(calls), 'call')} that {verb} made", "ordered"))
-        why = "the expected calls are those that were made: check whether they are right"
+        why = "the expected calls are those that the run made: check whether they are right"
         notes.append(Note(place, why, "check calls"))
     elif calls:
         table = table | {"expect_nothing_yet": True}
@@ -492,7 +496,7 @@ def _expecting(
     table = _with_mocks(table, calls, results, place, mapped, notes)
     last = rounds[-1]
     if last.calls:
-        # Without the limit, a run would ask the model once more, and the recorded one could not be compared with it.
+        # Without the limit, a new run would ask the model once more and could not be compared with the recorded one.
         table = table | {"limits": {"max_rounds": len(rounds)}}
         notes.append(Note(place, "ends with calls and no answer: max_rounds stops a run there too"))
     elif last.text:
@@ -515,13 +519,13 @@ def without_expectations(case: ImportedCase) -> ImportedCase:
 
 
 def unless_wrong(case: ImportedCase) -> ImportedCase:
-    """Return a case, without expectations if the system that made its first run judged the run wrong."""
+    """Return a case, without its expectations if the original system judged its first run wrong."""
     if not case.runs or not case.runs[0].is_wrong:
         return case
     score = next(each for each in case.runs[0].scores if not each.passed)
     case = without_expectations(case)
     case.table["expect_nothing_yet"] = True
-    why = f"{score.name} is {figure(score.value)}: what was done is not expected, so the case expects nothing yet"
+    why = f"{score.name} is {figure(score.value)}: its calls are not expected, so the case expects nothing yet"
     return case.noted(Note(case.place, why, "expects nothing yet"))
 
 
@@ -534,9 +538,9 @@ def of_reference(
     match: Match | None = None,
     answers: Sequence[Sequence[ToolCall]] = (),
 ) -> ImportedCase:
-    """Return a case that expects the calls of a reference, with mocks of their results, given by the ids of the calls.
+    """Return a case that expects the calls of a reference, with mocks of their `results`, which are keyed by call id.
 
-    `match` decides in place of `key`; `answers` are the same calls by the answer that made them.
+    `match`, if given, selects the key in place of `key`; `answers` are the same calls grouped by answer.
     """
     table = case.table_without("expect_nothing_yet")
     notes = notes_without(case.notes, "expects nothing yet")
@@ -572,7 +576,7 @@ def of_reference(
 
 
 def _by_answer(answers: Iterable[Sequence[ToolCall]], expected: Mapping[str, Table]) -> list[Table]:
-    """Return expected calls in order, those of one answer as a group that must stand in one answer too."""
+    """Return expected calls in order; those of one answer form a group that must share an answer in the run too."""
     found: list[Table] = []
     for calls in answers:
         group = [expected[call.id] for call in calls if call.id in expected]
@@ -584,7 +588,7 @@ def _by_answer(answers: Iterable[Sequence[ToolCall]], expected: Mapping[str, Tab
 
 
 def expected_call(call: ToolCall) -> Table:
-    """Return a call as an expectation of all its arguments."""
+    """Return an expected call with all arguments of a call."""
     (expected,) = items_at(case_expecting({}, call.tool, call.arguments), ("ordered",))
     assert isinstance(expected, dict)
     return expected

@@ -1,4 +1,4 @@
-"""Goldens of DeepEval as `EvaluationDataset.save_as` writes them: JSON, JSON lines or CSV."""
+"""Reads goldens of DeepEval as `EvaluationDataset.save_as` writes them: JSON, JSON lines or CSV."""
 
 from __future__ import annotations
 
@@ -63,16 +63,14 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
     notes: list[Note] = []
     if answer := record.text_of("expected_output"):
         case.table["response"] = {"similar": answer}
-        notes.append(
-            Note(record.place, "expected_output is compared by `similar`; DeepEval has metrics of your choice")
-        )
+        notes.append(Note(record.place, "expected_output is compared by `similar`; in DeepEval you choose the metric"))
     if wanted:
         # DeepEval ignores the order of tools by default.
         case = of_reference(case, wanted, of_wanted, key="unordered", match=match, answers=[[call] for call in wanted])
         if match is None and any(call.arguments for call in wanted):
-            notes.append(Note(record.place, "arguments are checked; DeepEval does so only with INPUT_PARAMETERS"))
+            notes.append(Note(record.place, "arguments are checked, which DeepEval does only with INPUT_PARAMETERS"))
     else:
-        notes.append(Note(record.place, "no expected_tools: DeepEval leaves them out also where no call is expected"))
+        notes.append(Note(record.place, "no expected_tools: DeepEval omits the key also where no call is expected"))
         if answer:
             case = replace(case, table=case.table_without("expect_nothing_yet"), notes=())
     # The answers of tools that were called also serve as results of expected calls.
@@ -87,7 +85,7 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
     run = _run(record, made, of_made)
     if run is not None and made:
         notes.append(
-            Note(record.place, "the file does not say which call was made after which: the run has them as one answer")
+            Note(record.place, "the file does not state the order of the calls: the run has them in one answer")
         )
     return replace(case.noted(*notes), runs=(run,) if run is not None else ())
 

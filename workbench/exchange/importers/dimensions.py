@@ -1,7 +1,7 @@
 """Imports tests of the five-dimension evaluator, from a script that `scripts` has executed.
 
-The system is code that its users copy, so that the names of its fields differ: they are recognized by the words in
-them, and a list of calls or of keywords by its values.
+Users copy the code of this system, so field names differ: fields are recognized by words in their names, and lists of
+calls or keywords by their values.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FORBIDDEN = ("forbidden_params", "forbidden_parameters", "forbidden")
 _VALIDATORS = ("param_validators", "parameter_validators", "validators")
 _LIMITS = ("max_tool_calls", "max_latency_ms")
 _DEFAULTS = Limits()
-"""The system has the same limits by default."""
+"""The same as the system's own defaults."""
 
 
 def _recognizes(source: Source) -> bool:
@@ -106,7 +106,7 @@ def _case(test: Node, tools: list[str]) -> ImportedCase:
         value = test.value_of(key)
         if isinstance(value, int | float) and value != getattr(_DEFAULTS, key):
             limits[key] = value
-    # A test may have that many answers with calls, and then one without.
+    # The limit counts answers with calls, and one final answer without calls follows.
     if isinstance(rounds := limits.get("max_tool_calls"), int):
         limits["max_rounds"] = rounds + 1
     if limits:
@@ -128,7 +128,7 @@ def _field(test: Node, names: tuple[str, ...], used: set[str]) -> Node | None:
 
 
 def _list(test: Node, names: tuple[str, ...], used: set[str], kind: type) -> Node | None:
-    """Return the list under one of some names, else the only list of such values that the test has."""
+    """Return the list under one of some names, or else the test's only list of such values."""
     of_kind = []
     for name, value in test.table().items():
         if name not in used and isinstance(value, list) and all(isinstance(each, kind) for each in value):
@@ -141,7 +141,7 @@ def _list(test: Node, names: tuple[str, ...], used: set[str], kind: type) -> Nod
 
 
 def _expected(call: Node, notes: list[Note]) -> Table:
-    """Return an expected call: its required values, and its validators as optional checks beside or after them."""
+    """Return an expected call, with checks for its required values and its validators."""
     tool = call.first(*_TOOL)
     if tool is None:
         raise call.refused("is an expected call without a tool")
@@ -183,12 +183,12 @@ def _value_checks(name: str, required: dict[str, JsonValue], call: Node, notes: 
     elif holds_null(value):
         notes.append(Note(call.place, f"the value of {name} is not mapped: null inside a value"))
     else:
-        # A table could look like a check.
+        # Wrapped in `equals`, because a table could look like a check.
         yield {"equals": value} if isinstance(value, dict) else value
 
 
 def _with_infinity(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a check with the open ends of its ranges, which the runner writes as texts."""
+    """Return a check with infinities in place of the texts that the runner writes for open ends of ranges."""
     found: dict[str, JsonValue] = {}
     for key, each in value.items():
         if isinstance(each, list) and key in ("all_of", "any_of", "none_of"):

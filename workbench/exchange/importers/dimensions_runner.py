@@ -1,10 +1,11 @@
 """Runs a script of the five-dimension evaluator in the Python that it is written for, and prints its tests as JSON.
 
-`PYTHON dimensions_runner.py FILE [VARIABLE …] < FILE`: it needs nothing but the standard library and the imports of the
-file. The file runs as a program until it would connect to a model, which is refused: its `TestCase` objects exist by
-then. Output of the file itself goes to standard error.
+`PYTHON dimensions_runner.py FILE [VARIABLE …] < FILE`: it needs only the standard library and the imports of the file.
+The file runs as a program until it tries to connect to a model, which is refused: by then its `TestCase` objects
+exist. The file's own output goes to standard error.
 
-A validator is a function of one value. Those that compare it with constants are printed as checks of a suite.
+A validator is a function of one value. Validators that compare the value with constants are printed as checks of a
+suite.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class AskedError(BaseException):
 
 
 class UnknownError(Exception):
-    """A validator is more than comparisons with constants."""
+    """A validator does more than compare its value with constants."""
 
 
 def raise_asked(*_: Any, **__: Any) -> Any:
@@ -44,7 +45,7 @@ def raise_asked(*_: Any, **__: Any) -> Any:
 
 
 SOURCES: dict[str, str] = {}
-"""The code that was run, by its file: the file may have changed meanwhile."""
+"""The executed code by file name: the file on disk may have changed since."""
 
 
 def record_instances() -> list[Any]:
@@ -72,7 +73,7 @@ def record_instances() -> list[Any]:
 
 
 def check_of(function: Any) -> Check:
-    """Return the check that a validator is. Raises UnknownError."""
+    """Return a validator as a check. Raises UnknownError."""
     node = node_of(function)
     if isinstance(node, ast.Lambda):
         body: ast.expr | None = node.body
@@ -87,7 +88,7 @@ def check_of(function: Any) -> Check:
 
 
 def node_of(function: Any) -> Any:
-    """Return the one lambda or function that stands in the lines of a function."""
+    """Return the syntax node of a lambda or function, found by its lines and columns. Raises UnknownError."""
     try:
         code = function.__code__
         text = SOURCES.get(code.co_filename) or Path(code.co_filename).read_text(encoding="utf-8")
@@ -103,7 +104,7 @@ def node_of(function: Any) -> Any:
                 and tuple(arg.arg for arg in node.args.args) == code.co_varnames[: code.co_argcount]
             ):
                 found.append(node)
-    # Of several lambdas on one line, the one in the same columns, which Pythons before 3.11 do not keep.
+    # Of several lambdas on one line, take the one in the same columns, which Python records from 3.11 on.
     if len(found) > 1 and hasattr(code, "co_positions"):
         columns = set(code.co_positions())
         found = [node for node in found if isinstance(node, ast.Lambda) and extent(node.body) in columns]
@@ -121,7 +122,7 @@ def is_docstring(node: ast.stmt) -> bool:
 
 
 class Reader:
-    """Reads a condition on one value as a check. Methods raise UnknownError for what no check says."""
+    """Reads a condition on one value as a check. Methods raise UnknownError for code that no check expresses."""
 
     def __init__(self, name: str, names: dict[str, Any]) -> None:
         self.name, self.names = name, names
@@ -140,7 +141,7 @@ class Reader:
 
     def comparison(self, node: ast.Compare) -> Check:
         operands = [node.left, *node.comparators]
-        # `re.search(…) is not None` is the search alone.
+        # `re.search(…) is not None` means the same as the search alone.
         if len(node.ops) == 1 and isinstance(node.ops[0], ast.IsNot) and self.is_none(operands[1]):
             return self.check(operands[0])
         parts = [self.pair(*each) for each in zip(operands, node.ops, operands[1:])]  # noqa: B905 - newer Pythons only
@@ -236,7 +237,7 @@ class Reader:
 
 
 def merged(parts: list[Check]) -> Check:
-    """Return the check of a chained comparison: two bounds are one range."""
+    """Return one check for a chained comparison: two bounds become a range."""
     if all(part.keys() == {"range"} for part in parts):
         return {"range": [max(part["range"][0] for part in parts), min(part["range"][1] for part in parts)]}
     if all(part.keys() == {"has_length"} for part in parts):
@@ -264,7 +265,7 @@ def of_type(kinds: Any) -> Check:
 
 
 def validator_of(function: Any) -> dict[str, Any]:
-    """Return a validator: its code, and its check or the place from which it can be imported, where there is one."""
+    """Describe a validator: its code, and its check or its import path if it has one."""
     name = getattr(function, "__qualname__", repr(function))
     found: dict[str, Any] = {"validator": name}
     try:
@@ -282,7 +283,7 @@ def validator_of(function: Any) -> dict[str, Any]:
 
 
 def described(value: Any, level: int = 0) -> Any:
-    """Return a value as JSON has it: an object as the table of its attributes, a function as a validator."""
+    """Return a value in JSON's types: an object as a table of its attributes, a function as a validator."""
     if value is None or isinstance(value, (str, bool, int, float)) or level > 12:
         return value if isinstance(value, (str, bool, int, float)) else None
     if isinstance(value, dict):
@@ -297,7 +298,7 @@ def described(value: Any, level: int = 0) -> Any:
 
 
 def definitions_in(values: list[Any]) -> list[Any]:
-    """Return the first list of tools, as Anthropic's API takes them, among values."""
+    """Return the first list of tools in the form of Anthropic's API among some values."""
     for value in values:
         if isinstance(value, list) and value and all(map(is_definition, value)):
             return value
@@ -340,7 +341,7 @@ def main(path: str) -> None:
     module = types.ModuleType("__main__")
     module.__file__ = file
     sys.modules["__main__"] = module
-    # Clients are made without a key; nothing is sent with this one.
+    # Clients refuse to be constructed without a key; nothing is sent with this one.
     os.environ.setdefault("ANTHROPIC_API_KEY", "not-needed")
     made = record_instances()
     SOURCES[file] = source.decode("utf-8", "replace")

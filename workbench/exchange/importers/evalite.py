@@ -1,4 +1,4 @@
-"""Results of Evalite, as `evalite run --outputPath results.json` writes them: evals become cases with their runs."""
+"""Reads results of Evalite, written by `evalite run --outputPath results.json`: evals become cases with their runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CHECKS = {"exact match": "equals", "contains": "contains", "levenshtein": "simi
 
 _CALLS_SCORER = "tool call accuracy"
 _GOOD = 0.8
-"""The score from which Evalite shows an eval in green, since it has no verdict on one."""
+"""The score from which Evalite shows an eval in green; Evalite gives no verdict on a single eval."""
 
 
 def _suites(source: Source) -> list[Node]:
@@ -78,7 +78,7 @@ def _case(suite: Node, result: Node) -> ImportedCase:
     if run is None:
         return case.noted(Note(result.place, f"the output is not a run: {why}"))
     if run.rounds[-1].calls:
-        # A task without further steps ends with the model's calls, and so must a run that is compared with it.
+        # A task without further steps ends with the model's calls, so a run to compare with it must end there too.
         case.table["limits"] = {"max_rounds": len(run.rounds)}
     name = suite.text_of("variantName") or "imported"
     # Version 0 writes the times of SQLite, which are UTC.
@@ -90,7 +90,7 @@ def _case(suite: Node, result: Node) -> ImportedCase:
 
 
 def _request(given: Node) -> str:
-    """Return the request of an eval: its input as a text, or the text that a table or its last message holds."""
+    """Return the request of an eval: its input text, or the text in its input's table or last message."""
     if isinstance(given.value, str):
         return given.value
     if (messages := given.get("messages")) is not None:
@@ -107,7 +107,7 @@ def _request(given: Node) -> str:
 
 
 def _expecting(case: ImportedCase, result: Node) -> ImportedCase:
-    """Return a case with the expectations of an eval: the calls, and the checks of the answer that its scorers make."""
+    """Return a case with the expectations of an eval: its calls, and its scorers as checks of the answer."""
     table, notes, mapped = dict(case.table), list(case.notes), list(case.mapped)
     scores = {score.text_of("name").lower(): score for score in result.items_of("scores")}
     metadata = scores.get(_CALLS_SCORER, Node({})).at("metadata")
@@ -150,8 +150,8 @@ def _expecting(case: ImportedCase, result: Node) -> ImportedCase:
 def _expected_calls(expected: Node, metadata: Node) -> list[Node] | None:
     """Return the expected calls of an eval; `None` if the file has none.
 
-    Calls that only the scorer was given are known from its metadata: in flexible mode all of them, otherwise whether
-    there are any."""
+    Calls that were given to the scorer alone are read from its metadata, which has all of them in flexible mode, and
+    otherwise only shows whether there are any."""
     listed = expected.get("toolCalls") or expected
     if isinstance(listed.value, list) and all(each.has("toolName") for each in listed.items()):
         return listed.items()
@@ -177,7 +177,7 @@ def _listed(value: object) -> list[Table]:
 
 
 def _run(result: Node) -> tuple[ExternalRun | None, str]:
-    """Return the run in an output, or `None` and the reason: a text, calls of the AI SDK, or its result."""
+    """Return the run in an output (a text, calls of the AI SDK, or the SDK's result), or `None` and the reason."""
     output = result.value_of("output")
     if output is None:
         return None, "the task ended with an error"
@@ -193,7 +193,7 @@ def _run(result: Node) -> tuple[ExternalRun | None, str]:
 
 
 def _scores(result: Node, table: Table) -> Iterator[SourceScore]:
-    """Yield the score of an eval, the mean of those of its scorers that the case has too."""
+    """Yield the score of an eval: the mean of the scorers that the case has as checks."""
     checks = table.get("response", {})
     assert isinstance(checks, dict)
     found: list[float] = []

@@ -23,8 +23,8 @@ class Form(NamedTuple):
 
 
 FORMS: dict[str, Form] = {
-    "openai": Form("messages", "OPENAI", "messages, or items of Responses, as OpenAI has them"),
-    "anthropic": Form("messages", "ANTHROPIC", "messages as Anthropic has them"),
+    "openai": Form("messages", "OPENAI", "messages or Responses items in OpenAI's form"),
+    "anthropic": Form("messages", "ANTHROPIC", "messages in Anthropic's form"),
     "table": Form("tables", "TABLE", "a table with a request in each row"),
     "promptfoo": Form("promptfoo", "PROMPTFOO", "a configuration of promptfoo"),
     "otel": Form("spans", "SPANS", "traces of OpenTelemetry or OpenInference as OTLP JSON"),
@@ -37,10 +37,10 @@ FORMS: dict[str, Form] = {
     "tau": Form("tau", "TAU", "results of tau-bench or tau2-bench"),
     "langsmith": Form("langsmith", "LANGSMITH", "examples of a dataset of LangSmith"),
     "agentevals": Form("langsmith", "AGENTEVALS", "trajectories of agentevals"),
-    "dimensions": Form("dimensions", "DIMENSIONS", "a script of the five-dimension evaluator, run after trust"),
+    "dimensions": Form("dimensions", "DIMENSIONS", "a script of the five-dimension evaluator, run once trusted"),
     "evalite": Form("evalite", "EVALITE", "results of Evalite, results.json"),
-    "arcade": Form("arcade", "ARCADE", "a Python file of Arcade evals, which is run after trust"),
-    "toolvaluator": Form("toolvaluator", "TOOLVALUATOR", "a script of Toolvaluator, run after trust, or its dataset"),
+    "arcade": Form("arcade", "ARCADE", "a Python file of Arcade evals, run once trusted"),
+    "toolvaluator": Form("toolvaluator", "TOOLVALUATOR", "a script of Toolvaluator, run once trusted, or its dataset"),
 }
 """Every form by the name that `--from` takes."""
 
@@ -57,7 +57,7 @@ def format_of(name: str) -> Format:
 
 
 def forms_that_fit(source: Source) -> list[str]:
-    """Return the names of all forms that a file plainly has.
+    """Return the names of all forms that a file clearly has.
 
     A file with mapped fields is a table; a CSV file is a table only if it has no other form.
     """

@@ -1,6 +1,6 @@
 """Import of a file, or of a folder of files of one form.
 
-It recognizes the form, makes a suite and recordings, and reports the parts that were left out.
+An import recognizes the form, writes a suite and recordings, and reports the parts that were left out.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ from workbench.trajectory.events import Event, EventPayload, FinishReason, JsonV
 from workbench.trajectory.recording import RecordingError, recordings_in
 from workbench.trajectory.trajectory import fold
 
-# The text of a suite of imported cases, written as a person would write it.
+# The text of a suite of imported cases, in the style of a suite written by hand.
 
 RULE_OF_NEW_SUITES: Table = {"grading": {"extra_calls": NEW_SUITES_FREE}}
-"""The keys at the top of a suite of recorded conversations, beside its name."""
+"""The keys at the top of a suite of recorded conversations, besides its name."""
 
 
 @dataclass(frozen=True)
 class MadeSuite:
-    """A suite that loads, its cases in their order, and the notes about no single case."""
+    """A valid suite, its cases in order, and the notes about no single case."""
 
     file: SuiteFile
     cases: tuple[ImportedCase, ...]
@@ -91,7 +91,7 @@ def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> M
             cases.append(replace(case, table=table, notes=(*case.notes, *replaced)))
     file = _file(top, cases, path, secrets)
     if file.suite is None:
-        # Each case is loaded alone to find the ones at fault, which is slow and therefore done only now.
+        # Loading each case alone finds the faulty ones, but is slow, so it is done only when the whole suite fails.
         sound: list[ImportedCase] = []
         for case in cases:
             alone = _file(top, [case], path, secrets)
@@ -111,7 +111,7 @@ def _notes_on_secrets(place: str, before: Table, after: Table) -> Iterator[Note]
 
 
 def fitted(case: Table, top: Table) -> Table:
-    """Return an imported case for another suite, in which it sends the model the same prompt and tools.
+    """Return an imported case for another suite, changed so that the model gets the same prompt and tools there.
 
     `top` is the suite without its cases. Keys of the case that repeat the suite are left out."""
     shared, tools = _tools(top), _tools(case)
@@ -147,7 +147,7 @@ def _file(top: Table, cases: Sequence[ImportedCase], path: Path, secrets: Secret
 
 
 def _with_ids(tables: Iterable[Table]) -> list[Table]:
-    """Return cases with unique ids; an id that follows from the name is not written."""
+    """Return cases with unique ids; an id is written only if it differs from the one derived from the name."""
     taken: set[str] = set()
     found: list[Table] = []
     for table in tables:
@@ -183,7 +183,7 @@ def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[T
     least = min(2, len(tables))
     shared: dict[str, Table] = {}
     for name, known in definitions.items():
-        # Tools with several definitions stay in their cases: a suite has one of each name.
+        # Tools with several definitions stay in their cases, because a suite has one tool of each name.
         if len(known) == 1 and offered[name] >= least:
             shared[name] = known[0]
     found = []
@@ -217,7 +217,7 @@ def _is_among(tool: Table, others: Iterable[Table]) -> bool:
 
 
 def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[PlannedRun, list[Event], RunResult]:
-    """Return an imported run as a run of its case, graded without calling a model or a tool."""
+    """Return an imported run as a graded run of its case; no model or tool is called."""
     planned = PlannedRun(next_run_id(), file, case, run.model, repeat)
     events: list[Event] = []
     time_ms = 0.0
@@ -266,21 +266,21 @@ def _payloads(planned: PlannedRun, run: ImportedRun) -> Iterator[EventPayload]:
     notice = "imported: the run was made elsewhere"
     yield started_elsewhere(suite, case, run.model, planned.file.hash, tools, (notice,), run.scores)
     yield from external_payloads(run.rounds)
-    # A conversation that ends with calls was cut off there, unless the case is one decision and asks for no answer.
+    # A conversation that ends with calls counts as cut off, unless the case tests one decision and expects no answer.
     reason: FinishReason = "answered"
     if run.rounds and run.rounds[-1].calls:
         reason = "decided" if len(run.rounds) == 1 and not case.checks_answer else "rounds exhausted"
     yield RunFinished(reason)
 
 
-# Definitions of tools for a file without them: those of a suite, or a list as servers answer it.
+# Definitions of tools for a file without them, taken from a suite or from a server's list of tools.
 
 
 def with_tools_from(imported: Imported, path: Path, output: Path) -> Imported:
     """Return the imported cases with the tools of another file.
 
-    That is a suite with `tools` and `servers`, or a JSON file with a list of tools, as a server answers tools/list. A
-    tool that the imported file defines itself stays as it is there. Raises RefusedError.
+    The other file is a suite with `tools` and `servers`, or a JSON file with the answer of a server to tools/list. A
+    tool that the imported file defines itself keeps that definition. Raises RefusedError.
     """
     if path.suffix.lower() == ".toml":
         tools, servers = _tools_of_suite(path)
@@ -293,9 +293,9 @@ def with_tools_from(imported: Imported, path: Path, output: Path) -> Imported:
         own.update(tool_names(_tools(case.table)))
     notes = list(imported.notes)
     if doubled := sorted(own & {str(tool.get("name")) for tool in tools}):
-        notes.append(Note("", f"{', '.join(doubled)}: as the file itself defines it, not as {path} does"))
+        notes.append(Note("", f"{', '.join(doubled)}: defined by the file itself; the definition in {path} is ignored"))
     if servers and path.resolve().parent != output.resolve().parent:
-        notes.append(Note("", f"the servers of {path} start in the folder of the suite: check paths in their commands"))
+        notes.append(Note("", f"the servers of {path} start in the new suite's folder: check paths in their commands"))
     suite = dict(imported.suite)
     if kept := _tools_besides(tools, own):
         suite["tools"] = kept
@@ -308,7 +308,7 @@ def with_tools_from(imported: Imported, path: Path, output: Path) -> Imported:
 
 
 def undefined_tools(file: SuiteFile, path: Path) -> list[Note]:
-    """Return a note on the tools that cases ask for and that are not defined."""
+    """Return a note on the tools that cases use and no file defines."""
     suite = file.suite
     assert suite is not None
     missing: set[str] = set()
@@ -347,10 +347,10 @@ def _tools_of_list(path: Path) -> list[Table]:
 class ImportOptions:
     """The file to import, and the files to write.
 
-    `file` may be a folder. `form` is recognized where it is `None`; `fields` are the fields of a table by their
-    meaning, `match` is the comparison of the calls of references, `tools_from` the file that defines tools. Existing
-    files are replaced, and recordings added to others, only with `force`; with `dry` nothing is written. `source` is
-    the output of a Python file that was run (`workbench.exchange.importers.scripts.executed`).
+    `file` may be a folder. If `form` is `None`, it is recognized. `fields` maps meanings to fields of a table, `match`
+    is the comparison of a reference's calls, and `tools_from` the file that defines tools. Only with `force` are
+    existing files replaced and recordings added to a folder that has some; with `dry` nothing is written. `source` is
+    the output of an executed Python file (`workbench.exchange.importers.scripts.executed`).
     """
 
     file: Path
@@ -365,7 +365,7 @@ class ImportOptions:
     match: str | None = None
 
     def read(self, path: Path) -> Source:
-        """Read a file by the options that the user gave for it. Raises RefusedError."""
+        """Read a file with the user's options. Raises RefusedError."""
         return replace(read_source(path, self.fields), match=self.match)
 
 
@@ -379,7 +379,7 @@ class ImportReport:
     recorded: int
     keys: int
     agreement: tuple[Agreement, ...] = ()
-    """Agreement of the source's own scores with the grades here."""
+    """Agreement between the source's own scores and the grades given here."""
 
     @property
     def findings(self) -> list[str]:
@@ -426,7 +426,7 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
     if not (options.force or options.dry):
         must_be_free(options.output, options.recordings, "-o")
     if options.source is None and options.file.suffix.lower() == ".py" and scripts_of(options.file, options.form):
-        raise RefusedError(f"{options.file} is Python, which is run only after trust")
+        raise RefusedError(f"{options.file} is a Python file, which runs only after you trust it")
     if options.source is None and options.file.is_dir():
         read, name = _read_folder(options), options.file.resolve().name
     else:
@@ -449,7 +449,7 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
 
 
 def _imported(form: str, source: Source) -> Imported:
-    """Read a file of a form, with the grading of the file's own system."""
+    """Read a file in a form, with the grading of the file's own system."""
     found = format_of(form)
     grading = dict(found.grading)
     if source.match is not None:
@@ -466,7 +466,7 @@ def _imported(form: str, source: Source) -> Imported:
 
 @dataclass(frozen=True)
 class _Read:
-    """A file or folder after reading: its form, the cases made of it, and all values in it."""
+    """The content of a file or folder: its form, the cases made from it, and all values in it."""
 
     form: str
     imported: Imported
@@ -474,10 +474,10 @@ class _Read:
 
 
 def _read_folder(options: ImportOptions) -> _Read:
-    """Read the visible files of a folder as one file. Folders in it are left out.
+    """Read the visible files of a folder as one file, without its subfolders.
 
-    Notes give the reasons of files that are left out. Raises RefusedError if none can be read, or they have several
-    forms and `options` name none.
+    Notes give the reason for each omitted file. Raises RefusedError if no file can be read, or if the files have
+    several forms and `options` names none.
     """
     read: dict[Path, tuple[str, Imported, JsonValue]] = {}
     notes: list[Note] = []
@@ -486,7 +486,7 @@ def _read_folder(options: ImportOptions) -> _Read:
             if path.is_dir():
                 raise RefusedError("it is a folder: import it by itself")
             if scripts_of(path, options.form):
-                raise RefusedError("it is Python, which is run only after trust: import it by itself")
+                raise RefusedError("it is a Python file, which runs only after you trust it: import it by itself")
             source = options.read(path)
             form = options.form or _form_of(source)
             read[path] = form, _imported(form, source), source.root.value
@@ -499,7 +499,7 @@ def _read_folder(options: ImportOptions) -> _Read:
         if len(notes) > 1:
             why += f", and {counted(len(notes) - 1, 'other')}"
         raise RefusedError(why)
-    # Backwards, so that each form is shown with its first file.
+    # In reverse, so that each form ends up with its first file.
     forms = {form: file.name for file, (form, _, _) in reversed(read.items())}
     if len(forms) > 1:
         named = ", ".join(f"{name}: {form}" for form, name in forms.items())
@@ -509,7 +509,7 @@ def _read_folder(options: ImportOptions) -> _Read:
     cases: list[ImportedCase] = []
     for file, (_, imported, _) in read.items():
         if without_keys(imported.suite, "name") != without_keys(top, "name"):
-            why = f"it needs a suite of its own, with other settings than that of {first.name}"
+            why = f"its settings differ from those of {first.name}, so it needs a suite of its own: import it by itself"
             notes.append(not_imported(file.name, why))
             continue
         if imported.suite.get("name") != top.get("name"):
@@ -551,7 +551,7 @@ def written(
     if suite is not None and (why := why_not_writable(suite)) is not None:
         raise RefusedError(f"{suite} cannot be written: {why}")
     try:
-        # Recordings first: if they cannot be written, no suite must be left that seems to be imported.
+        # Recordings are written first, so that a failure leaves no suite that looks like a finished import.
         recorded = 0
         if recordings is not None:
             recorded = record_runs(made, recordings, secrets, agreement)
@@ -565,7 +565,7 @@ def written(
 
 
 def must_be_free(suite: Path | None, recordings: Path | None, option: str) -> None:
-    """Raise RefusedError for an existing suite, named by `option` in the message, or a folder with recordings."""
+    """Raise RefusedError for an existing suite or a folder with recordings; the message names the suite's `option`."""
     if suite is not None and suite.exists():
         raise RefusedError(f"{suite} exists: name another file with {option}, or replace it with --force")
     if recordings is None:
@@ -595,7 +595,7 @@ def learn_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> int:
     """
     waiting: list[JsonValue] = [*values]
     found: set[str] = set()
-    # Without recursion, because an imported file may nest deeply.
+    # Iterative, because an imported file may nest deeper than Python's recursion limit.
     while waiting:
         match waiting.pop():
             case str() as text:

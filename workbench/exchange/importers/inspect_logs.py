@@ -1,4 +1,4 @@
-"""Logs of Inspect: `.json` and `.eval` (see `source_files`). A sample is a case, its epochs are runs."""
+"""Reads logs of Inspect: `.json` and `.eval` (see `source_files`). A sample becomes a case, and its epochs runs."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
     for each in sample.need("messages").items():
         if each.text_of("role") == "assistant":
             answers.append(each)
-    # The tokens and the time of an answer are in the event of its request, not in the message.
+    # The event of a request has the tokens and the time of its answer; the message lacks them.
     measured = {_id_of_answer(event): event for event in asked}
-    # In a log whose answers have no ids they are matched by their order, if their numbers agree.
+    # In a log without ids of answers, events and answers are matched by order if there are equally many.
     if "" in measured:
         measured = {}
         if len(answers) == len(asked):
@@ -84,7 +84,7 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
     conversation = replace(
         conversation, place=place, name=_said(sample, "id"), started_at=sample.text_of("started_at"), notes=tuple(notes)
     )
-    # An agent's notes to itself are messages of a user as well, so the request is the last one of the input.
+    # Agents write notes to themselves as messages of a user, so the request is the last user message of the input.
     index = None
     if last_input is not None:
         at = sum(each.text_of("role") != "system" for each in messages[:last_input])
@@ -115,7 +115,7 @@ def _id_of_answer(event: Node) -> str:
 
 
 def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
-    """Return a message as OpenAI has it, with the tokens and the time of the request that it answers."""
+    """Return a message in OpenAI's form, with the tokens and the time of the request that it answers."""
     parts = []
     for part in message.listed_of("content"):
         parts.append(_resolved(part, attached))
@@ -158,7 +158,7 @@ def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
 
 
 def _usage(usage: Node | None) -> JsonValue:
-    """Return tokens as Messages counts them: as there, Inspect's input tokens exclude those of the cache."""
+    """Return token counts in the form of Anthropic's Messages API, whose input tokens also exclude cached ones."""
     if usage is None:
         return None
     tokens = usage.table()
@@ -172,7 +172,7 @@ def _usage(usage: Node | None) -> JsonValue:
 
 
 def _resolved(part: Node, attached: Node) -> Node:
-    """Return a part of a content with the long texts that a log keeps apart."""
+    """Return a part of a message's content, with the attachments that a log references for long texts filled in."""
     text = part.value if isinstance(part.value, str) else part.text_of("text")
     if not text.startswith(_ATTACHMENT):
         return part

@@ -1,4 +1,4 @@
-"""Examples of a dataset of LangSmith, and trajectories of agentevals."""
+"""Reads examples of a dataset of LangSmith, and trajectories of agentevals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def is_trajectory(record: Node) -> bool:
 
 def is_example(record: Node) -> bool:
     """Return whether a record belongs to a dataset of LangSmith, in which outputs are the reference."""
-    # agentevals has the same keys beside these, which LangSmith writes when it exports a dataset.
+    # agentevals has the same keys, but not these, which LangSmith adds when it exports a dataset.
     marked = record.first("dataset_id", "source_run_id", "modified_at") is not None
     return marked and not record.has("reference_outputs")
 
@@ -87,7 +87,7 @@ def _agentevals_case(record: Node, match: Match) -> ImportedCase:
             answers.append(each.calls)
             results |= each.results
     case = without_expectations(case)
-    # `of_reference` writes the mocks, so those that the run gave the case are removed first.
+    # `of_reference` writes mocks, so the mocks made from the run are removed first.
     mapped = tuple(each for each in case.mapped if each.into != "mocks")
     notes = notes_without(case.notes, "no mock")
     case = replace(case, table=case.table_without("mocks"), mapped=mapped, notes=tuple(notes))
@@ -111,7 +111,7 @@ def _asked(record: Node, messages: Node) -> list[JsonValue]:
     elif inputs is not None and isinstance(inputs.value, str):
         texts.append(inputs.value)
     if len(texts) != 1:
-        raise record.refused("has no request: neither the trajectory nor inputs holds just one")
+        raise record.refused("has no request: neither the trajectory nor inputs holds exactly one")
     return [{"role": "user", "content": texts[0]}]
 
 
@@ -195,7 +195,7 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
 
 
 def _messages(table: Node) -> list[Node]:
-    """Return the messages of inputs or outputs: a list of them, or the one that is their only value."""
+    """Return the messages of inputs or outputs: a list of them, or the only value if that is one message."""
     table.table()
     listed = table.get("messages")
     if listed is None and len(table.table()) == 1:
@@ -212,7 +212,7 @@ def _messages(table: Node) -> list[Node]:
 
 
 def _message(node: Node) -> Node | None:
-    """Return a message as OpenAI has it; `None` for a value that is not a message."""
+    """Return a message in OpenAI's form; `None` for a value that is not a message."""
     if is_message(node):
         return node
     kind, inner = node.text_of("type"), node
@@ -225,7 +225,7 @@ def _message(node: Node) -> Node | None:
         inner = given
     if kind not in _ROLES or not isinstance(inner.value, dict):
         return None
-    # Older versions of LangChain have OpenAI's calls in `additional_kwargs`.
+    # Older versions of LangChain keep OpenAI's calls in `additional_kwargs`.
     calls = inner.value_of("tool_calls") or inner.at("additional_kwargs").value_of("tool_calls")
     table: dict[str, JsonValue] = {}
     for key in ("content", "tool_call_id", "name"):

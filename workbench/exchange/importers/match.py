@@ -1,4 +1,4 @@
-"""How the calls of a reference are compared with those of a run: the modes of agentevals and of ADK."""
+"""Comparison of a reference's calls with those of a run: the modes of agentevals and of ADK."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ARGS: tuple[ArgsMode, ...] = ("exact", "ignore", "subset", "superset")
 
 @dataclass(frozen=True)
 class Match:
-    """A comparison of calls. `tools` has the mode of the arguments of single tools, or the paths that are compared."""
+    """A comparison of calls. `tools` has the mode for the arguments of single tools, or the paths to compare."""
 
     mode: str
     args: ArgsMode = "exact"
@@ -57,7 +57,7 @@ class Match:
     def expected(self, call: Table, place: str = "") -> Table:
         """Return an expected call that names all arguments, with the arguments compared in this mode.
 
-        Raises RefusedError, with the place of the reference.
+        Raises RefusedError, which names the place of the reference.
         """
         args = call.get("args")
         assert isinstance(args, dict)
@@ -70,7 +70,7 @@ class Match:
         elif mode == "subset":
             made |= {"args": {name: _optional(value) for name, value in args.items()}, "only_args": True}
         elif mode == "superset" and args:
-            # An empty table of arguments would forbid all.
+            # An empty table of arguments would forbid all arguments.
             made["args"] = args
         if _MODES[self.mode].optional:
             made["optional"] = True
@@ -84,7 +84,7 @@ def _optional(value: object) -> Table:
 
 
 def _at_paths(tool: str, args: Table, paths: Sequence[str], place: str) -> Table:
-    """Return the arguments of a call that stand at these dotted paths, each compared by itself.
+    """Return the arguments of a call at these dotted paths, each with a comparison of its own.
 
     Raises RefusedError for a path that the reference lacks, since no run could have the same value there."""
     kept: Table = {}
@@ -107,7 +107,7 @@ def _at_paths(tool: str, args: Table, paths: Sequence[str], place: str) -> Table
 
 
 def match_in(source: Source) -> Match | None:
-    """Return the comparison that the user wants; `None` where the form's own is meant. Raises RefusedError."""
+    """Return the comparison that the user chose; `None` for the form's own. Raises RefusedError."""
     return None if source.match is None else match_of(source.match)
 
 

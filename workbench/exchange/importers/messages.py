@@ -1,6 +1,6 @@
-"""Lists of messages of OpenAI and Anthropic: requests, logs, examples for fine-tuning, trajectories.
+"""Reads lists of messages of OpenAI and Anthropic: requests, logs, examples for fine-tuning, trajectories.
 
-A file is one conversation or many, as a list or as JSON lines.
+A file holds one conversation or several, as a list or as JSON lines.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def conversation_nodes(source: Source) -> list[Node]:
 
 
 def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversation:
-    """Read a list of messages, or a table with `messages` and maybe `tools`, `system` and `model`.
+    """Read a list of messages, or a table with `messages` and optional `tools`, `system` and `model`.
 
     `messages` replace those of the node. Raises RefusedError.
     """
@@ -91,7 +91,7 @@ def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversat
 
 
 class _Reading:
-    """Reads messages one by one."""
+    """The state of reading one conversation: what the messages so far contain."""
 
     def __init__(self) -> None:
         self.calls = Calls()
@@ -121,7 +121,7 @@ class _Reading:
                 raise node.refused(f"has the role {role!r}, which is none of system, user, assistant and tool")
 
     def _user(self, node: Node) -> None:
-        # Anthropic sends the results of calls as parts of a message of the user, before any text.
+        # In Anthropic's form, the results of calls are parts of a user message, before any text.
         parts = node.listed_of("content")
         others: list[Node] = []
         for part in parts:
@@ -187,12 +187,12 @@ def number_of(node: Node | None) -> float | None:
 
 
 def _usage(node: Node | None) -> Usage | None:
-    """Return the tokens of an answer, by the keys of one of the three wires; `None` where it has none of them."""
+    """Return the token counts of an answer in one of the three wire formats; `None` if it has none."""
     if node is None or not isinstance(node.value, dict):
         return None
     count = UsageCount()
     count.update(node.value)
-    # The three wires count cached tokens differently, so each is read by the keys that only it has.
+    # The three wire formats count cached tokens differently, so each is recognized by keys that only it has.
     if node.has("prompt_tokens"):
         usage = count.chat()
     elif node.first("cache_read_input_tokens", "cache_creation_input_tokens") is not None:
@@ -205,7 +205,7 @@ def _usage(node: Node | None) -> Usage | None:
 
 
 def call_written(given_id: str, tool: str, arguments: JsonValue) -> JsonValue:
-    """Return a call as messages of OpenAI have it, for `conversation_of`."""
+    """Return a call in the form of OpenAI's messages, for `conversation_of`."""
     return {"id": given_id, "function": {"name": tool, "arguments": arguments}}
 
 
@@ -241,7 +241,7 @@ def read_conversations(
     more: Callable[[Node], tuple[str, ...]] | None = None,
     read: Callable[[Node], Conversation] = conversation_of,
 ) -> Imported:
-    """Make a case of each conversation, with the tags that `more` returns. Raises RefusedError if there is none."""
+    """Make a case of each conversation, with the keys that `more` adds. Raises RefusedError if there is none."""
 
     def make(node: Node) -> ImportedCase:
         conversation = read(node)
@@ -279,7 +279,7 @@ ANTHROPIC = Format(
 )
 
 
-# Items of OpenAI's Responses API. A record holds them as `input` and `output`; a session of its agents is one list.
+# Items of OpenAI's Responses API. A record holds them as `input` and `output`; a session of the Agents SDK is one list.
 
 _OF_ANSWERS = {"message", "function_call", "custom_tool_call", "reasoning"}
 _RESULTS = {"function_call_output", "custom_tool_call_output"}
@@ -340,7 +340,7 @@ def _with_notes(conversation: Conversation, notes: list[Note]) -> Conversation:
 def messages_of_items(items: list[Node], notes: list[Note]) -> Iterator[Node]:
     """Yield items as messages.
 
-    Neighbouring items of the model are one answer.
+    Consecutive items of the model form one answer.
     """
     answer: dict[str, JsonValue] = {}
     place = ""

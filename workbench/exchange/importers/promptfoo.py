@@ -1,4 +1,4 @@
-"""Configurations and results of promptfoo, and of others that write them, with assertions about tool calls."""
+"""Reads configurations and results of promptfoo, also from other programs, with assertions about tool calls."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue, Message, SourceScore
 
 # The files that a configuration of promptfoo names: prompts, tests, tools, variables. Only data below the
-# configuration's folder is read, and code is never run: what is read gets into a suite, and the configuration may be a
-# stranger's.
+# configuration's folder is read, and code is never run, because the configuration may come from a stranger and its
+# files are copied into the suite.
 
 _SCHEME = "file://"
 _DATA = {".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".csv", ".tsv"}
@@ -65,14 +65,14 @@ _KINDS = _LISTED | {
 
 
 class Files:
-    """Reader of the files that a configuration names. Files that cannot be read are noted, and their names stay."""
+    """Reads the files that a configuration names. Unreadable files become notes, and their names stay in place."""
 
     def __init__(self, folder: Path) -> None:
         self.notes: list[Note] = []
         self._folder = folder
 
     def filled(self, node: Node, level: int = 0) -> Node:
-        """Return a value with the names of files replaced by their content."""
+        """Return a value in which names of files are replaced by their content."""
         match node.value:
             case dict() as table:
                 filled: dict[str, JsonValue] = {}
@@ -92,7 +92,7 @@ class Files:
         return [self.filled(each, level).value for each in nodes]
 
     def tests(self, node: Node) -> list[Node]:
-        """Return the tests of a configuration and those in its files."""
+        """Return the tests of a configuration, including those in the files that it names."""
         found: list[Node] = []
         for each in node.listed():
             named = each
@@ -107,7 +107,7 @@ class Files:
         return found
 
     def prompts(self, node: Node) -> Iterator[Node]:
-        """Yield the texts of prompts and those in files. A text file may hold several, separated by lines of `---`."""
+        """Yield the texts of prompts, also from files. A text file may hold several, separated by lines of `---`."""
         for each in node.listed():
             prompt = each.first("raw", "content") or each.get("id") or each
             if not isinstance(prompt.value, str) or not self._is_file(prompt.value):
@@ -136,7 +136,7 @@ class Files:
         return (self._folder / text).is_file()
 
     def _contents(self, text: str, node: Node, *, tests: bool = False) -> list[JsonValue]:
-        """Return the contents of files, empty where one cannot be read."""
+        """Return the contents of the files that a pattern names; empty if one cannot be read."""
         found: list[JsonValue] = []
         try:
             for path in self._paths(text.removeprefix(_SCHEME)):
@@ -160,7 +160,7 @@ class Files:
             raise RefusedError("there is no such file")
         top = self._folder.resolve()
         if any(not path.resolve().is_relative_to(top) for path in paths):
-            raise RefusedError("is outside of the configuration's folder: copy it there")
+            raise RefusedError("is outside the configuration's folder: copy it there")
         return paths
 
 
@@ -176,8 +176,7 @@ def _content(path: Path) -> JsonValue:
 def _tests_of_rows(rows: list[JsonValue]) -> list[JsonValue]:
     """Return the rows of a CSV file as tests.
 
-    Columns that begin with `__` are expectations, others are variables. A cell that is empty in one row is an empty
-    variable.
+    Columns that begin with `__` are expectations, others are variables. An empty cell is an empty variable.
     """
     tables = [row for row in rows if isinstance(row, dict)]
     names: dict[str, None] = {}
@@ -225,7 +224,7 @@ def _assertion(text: str) -> JsonValue:
     return made
 
 
-# The tests of promptfoo as cases: a prompt with variables, and what its assertions expect.
+# The tests of promptfoo as cases: a prompt with variables, and the expectations of its assertions.
 
 _VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}")
 _OF_TEST = {"description", "vars", "assert"}
@@ -234,7 +233,7 @@ _OF_TEST = {"description", "vars", "assert"}
 def cases_of(test: Node, defaults: Node, prompts: list[Node], tools: tuple[Table, ...]) -> Iterator[ImportedCase]:
     """Yield a case for each prompt and each combination of values, as promptfoo runs a test whose variables are lists.
 
-    `defaults` is the configuration's `defaultTest`, an empty table where it has none. Raises RefusedError.
+    `defaults` is the configuration's `defaultTest`, or an empty table. Raises RefusedError.
     """
     test.table()
     given: dict[str, JsonValue] = {}
@@ -244,7 +243,7 @@ def cases_of(test: Node, defaults: Node, prompts: list[Node], tools: tuple[Table
     choices: list[list[JsonValue]] = []
     for value in given.values():
         choices.append(value if isinstance(value, list) else [value])
-    # Counted before they are made: a few variables with a hundred values each are millions of cases.
+    # Combinations are counted before they are made, because a few variables with a hundred values each give millions.
     count = len(prompts) * math.prod(map(len, choices))
     if count > MAX_TEST_CASES:
         raise test.refused(MAX_TEST_CASES.reached(count=count))
@@ -268,7 +267,7 @@ def case_of_test(
     tools: tuple[Table, ...],
     name: str,
 ) -> ImportedCase:
-    """Return a case with the expectations that assertions have of the answer to a conversation. Raises RefusedError."""
+    """Return a case of a conversation, with expectations made from assertions. Raises RefusedError."""
     opening = Conversation(test.place, conversation.messages, conversation.system, tools, name=name)
     asked = case_of(opening, last_request(opening.messages))
     expectations = Expectations(values, tool_names(tools))
@@ -290,7 +289,7 @@ def _conversation(prompt: Node, values: dict[str, JsonValue], test: Node) -> Con
 
     text = prompt.text()
     if "{%" in text or "{#" in text or "{{" in _VARIABLE.sub("", text):
-        raise prompt.refused("a template with more than {{variables}}: write the request of each case")
+        raise prompt.refused("is a template with more than {{variables}}: write the request of each case")
     return conversation_of_prompt(Node(text, prompt.place), filled)
 
 
@@ -335,7 +334,7 @@ def _value(name: str, values: dict[str, JsonValue], test: Node) -> str:
     found: JsonValue = values
     for key in name.split("."):
         if not isinstance(found, dict) or key not in found:
-            raise test.refused(f"has no variable {name!r}, which the prompt asks for")
+            raise test.refused(f"has no variable {name!r}, which the prompt uses")
         found = found[key]
     if isinstance(found, str):
         if found.startswith("file://"):
@@ -350,7 +349,7 @@ _CALLS = ("tool_use", "function_call")
 
 
 def results_in(root: Node) -> list[Node]:
-    """Return the results in a file of results, empty for any other file."""
+    """Return the results in a file of results; empty for any other file."""
     listed = root.at("results").at("results")
     if not isinstance(listed.value, list):
         return []
@@ -363,10 +362,10 @@ def results_in(root: Node) -> list[Node]:
 def cases_of_results(
     results: list[Node], tools: tuple[Table, ...], model_of: Callable[[str], str | None], notes: list[Note]
 ) -> list[ImportedCase]:
-    """Return a case of each test with a prompt, with its runs. Reasons of tests that are left out go to `notes`."""
+    """Return a case for each test with a prompt, with its runs; the reasons for omitted tests go to `notes`."""
     groups: dict[str, list[Node]] = {}
     for result in results:
-        # Repeats of a test share its index, where the file has one.
+        # Repeats of a test share its index, if the file has indices.
         raw = result.at("prompt").text_of("raw")
         key = json_text([raw, result.value_of("vars"), result.text_of("description")])
         groups.setdefault(f"{result.value_of('testIdx')} {key}", []).append(result)
@@ -426,7 +425,7 @@ def _run(
             "completion_tokens": tokens.table().get("completion"),
             "completion_tokens_details": {"reasoning_tokens": tokens.at("completionDetails").value_of("reasoning")},
         }
-    # An answer from the cache has the latency of the cache, not of the model.
+    # An answer from the cache reports the latency of the cache, not of the model.
     if answer.value_of("cached") is not True:
         said["latency_ms"] = result.value_of("latencyMs")
     provider = result.at("provider")
@@ -494,7 +493,7 @@ def _calls(output: Node) -> list[JsonValue] | None:
     return made or None
 
 
-# Longer beginnings first: the first one that fits is taken.
+# Longer prefixes come first, because the first one that fits is used.
 _MODELS = {
     "openai:chat:": "openai:",
     "openai:responses:": "openai-responses:",
@@ -506,7 +505,7 @@ _READ = {"prompts", "providers", "targets", "tests", "defaultTest", "description
 
 
 def _config(source: Source) -> Node:
-    """Return the configuration: the file, or the one in a file of results."""
+    """Return the configuration: the file itself, or the part of a file of results that holds it."""
     root = source.root
     if root.has("results", "config"):
         return root.at("config")
@@ -546,9 +545,9 @@ def _cases_of_tests(config: Node, files: Files, tools: tuple[Table, ...], notes:
     if (written := config.get("prompts")) is not None:
         prompts += files.prompts(written)
     if not prompts:
-        raise first_refusal(files.notes, "has no prompt that is written in it", "prompts")
+        raise first_refusal(files.notes, "has no prompt written in the file itself", "prompts")
     defaults = files.filled(config.at("defaultTest"))
-    # A text names a file that could not be read.
+    # A text here names a file that could not be read.
     if not isinstance(defaults.value, dict):
         defaults = Node({})
     for test in files.tests(config.need("tests")):
@@ -579,7 +578,7 @@ def _providers(config: Node, files: Files, notes: list[Note]) -> tuple[tuple[Tab
         if (model := model_of(name)) is not None:
             models.append(model)
         else:
-            notes.append(not_imported(each.place, f"the provider {name!r}; write a model into the suite"))
+            notes.append(not_imported(each.place, f"the provider {name!r} is unknown: write a model into the suite"))
         options = provider.get("config")
         if options is None:
             continue
@@ -594,9 +593,9 @@ def _providers(config: Node, files: Files, notes: list[Note]) -> tuple[tuple[Tab
 
 def _tools_in(options: Node) -> Iterator[Node]:
     for each in [*options.listed_of("tools"), *options.listed_of("functions")]:
-        # Each file of tools has a list of its own.
+        # Each file of tools adds a list, so lists are flattened.
         for tool in each.listed():
-            # A text names a file that could not be read, which `Files` has noted.
+            # A text here names a file that could not be read, on which `Files` has made a note.
             if not isinstance(tool.value, str):
                 yield tool
 

@@ -32,7 +32,7 @@ _KNOWN = {"type", "value", "threshold", "transform"}
 class Expectations:
     """The expectations of one case.
 
-    `values` are the variables of its test, `tools` the names on offer.
+    `values` are the variables of the test, `tools` the names of the offered tools.
     """
 
     def __init__(self, values: Mapping[str, JsonValue], tools: list[str]) -> None:
@@ -43,14 +43,14 @@ class Expectations:
         self._calls: list[Table] = []
         self._ordered: list[Table] = []
         self._disallowed: list[Table] = []
-        # The name and the arguments of the first call come in assertions of their own, joined in `keys`.
+        # Separate assertions give the name and the arguments of the first call; `keys` joins them.
         self._first: tuple[str | None, Table] = (None, {})
         self._contained: list[str] = []
         self._checks: list[object] = []
         self._at_most: Table = {}
-        # The number of calls of each tool, by its name or the pattern of names.
+        # The expected number of calls by tool name or pattern of names.
         self._used: dict[str, tuple[int, float]] = {}
-        # Tools that may be called more often where no others may be called.
+        # Tools that may also be called in addition when all other calls are forbidden.
         self._repeatable: set[str] = set()
         self._no_others = False
         self._valid_calls = False
@@ -88,7 +88,7 @@ class Expectations:
             # promptfoo also refuses an answer without calls.
             if not self._ordered and not self._calls:
                 self._calls.append({**self._any_call(), "times": [1, math.inf]})
-            # So a call of an unknown tool fails; the other assertions decide about the known ones.
+            # This makes a call of an unknown tool fail; the other assertions judge calls of known tools.
             if self._tools and not self._no_others:
                 table["extra_calls"] = self._tools
         if self._ordered:
@@ -117,7 +117,7 @@ class Expectations:
         return {"tool": self._tools[0] if self._tools else ANY_TOOL}
 
     def _expect_uses(self, tool: str, least: int, most: float) -> None:
-        """Expect as many calls of a tool, of which other assertions may expect some already."""
+        """Expect a number of calls of a tool, less those that other assertions already expect."""
         known = sum(each.get("tool") == tool for each in self._calls)
         least = max(0, least - known)
         if most == 0:
@@ -132,7 +132,7 @@ class Expectations:
             self._calls.append(self._call(tool) | {"times": [least, most - known]})
 
     def _call(self, name: str) -> Table:
-        """Return a call of a tool, or of any tool on offer that a pattern with `*` and `?` names."""
+        """Return a call of a tool, or of any offered tool that fits a pattern with `*` and `?`."""
         if not set("*?") & set(name):
             return {"tool": name}
         fitting: list[Table] = [{"tool": tool} for tool in self._tools if fnmatchcase(tool, name)]
@@ -191,7 +191,7 @@ class Expectations:
 
     def _filled(self, node: Node) -> str:
         """Return a text with the variables of the test filled in. Raises RefusedError for other templates."""
-        # promptfoo's templates are those of Nunjucks, of which only plain variables are read.
+        # promptfoo's templates are those of Nunjucks; only plain variables are supported here.
         text = str(node.value) if isinstance(node.value, int | float) else node.text()
         for name, value in self._values.items():
             if isinstance(value, str | int | float):
@@ -229,7 +229,7 @@ class Expectations:
         if not name or self._first[0] not in (None, name):
             raise node.refused("a second name of the first call")
         self._first = (name, self._first[1])
-        return "tool of an expected call, wherever it is among the calls"
+        return "tool of an expected call at any place"
 
     def _first_argument(self, name: str, check: Table) -> str:
         tool, args = self._first
@@ -264,9 +264,9 @@ class Expectations:
         names = list(dict.fromkeys(filter(None, map(str.strip, given))))
         threshold = self._number(node, "threshold") if node.has("threshold") else 1
         count = len(names)
-        # One name too many leaves an F1 of 2n/(2n+1), one that is missing less: above that, the sets must be equal.
+        # One surplus name gives an F1 of 2n/(2n+1), a missing one less: a threshold above that requires equal sets.
         if not names or threshold <= 2 * count / (2 * count + 1):
-            raise node.refused(f"a threshold of {threshold} allows missing or extra calls; the accuracy grader is near")
+            raise node.refused(f"a threshold of {threshold} allows missing or extra calls; see the accuracy grader")
         for name in names:
             self._used.setdefault(name, (1, math.inf))
             self._repeatable.add(name)
@@ -355,11 +355,11 @@ class Expectations:
         if not name:
             raise node.refused("names no tool")
         if set("*?") & set(name) and not any(fnmatchcase(tool, name) for tool in self._tools):
-            raise node.refused(f"no tool on offer has a name such as {name}")
+            raise node.refused(f"no offered tool has a name that fits {name}")
         return name
 
 
-# Another object than `None`, which stands for JavaScript's null.
+# A marker other than `None`, because that stands for JavaScript's null.
 _NONE = object()
 
 _OF_CALLS: dict[str, Callable[[Expectations, Node], str | None]] = {
@@ -383,7 +383,7 @@ def _pattern(text: str, node: Node) -> Table:
 
 
 def _fields(given: Mapping[str, JsonValue]) -> Table:
-    """Return the checks of a table that may hold more, at any depth."""
+    """Return the checks of a table that allows further fields at any depth."""
     fields: Table = {}
     for name, value in given.items():
         fields[name] = {"has_fields": _fields(value)} if isinstance(value, dict) else value

@@ -1,8 +1,8 @@
 """Runs a file of Arcade evals or Toolvaluator in the Python that it is written for, and prints what it tests as JSON.
 
-`PYTHON script_runner.py FILE [VARIABLE …] < FILE`: it needs nothing but the standard library and the imports of the
-file. Output of the file itself goes to standard error. No model is asked and no MCP server of Arcade evals is started:
-both are recorded. A value of one of the VARIABLEs is printed as `${VARIABLE}`.
+`PYTHON script_runner.py FILE [VARIABLE …] < FILE`: it needs only the standard library and the imports of the file. The
+file's own output goes to standard error. No model is asked and no MCP server of Arcade evals is started; the requests
+for them are recorded. A value of one of the VARIABLEs is printed as `${VARIABLE}`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return type and message of an error, those of its parts for a group of errors."""
+    """Return the type and message of an error; for a group of errors, those of its parts."""
     parts = getattr(error, "exceptions", ())
     if not parts:
         return f"{type(error).__name__}: {error}"
@@ -59,7 +59,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def loaded(name: str) -> Any:
-    """Return a package, `None` where this Python does not have it."""
+    """Return a package; `None` if this Python does not have it."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -67,7 +67,7 @@ def loaded(name: str) -> Any:
 
 
 def attributes_of(value: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return those attributes of a value that the file's version of its package knows."""
+    """Return the attributes of a value that exist in the installed version of its package."""
     found = {}
     for name in names:
         if hasattr(value, name):
@@ -75,13 +75,13 @@ def attributes_of(value: object, names: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-# Arcade evals: suites are built, and the servers that they add are recorded.
+# Arcade evals: the suites are built, and their calls that add servers are recorded.
 
 ADDS_SERVER = ("add_mcp_server", "add_mcp_http_server", "add_mcp_stdio_server", "add_arcade_gateway")
 
 
 class AddedServer:
-    """A server that a suite adds: the call that would load its tools."""
+    """A server that a suite adds, recorded from the call that would load its tools."""
 
     def __init__(self, kind: str, load: Any, arguments: dict[str, Any]) -> None:
         self.kind, self.load, self.arguments = kind, load, arguments
@@ -89,7 +89,7 @@ class AddedServer:
         self.tools: set[str] | None = None
 
     def table(self, show: Any) -> dict[str, Any]:
-        """Return it as a client's configuration has it, with its track and the variables that were passed."""
+        """Return the server in the form of a client's configuration, with its track and the variables passed to it."""
         given = self.arguments
         if given.get("command"):
             command = list(given["command"])
@@ -109,7 +109,7 @@ class AddedServer:
 
 
 def recorded(kind: str, load: Any) -> Any:
-    """Return the method of a suite that adds a server, so that it records the server in place of starting it."""
+    """Return a replacement for a suite's method that adds a server: it records the server and does not start it."""
     signature = inspect.signature(load)
 
     @functools.wraps(load)
@@ -130,7 +130,7 @@ def servers_of(suite: Any) -> list[AddedServer]:
 
 
 def asking_servers(method: Any) -> Any:
-    """Return a method that reports a suite's tools, so that it loads those of its servers first."""
+    """Return a replacement for a method that reports a suite's tools: it loads those of the suite's servers first."""
 
     @functools.wraps(method)
     def report(suite: Any, track: str | None = None) -> Any:
@@ -138,7 +138,7 @@ def asking_servers(method: Any) -> Any:
             if server.track == track and server.tools is None:
                 names = suite._get_registry(track)._tools
                 before = set(names)
-                # In a thread, since the file may run in an event loop already.
+                # In a thread, because the file may already run in an event loop.
                 errors: list[BaseException] = []
                 thread = threading.Thread(target=load_tools, args=(suite, server, errors))
                 thread.start()
@@ -159,7 +159,7 @@ def load_tools(suite: Any, server: AddedServer, errors: list[BaseException]) -> 
 
 
 def record_servers(package: Any) -> None:
-    """Have suites record their servers, in versions of the package that know servers."""
+    """Have suites record their servers, in versions of the package that support servers."""
     kind = package.EvalSuite
     for name in ADDS_SERVER:
         if inspect.iscoroutinefunction(getattr(kind, name, None)):
@@ -197,7 +197,7 @@ def critic_of(critic: Any) -> dict[str, Any]:
 
 
 def expected_by(case: Any) -> dict[str, Any]:
-    """Return the expected calls of a case, and its one list of critics."""
+    """Return the expected calls of a case, and the list of critics that they share."""
     return {
         "calls": [{"tool": call.name, "args": call.args} for call in case.expected_tool_calls],
         "critics": list(map(critic_of, case.critics or [])),
@@ -218,7 +218,7 @@ def comparative_case_of(suite: Any, case: Any) -> dict[str, Any]:
     rubric = case.rubric or suite.rubric
     tracks = []
     for name, track in case.track_configs.items():
-        # As `run_comparative` makes the case of a track.
+        # The same way as Arcade's `run_comparative` makes the case of a track.
         calls = [suite._convert_to_named_expected_tool_call(call) for call in track.expected_tool_calls]
         critics = suite._add_none_critics(calls, list(track.critics or []))
         made = suite._create_eval_case(
@@ -274,11 +274,11 @@ def arcade_suites(module: types.ModuleType, show: Any) -> dict[str, Any]:
     return {"arcade_suites": [suite_of(suite, show) for suite in unique], "problems": problems}
 
 
-# Toolvaluator: the file runs as a program, and the datasets of its evaluations are recorded.
+# Toolvaluator: the file runs as a program, and the datasets that it evaluates are recorded.
 
 
 class AskedError(BaseException):
-    """The file asks a model by itself: the datasets that it has by now are all that can be imported."""
+    """The file itself asks a model, so only the datasets that exist by now can be imported."""
 
 
 class Evaluations:
@@ -295,7 +295,7 @@ class Evaluations:
         return bool(self.examples or self.chains)
 
     def add(self, examples: Any, system: str | None = None) -> None:
-        # An example that several models answer is one example.
+        # An example that several models answer counts once.
         for example in examples or ():
             found = {"system_prompt": system, **without_none(example, "system_prompt")}
             self.examples.setdefault(id(example), (example, found))
@@ -322,7 +322,7 @@ class Evaluations:
         return {"score": 1.0, "step_results": [], "execution_history": [], "num_steps": len(chain.steps)}
 
     def record(self) -> None:
-        """Have the packages record what a file evaluates, wherever they define it."""
+        """Have the packages record the datasets that a file evaluates, whichever module defines the evaluation."""
         if (dspy := loaded("dspy")) is not None:
             dspy.LM.__call__ = dspy.LM.acall = raise_asked
             dspy.Evaluate.__call__ = lambda evaluate, *_, **__: self.add(evaluate.devset)
@@ -385,7 +385,7 @@ def raise_asked(*_: Any, **__: Any) -> Any:
 
 
 def named(names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments by their names."""
+    """Return positional and named arguments by their parameters' names."""
     return {**dict(zip(names, args)), **kwargs}  # noqa: B905 - `strict` is newer than some Pythons that run this
 
 
@@ -394,7 +394,7 @@ def is_example(value: Any) -> bool:
 
 
 def without_none(example: Any, key: str) -> dict[str, Any]:
-    """Return the fields of an example, without one that is not set."""
+    """Return the fields of an example that are set."""
     fields = dict(example.items())
     if fields.get(key, "") is None:
         del fields[key]
@@ -402,7 +402,7 @@ def without_none(example: Any, key: str) -> dict[str, Any]:
 
 
 def mock_of(mock: Any) -> dict[str, Any]:
-    """Return a mock of a chain: its text, or the place of the function that computes it."""
+    """Return a mock of a chain: its text, or the import path of the function that computes it."""
     if not callable(mock):
         return {"result": str(mock)}
     module, name = getattr(mock, "__module__", ""), getattr(mock, "__qualname__", "")
@@ -412,9 +412,9 @@ def mock_of(mock: Any) -> dict[str, Any]:
 
 
 def place_of(server: Any) -> dict[str, str] | None:
-    """Return the module and the variable of a server; `None` for none, and for one in the file itself."""
+    """Return the module and the variable of a server; `None` without a server, or for one in the file itself."""
     for module_name, module in list(sys.modules.items()):
-        # A main module may have the name `__mp_main__` too.
+        # A main module may also be called `__mp_main__`.
         if module_name in ("__main__", "__mp_main__") or server is None:
             continue
         for name, value in list(getattr(module, "__dict__", {}).items()):
@@ -438,7 +438,8 @@ def main(path: str, names: list[str]) -> None:
     os.dup2(2, 1)
     source = sys.stdin.buffer.read()
     file = str(Path(path).resolve())
-    # In place of this file's own folder, whose modules have names of packages that the file may import.
+    # This file's own folder is removed from `sys.path`, because its modules could shadow packages that the file
+    # imports.
     sys.path[0] = str(Path(file).parent)
     values = {name: os.environ[name] for name in names}
 
@@ -449,7 +450,7 @@ def main(path: str, names: list[str]) -> None:
             return list(map(show, value))
         if isinstance(value, str):
             for name, passed in values.items():
-                # A short value, such as a number, can be a part of many texts.
+                # Short values are not replaced, because one such as a number can be a part of many texts.
                 if passed and (value == passed or len(passed) > 7):
                     value = value.replace(passed, f"${{{name}}}")
         return value
@@ -464,7 +465,7 @@ def main(path: str, names: list[str]) -> None:
         sys.modules[module.__name__] = module
         if is_program:
             sys.argv = [path]
-            # Scripts end without a key; nothing is sent with this one.
+            # Scripts refuse to run without a key; nothing is sent with this one.
             os.environ.setdefault("OPENAI_API_KEY", "not-needed")
             evaluations.record()
         elif (package := loaded("arcade_evals")) is not None and "arcade_evals" in packages:

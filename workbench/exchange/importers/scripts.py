@@ -1,7 +1,7 @@
 """Runs Python files that must be executed to be imported: Arcade evals, Toolvaluator, the five-dimension evaluator.
 
-They are run (`script_runner`, `dimensions_runner`) by the interpreter for which they are written, and only with the
-user's consent.
+The files run under the Python interpreter that has their packages (see `script_runner`, `dimensions_runner`), and only
+with the user's consent.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ _NOT_SEARCHED = ("node_modules", "__pycache__", "venv", "env", "build", "dist", 
 
 
 def scripts_of(file: Path, form: str | None) -> tuple[Path, ...]:
-    """Return the files that must be run to import a file or folder: it, or its `eval_*.py` in their order.
+    """Return the files that must be run to import a file or folder: the file, or the folder's `eval_*.py` in order.
 
-    A folder is searched as `arcade evals` does: with its folders, without hidden ones, environments and built files.
+    A folder is searched as by `arcade evals`: with its subfolders, but without hidden ones, environments and build
+    output.
     """
     if form is not None and form not in FORMS_OF_SCRIPTS:
         return ()
@@ -61,9 +62,9 @@ def executed(
     *,
     passed: Sequence[str] = (),
 ) -> Source:
-    """Run the code of a file in the current folder, and return what it tests.
+    """Run the code of a file in the current folder, and return the suites, datasets or tests that the code defines.
 
-    The code sees only the environment variables that any program needs, and those whose names are `passed`. Raises
+    The code gets only the environment variables that any program needs, and those named in `passed`. Raises
     RefusedError if it fails or takes too long, or a variable is not set."""
     kept = {name: environment[name] for name in _PASSED_ON if name in environment}
     for name in passed:
@@ -97,7 +98,7 @@ def executed(
             more = "; name the Python that has the file's packages with --python"
         raise RefusedError(f"{file} cannot be run by {python}: {why}{more}")
     if len(output) > MAX_FILE_BYTES:
-        raise RefusedError(f"prints suites, and its output {MAX_FILE_BYTES.reached()}", file=file)
+        raise RefusedError(f"prints its suites, but the output {MAX_FILE_BYTES.reached()}", file=file)
     return source_of(file.with_suffix(".json"), output)
 
 
@@ -111,10 +112,10 @@ def _runner_of(code: bytes) -> Path:
 def gathered_sources(
     files: Mapping[Path, Source | RefusedError], *, python: str | None = None, cwd: str = ""
 ) -> list[Source]:
-    """Return what each suite file is made of, from what each file tests or the reason why it cannot be run.
+    """Return the content of each suite file, from the result of running each Python file, which may be an error.
 
-    `python` is the interpreter that the user named for the files, `cwd` the folder in which they ran, from that of the
-    suites. Raises RefusedError if no file can be run."""
+    `python` is the interpreter that the user named for the files, and `cwd` the folder in which they ran, relative to
+    that of the suites. Raises RefusedError if no file can be run."""
     read = {file: source for file, source in files.items() if isinstance(source, Source)}
     problems: list[JsonValue] = []
     for file, error in files.items():
@@ -149,7 +150,7 @@ def gathered_sources(
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process and those that it started."""
+    """End a process and the processes that it started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,4 +1,4 @@
-"""Files of other tools: JSON, JSON lines, YAML and CSV, read as values that know their place in the file."""
+"""Reads files of other tools (JSON, JSON lines, YAML and CSV) as values that know their place in the file."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from workbench.encoding import SAVE_AS_UTF_8, csv_limit, why_not_utf_8
 from workbench.limits import MAX_FILE_BYTES, MAX_FILE_VALUES, MAX_JSON_LEVELS, MAX_YAML_BYTES, MAX_YAML_NUMBER_CHARS
 from workbench.trajectory.events import JsonValue
 
-# Limits of imported files. Tokens are counted in the text before it is parsed: a parsed file takes many times its size
-# in memory, so that a limit on the parsed value would come too late.
+# Limits of imported files. Values are counted in the text before it is parsed, because a parsed file takes many times
+# its size in memory and a later limit would come too late.
 
 _TOKENS_OF_A_VALUE = 3
-"""A key, the text that is its value, and the comma behind it."""
+"""A key with a text as its value, and the comma after it."""
 _TOKEN = re.compile(r'[\[{,]|"[^"]*+(?:"|\Z)')
 
 
 class RefusedError(Exception):
     """A file, or a part of one, that cannot be imported.
 
-    `place` is where in the file, empty for all of it. A message about a whole file begins with `file`, where it is
-    given; `reason` is the message without it.
+    `place` is the position in the file, empty for the whole file. A message about a whole file begins with `file`, if
+    that is given; `reason` is the message without this prefix.
     """
 
     def __init__(self, why: str, place: str = "", file: Path | None = None) -> None:
@@ -46,7 +46,7 @@ class RefusedError(Exception):
 
 
 class FewValues:
-    """Parser for the JSON texts of one file, which refuses them unparsed beyond the number of values of a file."""
+    """Parser for the JSON texts of one file, which refuses a text unparsed if the file then has too many values."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -75,12 +75,12 @@ def log_of_archive(path: Path, content: bytes) -> JsonValue:
 
     Raises ValueError and RefusedError with advice.
     """
-    how = f"make a .json of it: inspect log convert --to json --output-dir . {path.name}"
+    how = f"convert it to .json: inspect log convert --to json --output-dir . {path.name}"
     few = FewValues(path)
     try:
         with _archive(content) as archive:
             parts = {info.filename: info for info in archive.infolist()}
-            # A log that was cut off has no header yet, only the journal.
+            # A log whose writing was interrupted has no header, only the journal.
             head = parts.get("header.json") or parts.get("_journal/start.json")
             if head is None:
                 raise ValueError("it has no header.json, so it is not a log of Inspect")
@@ -106,7 +106,7 @@ def log_of_archive(path: Path, content: bytes) -> JsonValue:
 
 def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> str:
     if part.compress_type not in _METHODS:
-        raise ValueError(f"{part.filename} is packed in a way that logs of Inspect are not")
+        raise ValueError(f"{part.filename} is compressed by a method that logs of Inspect do not use")
     with archive.open(part) as file:
         return b"".join(iter(partial(file.read, _STEP_BYTES), b"")).decode()
 
@@ -128,14 +128,14 @@ Kind = Literal["json", "lines", "yaml", "csv"]
 class Node:
     """A value of the file and its place there, such as `line 3.messages[0].role`.
 
-    Methods that need a value of another kind raise RefusedError.
+    A method raises RefusedError for a value of a kind that it cannot use.
     """
 
     value: JsonValue
     place: str = ""
 
     def get(self, key: str) -> Node | None:
-        """Return a table's value under a key; `None` for no value, for null, and where this is not a table."""
+        """Return a table's value under a key; `None` if there is no value, for null, and if this is not a table."""
         if not isinstance(self.value, dict) or self.value.get(key) is None:
             return None
         return Node(self.value[key], self._place_of(key))
@@ -158,7 +158,7 @@ class Node:
         return None
 
     def value_of(self, *keys: str) -> JsonValue:
-        """Return the bare value under the first of some keys that a table has; `None` where it has none of them."""
+        """Return the bare value under the first of some keys that a table has; `None` if it has none of them."""
         found = self.first(*keys)
         return None if found is None else found.value
 
@@ -186,7 +186,7 @@ class Node:
         return [Node(value, f"{self.place}[{index}]") for index, value in enumerate(self.value)]
 
     def items_of(self, *keys: str) -> list[Node]:
-        """Return the elements of the list under the first of some keys that a table has; empty where it has none."""
+        """Return the elements of the list under the first of some keys that a table has; empty if it has none."""
         found = self.first(*keys)
         return [] if found is None else found.items()
 
@@ -197,12 +197,12 @@ class Node:
         return [self]
 
     def listed_of(self, *keys: str) -> list[Node]:
-        """Return `listed` of the value under the first of some keys that a table has; empty where it has none."""
+        """Return `listed` of the value under the first of some keys that a table has; empty if it has none."""
         found = self.first(*keys)
         return [] if found is None else found.listed()
 
     def other_keys(self, known: Collection[str]) -> list[str]:
-        """Return the keys of a table that hold something and are not `known`."""
+        """Return the keys of a table that have a value and are not `known`."""
         others = []
         for key, value in self.table().items():
             if key not in known and value not in (None, "", [], {}):
@@ -215,7 +215,7 @@ class Node:
         return self.value
 
     def text_of(self, *keys: str) -> str:
-        """Return the text under the first of some keys that holds one; empty where none does."""
+        """Return the text under the first of some keys that holds one; empty if none does."""
         for key in keys:
             if isinstance(found := self.at(key).value, str):
                 return found
@@ -245,7 +245,7 @@ def texts_of(nodes: Iterable[Node], key: str) -> list[str]:
 
 
 def placed_at(place: str, values: Iterable[JsonValue]) -> list[Node]:
-    """Return values as nodes at one place, that of the part of the file from which they were made."""
+    """Return values as nodes that share one place: the part of the file from which they were made."""
     return [Node(value, place) for value in values]
 
 
@@ -267,7 +267,7 @@ def as_text(value: JsonValue) -> str:
 
 
 def kind_of(value: JsonValue) -> str:
-    """Return the kind of a value in words."""
+    """Return the kind of a value in words, for messages."""
     match value:
         case None:
             return "nothing"
@@ -285,7 +285,7 @@ def kind_of(value: JsonValue) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """A file as it was read.
+    """The content of a file.
 
     `root` is the whole content; for JSON lines and CSV, the list of records. `fields` are the fields of records that
     the user has mapped, by their meaning.
@@ -296,22 +296,22 @@ class Source:
     root: Node
     fields: dict[str, str] | None = None
     match: str | None = None
-    """The comparison of the calls of references, as the user wrote it (`workbench.exchange.importers.match`)."""
+    """The user's text for the comparison of a reference's calls (see `workbench.exchange.importers.match`)."""
 
     @property
     def name(self) -> str:
-        """The name of the suite that is imported from the file."""
+        """The name for the suite that is imported from the file."""
         return self.path.name.split(".")[0].replace("_", " ").replace("-", " ").strip().capitalize() or "Imported"
 
     line_numbers: tuple[int, ...] = ()
-    """Of JSON lines and CSV, the line of each record."""
+    """The line number of each record, for JSON lines and CSV."""
 
     columns: tuple[str, ...] = ()
-    """Of CSV, the names in the first line, including columns without a value."""
+    """The names in the first line, including columns without a value, for CSV."""
 
     @property
     def beginning(self) -> Node:
-        """The first record, by which a form is recognized; a node of `None` where there is none."""
+        """The first record, by which a form is recognized; a node of `None` if there is none."""
         return self.records[0] if self.records else Node(None)
 
     @cached_property
@@ -384,7 +384,8 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
         try:
             values.append(_checked(few.parsed(each)))
         except ValueError as problem:
-            # Where already the first line is not JSON, the file is meant as one value.
+            # If not even the first line is JSON, the file was not meant as JSON lines, so the error of the whole text
+            # counts.
             place = f"line {at if values else _error_line(text)}"
             raise RefusedError(f"is not JSON: {problem}", place) from problem
     return Source(path, "lines", Node(values), fields, line_numbers=tuple(lines))
@@ -458,10 +459,10 @@ def _yaml(text: str) -> JsonValue:
 
 
 def _checked(value: object) -> JsonValue:
-    """Return a value as JSON has it, with dates as texts.
+    """Return a value in JSON's types, with dates as texts.
 
-    Raises RefusedError for one that nests too deeply or holds more values than a file may. Aliases of YAML are
-    counted each time they are used: a small file can stand for billions of values.
+    Raises RefusedError for one that nests too deeply or holds more values than a file may. An alias of YAML counts
+    each time it is used, because aliases can expand a small file to billions of values.
     """
     count = 0
 

@@ -1,4 +1,4 @@
-"""Traces of OpenTelemetry as OTLP JSON. The file is one export, or one a line as collectors write them."""
+"""Reads traces of OpenTelemetry as OTLP JSON. A file holds one export, or one on each line as collectors write them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Attributes:
         try:
             return Node(value, f"{self.place}.{key}").parsed()
         except RefusedError as error:
-            raise RefusedError(f"was cut off, or is not JSON at all ({error.why})", error.place) from error
+            raise RefusedError(f"was cut off, or is not JSON ({error.why})", error.place) from error
 
     def items(self, key: str) -> list[Node]:
         """Return the elements of an attribute that is a list; empty without one. Raises RefusedError."""
@@ -103,7 +103,7 @@ class Attributes:
         return None
 
     def text(self, *keys: str) -> str:
-        """Return the first non-empty text among some attributes; empty if none is one."""
+        """Return the first non-empty text among some attributes; empty if there is none."""
         for key in keys:
             if isinstance(value := self.values.get(key), str) and value:
                 return value
@@ -111,7 +111,7 @@ class Attributes:
 
 
 def messages_of(span: Attributes) -> list[JsonValue]:
-    """Return the conversation of a span, empty where it holds none. Raises RefusedError for one that was cut off."""
+    """Return the messages of a span; empty if it holds none. Raises RefusedError if they were cut off."""
     for read in _DIALECTS:
         found = [*read(span)]
         if _spoken(_roles(found)):
@@ -129,7 +129,7 @@ def is_of_whole_run(span: Attributes) -> bool:
 
 
 def usage_of(span: Attributes) -> Usage | None:
-    """Return the token counts of a span; `None` where it has none."""
+    """Return the token counts of a span; `None` if it has none."""
     counts: dict[str, int] = {}
     for name, keys in _TOKENS.items():
         value = next(filter(lambda number: number is not None, map(whole_number, map(span.values.get, keys))), None)
@@ -163,7 +163,7 @@ def tools_of(span: Attributes) -> list[JsonValue]:
     for key in ("gen_ai.tool.definitions", "ai.prompt.tools"):
         if (given := span.node(key)) is not None:
             return [each.parsed().value for each in given.listed()]
-    # Other texts under this key need not be JSON, so it is parsed only if it can hold tools.
+    # A text under this key need not be JSON, so it is parsed only if it can hold tools.
     if '"tools"' in as_text(span.values.get("request_data")):
         request = span.node("request_data")
         if request is not None and request.has("tools"):
@@ -220,7 +220,7 @@ def _texts(value: JsonValue) -> str:
 
 
 def _of_parts(message: Node) -> Iterator[JsonValue]:
-    """Yield a message of the conventions as messages of OpenAI, in which each result of a tool has one of its own."""
+    """Yield a message of the conventions as messages of OpenAI, where each result of a tool is a message of its own."""
     role = message.need("role").text()
     texts: list[str] = []
     thoughts: list[str] = []
@@ -387,7 +387,7 @@ def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], la
             called: JsonValue = {"name": each.get("name"), "arguments": each.get("arguments")}
             made_calls.append({"id": each.get("id") or "", "function": called})
         messages[place]["tool_calls"] = made_calls
-    # Prompts and answers are numbered apart.
+    # Prompts and answers are numbered separately.
     for of_last in (False, True):
         numbers = sorted(number for is_last, number in messages if is_last is of_last)
         if numbers and numbers != [*range(numbers[0], numbers[0] + len(numbers))]:
@@ -475,7 +475,7 @@ def _table_of(pairs: list[Node]) -> dict[str, JsonValue]:
 
 
 def _any_value(node: Node) -> JsonValue:
-    """Return a value of OTLP as JSON."""
+    """Return a value of OTLP in JSON's types."""
     if (array := node.get("arrayValue")) is not None:
         return [_any_value(each) for each in array.items_of("values")]
     if (table := node.get("kvlistValue")) is not None:
@@ -495,7 +495,7 @@ def _read(source: Source) -> Imported:
 
 def _case(trace: str, spans: list[_Span]) -> ImportedCase:
     """Make a case of the longest conversation of a trace, with the results of its tools. Raises RefusedError."""
-    # Files made by hand may lack the id of the trace.
+    # Files written by hand may lack the id of the trace.
     place = f"trace {trace}" if trace else "the trace"
     asked: list[tuple[_Span, list[JsonValue]]] = []
     for each in spans:
@@ -503,7 +503,7 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
             asked.append((each, found_messages))
     if not asked:
         raise RefusedError(
-            "no span of a model holds its messages: record content at the source, as without it there are names only",
+            "no span of a model holds its messages: turn on the recording of content at the source",
             place,
         )
     # Each request repeats the conversation so far: the longest holds all others of the same agent.
@@ -563,7 +563,7 @@ def _measured(
 ) -> tuple[dict[int, float], dict[int, Usage]]:
     """Return the milliseconds and the tokens of the answers, by the indices of their messages.
 
-    Each span made the last answer of its messages. A span that stands for several answers measures none of them.
+    The time and tokens of a span belong to the last of its answers, or to none if it stands for several answers.
     """
     answers = list(indices_of("assistant", conversation.messages))
     latencies: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""Tables of home-made sets: a request in each row, and its expectations. The user says which field is which."""
+"""Reads tables with a request and its expectations in each row. The user maps the fields to their meanings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MEANINGS = {
 
 
 def fields_of(words: str) -> dict[str, str]:
-    """Read `user=question,tool=expected_tool`, the value of `--map`. Raises RefusedError."""
+    """Read the value of `--map`, such as `user=question,tool=expected_tool`. Raises RefusedError."""
     fields: dict[str, str] = {}
     for word in words.split(","):
         meaning, equals, field = word.partition("=")
@@ -108,7 +108,7 @@ def _below(node: Node, path: list[str]) -> Node | None:
     if key.isdecimal():
         elements = node.items()
         return _below(elements[int(key)], rest) if int(key) < len(elements) else None
-    # A missing value keeps its place: the arguments of a call stand where its tool stands.
+    # A missing value keeps its place, because the arguments of a call are found by the index of its tool.
     found = [_below(each, path) for each in node.items()]
     if found and not any(found):
         return None
@@ -150,7 +150,7 @@ def _case(row: Node, fields: dict[str, str]) -> ImportedCase:
     if "answer" in given:
         table["response_contains"] = list(map(_said, given["answer"].listed()))
     notes = _expect(table, row, fields, given)
-    # A field inside a table stands for all of its column.
+    # A mapped field inside a table marks its whole column as used.
     used = set(fields.values())
     for field in fields.values():
         used |= {re.split(r"[.\[]", part)[0] for part in field.split("+")}
@@ -166,7 +166,7 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
     if "tool" not in fields:
         if "answer" not in given:
             table["expect_nothing_yet"] = True
-            notes.append(Note(row.place, "no field is its tool: the case expects nothing yet", "expects nothing yet"))
+            notes.append(Note(row.place, "no tool is mapped: the case expects nothing yet", "expects nothing yet"))
         return notes
     tools = _tools(given["tool"]) if "tool" in given else []
     if not tools:
@@ -180,7 +180,7 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
     if len(listed) != len(tools):
         raise args.refused(f"has arguments of {len(listed)} calls, and the tool field names {len(tools)}")
     calls: list[object] = []
-    # Written as the form writes a call, so that arguments which look like checks stay values.
+    # Written like an imported call, so that arguments that look like checks stay values.
     for tool, each in zip(tools, listed, strict=True):
         if each.value is None:
             calls.append({"tool": tool})
@@ -193,7 +193,7 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
 
 
 def _tools(node: Node) -> list[str]:
-    """Return names of tools: of a list, of its JSON text, or of one name. Tables have theirs under `name`."""
+    """Return names of tools, from a list, its JSON text, or a single name. Tables have the name under `name`."""
     if isinstance(node.value, str) and node.value.lstrip().startswith("["):
         node = node.parsed()
     names = []

@@ -1,6 +1,6 @@
-"""Results of tau-bench and tau2-bench: conversations of an agent with a simulated user.
+"""Reads results of tau-bench and tau2-bench: conversations of an agent with a simulated user.
 
-Each turn in which the agent called tools is a case, with the messages before it as its conversation, and its run.
+Each turn in which the agent called tools becomes a case with its run; the messages before it are its conversation.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from workbench.suite.sameness import same
 from workbench.trajectory.events import JsonValue, SourceScore, ToolCall
 
 _ROUNDING = 1e-6
-"""The distance from 1 at which a reward still counts as success, in both systems."""
+"""The largest distance from 1 at which a reward counts as success, in both systems."""
 
 
 _READERS = ("get_*", "find_*", "search_*", "list_*", "calculate", "think", "transfer_to_human_agents")
-"""The tools of the systems' own domains that leave the database as it is."""
+"""The tools of the systems' own domains that do not change the database."""
 
 _SORTED = {
     "return_delivered_order_items": ("item_ids",),
     "exchange_delivered_order_items": ("item_ids", "new_item_ids"),
     "modify_pending_order_items": ("item_ids", "new_item_ids"),
 }
-"""The lists whose order leaves the same database. All other lists are stored, and compared, as they were given."""
+"""The arguments that are lists whose order does not matter to the database. All other lists are compared in order."""
 
 
 class _Action(NamedTuple):
-    """A call that a task names. `compared` are the arguments that are compared; `None` stands for all that are made."""
+    """A call that a task names. `compared` are the arguments to compare; `None` stands for all arguments given."""
 
     call: ToolCall
     compared: tuple[str, ...] | None
@@ -72,7 +72,7 @@ class _Action(NamedTuple):
 
     @property
     def compared_call(self) -> Table:
-        """The call as tau2 compares it by itself: arguments that are not made are not missed, unless they are named."""
+        """The call in tau2's comparison of single calls, where arguments may be missing unless they are named."""
         if self.compared is None:
             return Match("any_order", "subset").expected(expected_call(self.call))
         call = expected_call(self.call)
@@ -86,7 +86,7 @@ class _Action(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """What a task is judged by: the end of the database, all actions, or both."""
+    """The basis on which a task is judged: the final database, all actions, or both."""
 
     actions: tuple[_Action, ...]
     end_state: bool
@@ -123,7 +123,7 @@ def _read(source: Source) -> Imported:
         raise first_refusal(notes, "holds no conversation")
     systems = {str(case.table.get("system", "")) for case in cases}
     suite: Table = {}
-    # The system prompt is the policy of the domain, which every case would repeat.
+    # The system prompt is the policy of the domain. It is moved to the suite, because every case would repeat it.
     if len(systems) == 1 and "" not in systems:
         suite["system"] = systems.pop()
         cases = [replace(case, table=case.table_without("system")) for case in cases]
@@ -156,7 +156,7 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
         named = f"its task names {counted(len(task.actions), 'action')}"
         if task.end_state:
             writes = sum(action.writes for action in task.actions)
-            named += f", of which {count_text(writes)} change the database: these changes are expected, and no others"
+            named += f", {count_text(writes)} of which change the database: exactly these changes are expected"
         about += [Note(record.place, why) for why in (named, *task.notes)]
     conversation = replace(
         conversation,
@@ -187,11 +187,11 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
         else:
             yield unless_wrong(case)
     if quiet:
-        notes.append(Note(record.place, f"{counted(quiet, 'turn')} without a call: no case, only what was said before"))
+        notes.append(Note(record.place, f"{counted(quiet, 'turn')} without a call: no case, only conversation"))
 
 
 def _expecting(case: ImportedCase, actions: list[_Action], task: _Task) -> ImportedCase:
-    """Return a case that expects the actions of a turn, and the changes that they make and no others."""
+    """Return a case that expects the actions of a turn, and exactly the changes that they make."""
     case = without_expectations(case)
     notes: list[Note] = []
     if task.all_actions and actions:
@@ -202,7 +202,7 @@ def _expecting(case: ImportedCase, actions: list[_Action], task: _Task) -> Impor
         case.table["final"] = {"changes": changes, "readers": list(_READERS)}
     elif not actions or not task.all_actions:
         case.table["expect_nothing_yet"] = True
-        why = "its task asks for no call in this turn: it expects nothing yet"
+        why = "its task requires no call in this turn: it expects nothing yet"
         notes.append(Note(case.place, why, "expects nothing yet"))
     return case.noted(*notes)
 
@@ -238,8 +238,8 @@ def _is_made(action: ToolCall, call: ToolCall, *, exactly: bool) -> bool:
 
 
 def _task(record: Node, results: Node | None) -> _Task | None:
-    """Return what a task asks for; `None` where the file does not say."""
-    # tau-bench repeats the task in each record; tau2 lists the tasks apart.
+    """Return the task of a conversation; `None` if the file does not have it."""
+    # tau-bench repeats the task in each record; tau2 lists the tasks separately.
     task = record.at("info").at("task")
     if results is not None:
         task_id = record.table().get("task_id")
@@ -274,7 +274,7 @@ def _task(record: Node, results: Node | None) -> _Task | None:
 
 
 def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore, ...]:
-    """Return the reward of a conversation, which is about all of its turns."""
+    """Return the reward of a conversation, which judges all of its turns together."""
     system, of_run = "tau-bench", record
     if results is not None:
         system, of_run = "tau2-bench", record.at("reward_info")
@@ -285,7 +285,7 @@ def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore,
 
 
 def _openai_messages(message: Node, about: list[Note]) -> Iterator[JsonValue]:
-    """Yield a message of tau2 as OpenAI has it. The user's calls of the user's own tools are left out."""
+    """Yield a message of tau2 in OpenAI's form. Calls that the user makes of the user's own tools are left out."""
     table = message.table()
     inner = message.get("tool_messages")
     if inner is not None:
@@ -294,7 +294,7 @@ def _openai_messages(message: Node, about: list[Note]) -> Iterator[JsonValue]:
         return
     by_user = message.text_of("requestor") == "user"
     if by_user or (message.text_of("role") == "user" and message.has("tool_calls")):
-        about.append(Note("", "the user has tools of their own in this domain: calls of these are left out"))
+        about.append(Note("", "the simulated user has its own tools in this domain: their calls are left out"))
     if message.text_of("role") == "tool":
         if not by_user:
             failed = table.get("error") is True

@@ -1,4 +1,4 @@
-"""Imports datasets of Toolvaluator: examples of one decision each, and chains of them.
+"""Imports datasets of Toolvaluator: examples with one decision each, and chains of decisions.
 
 `workbench.exchange.importers.scripts` has executed the script that builds them. A dataset that is saved as JSON has the
 fields of a `dspy.Example` in each record.
@@ -48,7 +48,7 @@ def _read(source: Source) -> Imported:
         return Imported(cases, _top(), others)
     found = source.root.at("toolvaluator")
     top = _top()
-    # The tools of a server that a suite can start are its own; examples with others define theirs.
+    # A server that the suite can start lists its own tools; for any other server, each example defines its tools.
     served: tuple[Table, ...] = ()
     listed = tuple(map(tool_of, found.items_of("tools")))
     if (server := found.get("server")) is not None and server.value is not None:
@@ -116,7 +116,7 @@ def _example(example: Node, served: tuple[Table, ...], system: str) -> ImportedC
         table["expect_no_calls"] = True
         return ImportedCase(example.place, table, (*mapped, Mapped("no call", "expect_no_calls")), tuple(notes))
     if expected is None and not example.has("expected_should_call"):
-        notes.append(Note(example.place, "says nothing about whether to call: here the call is expected"))
+        notes.append(Note(example.place, "does not state whether to call: here the call is expected"))
     call: Table = {"tool": example.text_of("expected_tool_name") or tool}
     if (args := _arguments(arguments, notes)) is not None:
         call["args"] = args
@@ -125,7 +125,7 @@ def _example(example: Node, served: tuple[Table, ...], system: str) -> ImportedC
 
 
 def _arguments(arguments: Node | None, notes: list[Note]) -> Table | None:
-    """Return the checks of expected arguments; `None` for arguments that do not matter."""
+    """Return the checks of expected arguments; `None` if the arguments do not matter."""
     if arguments is None or arguments.value is None:
         return None
     args: Table = {}
@@ -134,7 +134,7 @@ def _arguments(arguments: Node | None, notes: list[Note]) -> Table | None:
             args[name] = {"present": True}
         elif holds_null(value):
             args[name] = {"present": True}
-            why = f"{name} holds null inside, which TOML lacks: only its presence is checked"
+            why = f"{name} contains null, which TOML lacks: only its presence is checked"
             notes.append(Note(arguments.place, why))
         else:
             args[name] = _plain(value)

@@ -1,7 +1,7 @@
 """Conversations on the wire: which request continues which, and the case that each conversation makes.
 
 An `Observer` receives requests and answers in the order in which they pass, and reports observations to a listener. It
-knows no connection and no screen; all of it belongs on one thread.
+is independent of connections and screens; use it on one thread.
 """
 
 from __future__ import annotations
@@ -39,15 +39,17 @@ from workbench.tools.answer import ToolAnswer, answer_of
 from workbench.trajectory.events import Deviation, JsonValue, Message, ToolCall, Usage
 
 Key = tuple[str, str, tuple[tuple[str, str, str], ...], str]
-"""The part of a message that every request repeats unchanged: role, text without blanks, calls, the id of the answered
-call. Clients reformat blanks when they send a conversation again."""
+"""The part of a message that every request repeats: role, text without blanks, calls, id of an answered call.
+
+Blanks are dropped because clients reformat them when they repeat a conversation.
+"""
 
 
 @dataclass(frozen=True)
 class ConversationBegan:
     """The first request of a conversation.
 
-    Conversations count from 1; `started_at` is ISO 8601 text, and `request` the last message of the user.
+    Conversations are numbered from 1; `started_at` is ISO 8601 text, and `request` the last message of the user.
     """
 
     number: int
@@ -60,7 +62,7 @@ class ConversationBegan:
 
 @dataclass(frozen=True)
 class StepBegan:
-    """A request of a conversation was sent on. A conversation's requests count from 1."""
+    """A request of a conversation was forwarded. A conversation's requests are numbered from 1."""
 
     number: int
     step: int
@@ -77,7 +79,7 @@ class StepEnded:
 
 @dataclass(frozen=True)
 class ConversationEnded:
-    """A conversation at the end of the recording: the case made of it, or `None` and the reason."""
+    """A conversation at the end of the recording, with the case made of it, or `None` and the reason."""
 
     number: int
     case: ImportedCase | None
@@ -86,7 +88,7 @@ class ConversationEnded:
 
 @dataclass(frozen=True)
 class RequestUnread:
-    """A request that cannot be read: it was passed on, and belongs to no conversation."""
+    """A request that cannot be read; it was forwarded, and belongs to no conversation."""
 
     note: Note
 
@@ -101,7 +103,7 @@ class Step:
 
     messages: list[JsonValue]
     head: dict[str, JsonValue]
-    """All of the request that is not a message: tools, system prompt, model."""
+    """The request without its messages: tools, system prompt, model."""
     conversation: Conversation
     keys: list[Key]
     reading: AnswerReading
@@ -134,7 +136,7 @@ class ObservedConversation:
         return f"conversation {self.number}"
 
     def conversation(self) -> Conversation:
-        """Return the readable part of the conversation. Raises RefusedError if it has no whole answer."""
+        """Return the readable part of the conversation. Raises RefusedError if it has no complete answer."""
         answers: list[tuple[Step, Answer]] = []
         sound: list[tuple[Step, Answer]] = []
         for step in self.steps:
@@ -152,9 +154,9 @@ class ObservedConversation:
             if not problem:
                 messages.append(last.answer.message)
         if not sound:
-            raise RefusedError(f"has no whole answer: {problem}", self.place)
+            raise RefusedError(f"has no complete answer: {problem}", self.place)
         read = conversation_of(Node({**last.head, "messages": messages}, self.place))
-        # Requests repeat earlier items, and with them the notes on these.
+        # Requests repeat earlier items, so the same note may occur several times.
         left_out: dict[str, None] = {}
         for step in self.steps:
             for note in step.notes:
@@ -162,13 +164,13 @@ class ObservedConversation:
         notes = [Note(self.place, note.why) for note in read.notes]
         notes += [Note(self.place, why) for why in left_out]
         if problem:
-            notes.append(Note(self.place, f"its last request has no whole answer: {problem}"))
+            notes.append(Note(self.place, f"its last request has no complete answer: {problem}"))
         for step, answer in answers[:-1] if problem else answers:
             if answer.problem:
-                notes.append(Note(self.place, f"a request that was made again: {answer.problem}"))
+                notes.append(Note(self.place, f"a request that was repeated: {answer.problem}"))
             elif answer.stop in ("truncated", "refused"):
                 notes.append(Note(self.place, f"answer {self.steps.index(step) + 1} was {answer.stop} by the endpoint"))
-        # The last request repeats all messages, but reasoning and measures are only in the answers themselves.
+        # The last request repeats all messages, but only the answers themselves have reasoning, times and tokens.
         reasoning, latency_ms = dict(read.reasoning), {}
         first_token_ms: dict[int, float] = {}
         usage: dict[int, Usage] = {}
@@ -230,12 +232,12 @@ class Observer:
         self._of_step: dict[Step, ObservedConversation] = {}
         self._by_response: dict[str, Step] = {}
         self._kept: dict[str, Step] = {}
-        """The last step of each conversation that the endpoint keeps, by its id there."""
+        """The last step of each conversation that the endpoint stores, by its id at the endpoint."""
 
     def asked(self, wire: Provider, body: bytes, encoding: str, address: str) -> Step | None:
-        """Record a request: its body, its compression, and the address that it is passed on to.
+        """Record a request: its body, its compression, and the address to which it is forwarded.
 
-        Returns its step; `None` and a note for a request that cannot be read.
+        Returns the step of the request; `None`, with a note, if it cannot be read.
         """
         self._requests += 1
         try:
@@ -247,7 +249,7 @@ class Observer:
         conversation: ObservedConversation | None = None
         if parent is None:
             conversation = self._continued(wire, step.keys)
-        # A request that continues another step than the last one begins a conversation of its own.
+        # A request that continues an earlier step than the last one begins a conversation of its own.
         elif self._of_step[parent].steps[-1] is parent:
             conversation = self._of_step[parent]
         if conversation is None:
@@ -264,7 +266,7 @@ class Observer:
         return step
 
     def answered(self, step: Step) -> None:
-        """Record the answer to a request if its reading has ended."""
+        """Record the answer to a request if it has been read to its end."""
         if step.answer is not None or step.reading.answer is None:
             return
         answer = step.answer = step.reading.answer
@@ -302,7 +304,8 @@ class Observer:
         notes: list[Note] = []
         messages = messages_in(wire, body, notes)
         if wire == "openai-responses":
-            # Here the endpoint keeps the conversation: a request names the response or conversation that it continues.
+            # Here the endpoint stores the conversation, and a request names the response or conversation that it
+            # continues.
             if (of := body.get("conversation")) is not None:
                 kept = of.text_of("id") or str(of.value)
             previous = body.text_of("previous_response_id")
@@ -348,7 +351,8 @@ def _began(conversation: ObservedConversation, step: Step) -> ConversationBegan:
 def _continues(keys: list[Key], last: Step) -> bool:
     """Return whether a request repeats the request `last` and its answer.
 
-    If `last` failed, the request may repeat it alone. If `last` has no answer so far, the request must add to it.
+    If `last` failed, the request may repeat it without an answer. If `last` has no answer yet, the request must add a
+    message.
     """
     if last.answer is None:
         return len(keys) > len(last.keys) and keys[: len(last.keys)] == last.keys
@@ -371,9 +375,9 @@ def _meant(call: ToolCall) -> str:
     return json_text(dict(sorted(call.arguments.items())))
 
 
-# Conversations on the disk while they go on, so that nothing is lost with the program: a file of JSON lines, one for
-# each answered request, without secrets. It is removed when suite and recordings are written; a file that was left
-# behind is read back.
+# Running conversations on disk, so that none is lost if the program ends: a file of JSON lines, one for each answered
+# request, without secrets. The file is removed once suite and recordings are written; a file that an interrupted
+# recording left behind can be read back.
 
 SUFFIX = ".kept.jsonl"
 """The ending of the file, after the name of the suite or of the folder of recordings."""
@@ -383,9 +387,9 @@ SUFFIX = ".kept.jsonl"
 class _Kept:
     """A request with its answer.
 
-    The first `same` messages are those of the conversation's previous request, and `head` is `None` if it has not
-    changed since: requests repeat the whole conversation, so the file would grow with its square. Times are in seconds
-    since 1970.
+    Requests repeat the whole conversation, so storing them completely would make the file grow quadratically.
+    Therefore the first `same` messages are those of the conversation's previous request, and `head` is `None` if it
+    has not changed since. Times are in seconds since 1970.
     """
 
     conversation: int
@@ -406,7 +410,7 @@ _READ = reader_of(_Kept)
 class Keeper:
     """Writes each request with its answer into the file. Not safe for use from several threads.
 
-    The first of several write errors is reported. The lines wait in memory and are written with the next step.
+    Only the first of several write errors is reported. Lines that could not be written are written with the next step.
     """
 
     def __init__(self, path: Path, secrets: Secrets, complain: Callable[[str], object]) -> None:
@@ -415,13 +419,13 @@ class Keeper:
         self._complain = complain
         self._file: int | None = None
         self._good = 0
-        """Bytes of the file that are whole lines."""
+        """Size of the complete lines in the file, in bytes."""
         self._waiting: list[bytes] = []
         self._before: dict[int, Step] = {}
         self._is_broken = False
 
     def check(self) -> None:
-        """Raise RefusedError if an earlier recording left its file."""
+        """Raise RefusedError if an earlier recording has left its file behind."""
         if self.path.exists():
             raise RefusedError(
                 f"{self.path} has the conversations of an interrupted recording: make a suite of them with"
@@ -467,27 +471,27 @@ class Keeper:
             self._is_broken = False
 
     def remove(self) -> None:
-        """Remove the file, once everything is written elsewhere."""
+        """Remove the file; call it once suite and recordings are written."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
             self.path.unlink(missing_ok=True)
 
     def rest(self) -> str:
-        """Return advice on the file that is left at the end; empty if none is left."""
+        """Return advice on the file if it remains at the end; empty if it does not."""
         if self._file is None or not self._good:
             return ""
         return f"; what was recorded is kept in {self.path}: workbench record --kept {self.path} --output NEW.toml"
 
     def _write(self) -> None:
         if self._file is None:
-            # For its owner alone, and never over the file of another recording.
+            # Readable by its owner alone, and never written over the file of another recording.
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         text = b"".join(self._waiting)
-        # A line that was written in part is cut off here and written again.
+        # Cut off a partly written line, which is written again.
         os.ftruncate(self._file, self._good)
         written = 0
-        # `pwrite` may write a part of the bytes.
+        # `pwrite` may write only a part of the bytes.
         while written < len(text):
             written += os.pwrite(self._file, text[written:], self._good + written)
         self._good += len(text)
@@ -495,13 +499,13 @@ class Keeper:
 
 
 def read_kept(path: Path, secrets: Secrets) -> list[ObservedConversation]:
-    """Read the conversations that a recording has kept, without a partly written last line. Raises RefusedError."""
+    """Read the conversations in the file of a recording, without a partly written last line. Raises RefusedError."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise RefusedError(f"{path} cannot be read: {error.strerror}") from error
     found: dict[int, ObservedConversation] = {}
-    # Behind the last line end there is nothing, or a line that was written only in part.
+    # The last piece is empty, or a line that was written only in part.
     for number, line in enumerate(lines[:-1], 1):
         try:
             kept: _Kept = _READ(parsed_json(line.decode("utf-8")))
@@ -510,7 +514,7 @@ def read_kept(path: Path, secrets: Secrets) -> list[ObservedConversation]:
             )
             conversation.steps.append(_step(kept, conversation, secrets))
         except (ValueError, IndexError, RefusedError) as error:
-            raise RefusedError(f"{path}, line {number}: this was not kept by `workbench record`: {error}") from error
+            raise RefusedError(f"{path}, line {number}: not a line that `workbench record` wrote: {error}") from error
     return list(found.values())
 
 
@@ -536,7 +540,7 @@ def _step(kept: _Kept, conversation: ObservedConversation, secrets: Secrets) -> 
 # Calls as servers received them, in the logs of their tees, matched with conversations by time, tool and arguments.
 
 _SLACK_S = 1.0
-"""Clocks of two programs on one machine agree within this time."""
+"""The largest difference between the clocks of two programs on one machine, in seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -575,7 +579,7 @@ def read_server_log(path: Path) -> ServerLog:
                     try:
                         answer = answer_of(CallToolResult.model_validate(result.value))
                     except ValidationError:
-                        # The client got no result of such a call either.
+                        # A call without a line of its result is dropped: the client got no result of it either.
                         continue
                 else:
                     answer = ToolAnswer(line.text_of("error"), is_error=True)
@@ -599,7 +603,7 @@ class Merger:
 
     @property
     def lines(self) -> list[str]:
-        """The number of calls of each log that were found in conversations."""
+        """A line for each log, with the number of its calls that were found in conversations."""
         return [
             f"{log.path}: {len(self._used.intersection(log.calls))} of {counted(len(log.calls), 'call')} matched"
             for log in self._logs
@@ -608,8 +612,8 @@ class Merger:
     def case(self, observed: ObservedConversation) -> ImportedCase:
         """Return the case of a conversation.
 
-        Its mocks return the servers' results. Its run has them as the model read them, maybe shortened by the client.
-        Raises RefusedError.
+        The mocks return the servers' results; the run has them in the form that the model read, which the client may
+        have shortened. Raises RefusedError.
         """
         as_read = observed.case()
         if not self._logs:
@@ -644,7 +648,7 @@ class Merger:
         for index, message in enumerate(messages):
             if message.role != "assistant" or index not in ended:
                 continue
-            # A call is made between the end of the answer that asks for it and the request that has its result.
+            # A call is made between the end of the answer that requests it and the next request, which has its result.
             until_s = min((at_s for at, at_s in began if at > index), default=float("inf"))
             for call in message.tool_calls:
                 match = self._match(call, ended[index] - _SLACK_S, until_s + _SLACK_S)
@@ -691,20 +695,20 @@ def _listed_as(offered: str, listed: Mapping[str, Table]) -> Table | None:
 
 
 def _is_tool(offered: str, listed: str) -> bool:
-    """Whether a model's tool is that of a server: programs put the server's name before it."""
+    """Return whether a model's tool is that of a server; programs may put the server's name before the tool's."""
     return offered == listed or re.search(rf"[_./:-]{re.escape(listed)}$", offered) is not None
 
 
-# The results of observation: conversations as cases of a suite, and recordings of their runs.
+# Saving: conversations become the cases of a suite, and their runs recordings.
 
 _NAME = "recorded"
 
 
 @dataclass(frozen=True)
 class Destination:
-    """The paths of a suite and of recordings; one of both may be `None`.
+    """The paths of a suite and of recordings; one of them may be `None`.
 
-    Existing files are replaced or added to only with `force`.
+    Only with `force` is an existing suite replaced, or existing recordings added to.
     """
 
     suite: Path | None
@@ -713,7 +717,7 @@ class Destination:
 
     @property
     def kept(self) -> Path:
-        """The file that keeps the conversations until suite and recordings are written, beside them."""
+        """The file that keeps the conversations until suite and recordings are written; it is next to them."""
         beside = self.suite or self.recordings
         assert beside is not None
         return beside.with_name(beside.name + SUFFIX)
@@ -752,7 +756,7 @@ def save_observed(
     cases = tuple(each.case for each in ended if each.case is not None)
     lines = [f"· {note}" for note in observer.notes]
     if not cases:
-        nothing = "no conversation can be taken: nothing is written"
+        nothing = "no conversation can be used, so nothing is written"
         return Saved(0, 0, (*_refused(ended), *lines, *merger.lines, nothing))
     path = destination.suite or Path(f"{_NAME}.toml")
     name = path.stem

@@ -1,7 +1,7 @@
 """A recording proxy between a program and a model's endpoint.
 
-It passes everything on as it comes, and reports it to an `Observer`. It listens on this machine only, and keeps no
-headers.
+The proxy forwards every byte as it arrives, and reports requests and answers to an `Observer`. It listens on this
+machine only, and stores no headers.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _OF_ONE_CONNECTION = {
     *("transfer-encoding", "upgrade"),
 }
 _CLOSING_S = 0.2
-"""Time that answers have to end when the proxy is closed."""
-# Headers with keys of endpoints. Their values become secrets, as a program may repeat its key in a message.
+"""Time for open answers to end when the proxy is closed, in seconds."""
+# Headers with keys of endpoints. Their values become secrets, because a program may repeat its key in a message.
 _KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
 class ListenError(Exception):
-    """The proxy cannot be set up as asked; the message has the reason and the remedy."""
+    """The proxy cannot be set up; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def listen_at(text: str) -> Listen:
     except ValueError:
         is_here = False
     if not is_here:
-        way_out = f"keys pass here, so listen on this machine only, such as on 127.0.0.1:{port}"
+        way_out = f"keys pass through the proxy, so listen on this machine only, such as on 127.0.0.1:{port}"
         raise ListenError(f"cannot listen on {text}: {way_out}")
     return Listen(host, int(port))
 
@@ -77,7 +77,7 @@ def upstream_at(text: str) -> str:
 
 
 class RecordingProxy:
-    """Passes requests on to one endpoint.
+    """A proxy that forwards requests to one endpoint.
 
     `say` receives a line of text for each problem outside of conversations. Start and close it on one event loop.
     """
@@ -93,19 +93,19 @@ class RecordingProxy:
         self._session: aiohttp.ClientSession | None = None
         self._proxy: str | None = None
         self.passed = 0
-        """Number of requests that were passed on and belong to no conversation, such as listings of models."""
+        """Number of forwarded requests that belong to no conversation, such as listings of models."""
 
     async def start(self, listen: Listen) -> str:
-        """Begin to listen, and return the base URL for the program. Raises ListenError."""
+        """Start listening, and return the base URL for the program. Raises ListenError."""
         import aiohttp
         from aiohttp import web
 
         if listen.port and is_loopback(self._upstream) and self._parts.port == listen.port:
-            raise ListenError(f"the endpoint {self._upstream} is where the proxy itself listens: name another port")
+            raise ListenError(f"the endpoint {self._upstream} is the address of the proxy itself: name another port")
         try:
             self._proxy = proxy_for(self._upstream)
         except ValueError as error:
-            raise ListenError(f"{error}: look at HTTPS_PROXY and HTTP_PROXY") from None
+            raise ListenError(f"{error}: check HTTPS_PROXY and HTTP_PROXY") from None
         server = web.Server(self._handle, auto_decompress=False, handler_cancellation=True, access_log=None)
         self._runner = web.ServerRunner(server, shutdown_timeout=_CLOSING_S)
         await self._runner.setup()
@@ -116,13 +116,13 @@ class RecordingProxy:
             why = error.strerror or str(error)
             raise ListenError(f"cannot listen on {listen.host}:{listen.port}: {why}; name another port") from error
         port = self._runner.addresses[0][1]
-        # The only names by which the program may ask for this proxy; the docstring of `_refused` says why.
+        # The only host names that requests to this proxy may have; the docstring of `_refused` says why.
         self._hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]", _in_url(listen.host))}
         tls = await asyncio.to_thread(tls_context) if self._parts.scheme == "https" else True
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=tls),
             timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_S),
-            # The program gets the endpoint's bytes as they are, also compressed ones.
+            # The program gets the endpoint's bytes unchanged, even compressed ones.
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
@@ -131,7 +131,7 @@ class RecordingProxy:
         return f"http://{_in_url(listen.host)}:{port}{self._parts.path}"
 
     async def close(self) -> None:
-        """Stop listening, and break off answers that are still under way."""
+        """Stop listening, and break off unfinished answers."""
         if self._runner is not None:
             await self._runner.cleanup()
         if self._session is not None:
@@ -143,7 +143,7 @@ class RecordingProxy:
         if (why := self._refused(request)) is not None:
             self._say(f"refused: {why}")
             return _plain(403, why)
-        # Before the body is read: an error message about it could quote a key.
+        # Keys are registered before the body is read, because an error message about the body could quote one.
         for name in _KEYS:
             key = request.headers.get(name, "").rpartition(" ")[2]
             if not is_plain_word(key):
@@ -153,7 +153,7 @@ class RecordingProxy:
             body += chunk
             if len(body) > MAX_BODY_BYTES:
                 return _plain(413, MAX_BODY_BYTES.reached())
-        # Only POST asks for an answer; other methods of these paths list or delete stored ones.
+        # Only POST requests an answer; other methods of these paths list or delete stored ones.
         wire = wire_at(request.path) if request.method == "POST" else None
         step: Step | None = None
         if wire is not None:
@@ -164,12 +164,12 @@ class RecordingProxy:
         try:
             return await self._passed_on(request, bytes(body), step)
         except asyncio.CancelledError:
-            self._fail(step, "the program, or the proxy, left before the answer was over")
+            self._fail(step, "the program or the proxy disconnected before the answer ended")
             raise
         except web.HTTPException:
             raise
         finally:
-            self._fail(step, "the answer was not passed on as a whole")
+            self._fail(step, "the answer was not forwarded completely")
 
     async def _passed_on(self, request: web.BaseRequest, body: bytes, step: Step | None) -> web.StreamResponse:
         import aiohttp
@@ -217,10 +217,7 @@ class RecordingProxy:
         answer: web.StreamResponse,
         step: Step | None,
     ) -> None:
-        """Pass a body on.
-
-        The end of an answer is read before it is passed on, since the next request may come at once after it.
-        """
+        """Forward a body; record its end before forwarding the end, because the next request may follow at once."""
         import aiohttp
 
         missing = upstream.content_length if request.method != "HEAD" else 0
@@ -236,7 +233,7 @@ class RecordingProxy:
                 try:
                     await answer.write(chunk)
                 except ConnectionError:
-                    self._fail(step, "the program left in the middle of the answer")
+                    self._fail(step, "the program disconnected in the middle of the answer")
                     return
             if step is not None:
                 step.reading.end()
@@ -245,7 +242,7 @@ class RecordingProxy:
         except (aiohttp.ClientError, OSError) as error:
             self._fail(step, self._broken(error, began=True))
             if request.transport is not None:
-                # The program must see that the answer broke off, which a proper end of the body would hide.
+                # Close the connection: a proper end of the body would hide from the program that the answer broke off.
                 request.transport.close()
 
     def _fail(self, step: Step | None, why: str) -> None:
@@ -261,9 +258,9 @@ class RecordingProxy:
         return f"{self._parts.scheme}://{self._parts.netloc}{path}"
 
     def _refused(self, request: web.BaseRequest) -> str | None:
-        """Return why a request is refused, `None` if it is not.
+        """Return why a request is refused; `None` if it is accepted.
 
-        A page in a browser can send requests here by a host name of its own that leads to this machine.
+        A web page could otherwise send requests here, through a host name of its own that resolves to this machine.
         """
         host = request.headers.get("host", "").lower()
         if host not in self._hosts:
@@ -276,7 +273,7 @@ class RecordingProxy:
     def _broken(self, error: Exception, *, began: bool) -> str:
         spec = ModelSpec("upstream", "openai", "", self._upstream)
         broken = broken_by(error, spec, began=began)
-        sentence = broken.sentence if broken is not None else f"cannot be asked: {error}"
+        sentence = broken.sentence if broken is not None else f"cannot be reached: {error}"
         return self._secrets.redact(f"{self._upstream} {sentence.replace('base_url', 'the endpoint')}")
 
 
@@ -285,7 +282,7 @@ def _in_url(host: str) -> str:
 
 
 def _kept(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """Return headers without those that are about one connection (RFC 9110, section 7.6.1)."""
+    """Return headers without those that concern a single connection (RFC 9110, section 7.6.1)."""
     named = set()
     for value in headers.getall("connection", []):
         for name in value.split(","):

@@ -1,6 +1,6 @@
 """Records the calls of an MCP server, as a program that a client starts in place of the server.
 
-The program starts the server, passes every byte on in both directions as it comes, and logs tools and calls in a file.
+The program starts the server, forwards every byte in both directions as it arrives, and logs tools and calls in a file.
 It writes nothing of its own to the client.
 """
 
@@ -38,7 +38,7 @@ _ERROR = 2
 class ServerLogWriter:
     """Writes the log of a server: a line for the start, for each listing of tools, and for each call with its result.
 
-    Usable from several threads. The first error of the file is reported, and ends the log.
+    Usable from several threads. The first write error is reported, and ends the log.
     """
 
     def __init__(self, path: Path, secrets: Secrets, complain: Callable[[str], object]) -> None:
@@ -55,12 +55,12 @@ class ServerLogWriter:
         self._write({"seen": "start", "at": _iso(time()), "command": Path(command[0]).name})
 
     def said(self, line: bytes, *, by_client: bool) -> None:
-        """Log a line that passed, if it is about tools."""
+        """Log a forwarded line if it concerns tools."""
         now_s = time()
         try:
             message = parsed_json(line.decode("utf-8"))
         except (ValueError, RecursionError):
-            # A line that is not JSON is not a message of either side.
+            # A line that is not JSON is no message of the protocol.
             return
         for each in message if isinstance(message, list) else [message]:
             if isinstance(each, dict):
@@ -133,7 +133,7 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
             return _NOT_FOUND
         return _CANNOT_RUN
 
-    # A client signals the program that it started, which is this one: its signals go on to the server.
+    # A client sends its signals to the program that it started, which is this one, so they are forwarded to the server.
     def pass_on(number: int, _: FrameType | None) -> None:
         with suppress(OSError):
             server.send_signal(number)
@@ -168,9 +168,9 @@ def _learn_words(command: Sequence[str], secrets: Secrets) -> None:
 
 
 def _pump(source: int, target: int, log: ServerLogWriter, by_client: bool, at_end: Callable[[], object]) -> None:
-    """Pass bytes on until their end, and log each whole line after it was passed on."""
+    """Forward bytes until their end, and log each whole line after forwarding it."""
     lines = _Lines()
-    # If one side has ended, closing its stream tells the other.
+    # When one side ends, closing the stream to the other side informs it.
     with suppress(OSError):
         while chunk := os.read(source, _PIECE_BYTES):
             view = memoryview(chunk)

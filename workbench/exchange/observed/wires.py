@@ -1,6 +1,6 @@
-"""Requests and answers between a program and a model, read in any of the three wire formats.
+"""Reads requests and answers between a program and a model in any of the three wire formats.
 
-Requests become lists of messages; answers are read while they come.
+Requests become lists of messages; answers are read while they arrive.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PATHS: Mapping[str, Provider] = {
     "/messages": "anthropic",
 }
 READABLE_ENCODINGS = ("gzip", "deflate", "identity")
-"""The compressions of answers that can be read here. A program that accepts others is answered in one of these."""
+"""The compressions that can be read here. The proxy offers the endpoint only those of them that the program accepts."""
 
 
 def wire_at(path: str) -> Provider | None:
@@ -57,7 +57,7 @@ def wire_at(path: str) -> Provider | None:
 
 @dataclass(frozen=True)
 class Answer:
-    """A model's answer, or the `problem` why it cannot be used.
+    """A model's answer, or the `problem` that makes it unusable.
 
     Times are in milliseconds since the request. A later request of the Responses API may continue `response_id`.
     """
@@ -83,7 +83,7 @@ class Answer:
 
 
 def messages_in(wire: Provider, body: Node, notes: list[Note]) -> list[JsonValue]:
-    """Return the messages of a request, as OpenAI's Chat Completions or Anthropic have them.
+    """Return the messages of a request, in the form of OpenAI's Chat Completions or Anthropic.
 
     Parts that are left out are noted. Raises RefusedError.
     """
@@ -97,7 +97,7 @@ def messages_in(wire: Provider, body: Node, notes: list[Note]) -> list[JsonValue
 
 
 def tools_in(body: Node) -> tuple[ToolDefinition, ...]:
-    """Return the names of the tools that a request offers, which is all that reading its answer needs."""
+    """Return the names of the tools that a request offers; reading its answer needs no more."""
     names = []
     for tool in body.listed_of("tools"):
         inner = tool.get("function") or tool
@@ -111,14 +111,14 @@ class Decompressed:
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding.strip().lower() or "identity"
         if self._encoding not in (*READABLE_ENCODINGS, "x-gzip"):
-            raise ValueError(f"is compressed as {self._encoding}, which is not read here")
+            raise ValueError(f"is compressed as {self._encoding}, which cannot be read here")
         self._unpack: Callable[[bytes, int], bytes] | None = None
 
     def feed(self, chunk: bytes) -> bytes:
         if self._encoding == "identity" or not chunk:
             return chunk
         if self._unpack is None:
-            # Deflate comes with a header of zlib, or bare.
+            # Deflate is sent with a header of zlib, or without.
             is_bare = self._encoding == "deflate" and chunk[0] & 15 != 8
             self._unpack = zlib.decompressobj(-zlib.MAX_WBITS if is_bare else zlib.MAX_WBITS | 32).decompress
         try:
@@ -141,7 +141,7 @@ class AnswerReading:
     secrets: Secrets
     clock: Callable[[], float] = time.perf_counter
     answer: Answer | None = None
-    """The answer, once it is over."""
+    """The answer, once it has ended."""
     _status: int = 0
     _content_type: str = ""
     _unpacked: Decompressed | None = None
@@ -167,7 +167,7 @@ class AnswerReading:
             self.fail(f"the answer {error}")
 
     def feed(self, chunk: bytes) -> None:
-        """Read a piece of the body. An answer whose body marks its end is over with that mark."""
+        """Read a piece of the body. An answer whose body marks its end ends with that mark."""
         if self.answer is None and self._unpacked is not None:
             self._guarded(lambda: self._take(chunk))
 
@@ -177,7 +177,7 @@ class AnswerReading:
             self._guarded(self._finish)
 
     def fail(self, problem: str) -> None:
-        """End the answer with a problem, if it is not over yet."""
+        """End the answer with a problem, if it has not ended yet."""
         if self.answer is None:
             text = quoted(problem, self.secrets)
             self.answer = Answer(latency_ms=self._ms(), first_token_ms=self._first_token_ms, problem=text)
@@ -204,7 +204,7 @@ class AnswerReading:
         if self._bytes > MAX_BODY_BYTES:
             raise ValueError(f"it is longer than {MAX_BODY_BYTES >> 20} MiB")
         if self._kind != "events":
-            # The first bytes decide beside the content type, which some endpoints get wrong.
+            # The first bytes are checked as well, because some endpoints send a wrong content type.
             self._held += chunk
             self._kind = self._kind or kind_of(bytes(self._held[:64]).lstrip(), self._content_type)
             if self._kind != "events":
@@ -238,7 +238,7 @@ class AnswerReading:
             self.fail(f"{problem}: {words}" if words else problem)
             return
         if self._kind == "events":
-            # The last event may lack the blank line that ends an event.
+            # The last event may lack its final blank line.
             if not self._reader.ended:
                 for event in self._parser.close():
                     self._said(self._reader.feed(event))
@@ -247,7 +247,7 @@ class AnswerReading:
             if isinstance(document, dict):
                 self._response_id = str(document.get("id") or "")
             self._said(self._reader.feed_whole(document))
-            # The answer came as a whole, so there is no time to its first token.
+            # The answer arrived as a whole, so there is no time to its first token.
             self._first_token_ms = None
         elif self._held.strip():
             raise ValueError("it is neither a stream of events nor JSON")
@@ -268,7 +268,7 @@ class AnswerReading:
                     text.append(piece)
                 case ReasoningDelta(text=piece):
                     reasoning.append(piece)
-                # The model has closed a tag of thoughts that it had not opened: the text so far was reasoning.
+                # The model closed a tag of thoughts that it had not opened, so the text before it was reasoning.
                 case TextWasReasoning():
                     reasoning += text
                     text.clear()

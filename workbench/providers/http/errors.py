@@ -414,7 +414,7 @@ class EndpointErrors:
         broken = broken_by(error, self.spec, began=began)
         if broken is not None:
             return self.error(self.quoted(broken.sentence), retryable=broken.retryable)
-        return self.error(f"cannot be asked: {self.quoted(f'{type(error).__name__}: {error}')}")
+        return self.error(f"cannot be reached: {self.quoted(f'{type(error).__name__}: {error}')}")
 
     def of_page(self, body: bytes) -> ModelError:
         """Return the error for a web page in place of a model's answer."""
@@ -436,7 +436,7 @@ class EndpointErrors:
     def of_settings(self, error: Exception) -> ModelError:
         """Return the error for settings with which no request can be sent."""
         way_out = "look at base_url, the proxy variables and SSL_CERT_FILE"
-        return self.error(f"cannot be asked: {self.quoted(str(error))}; {way_out}")
+        return self.error(f"cannot be reached: {self.quoted(str(error))}; {way_out}")
 
     def of_nothing(self) -> ModelError:
         """Return the error for a successful response without a body."""
