@@ -85,7 +85,7 @@ def test_what_a_killed_shard_lacks_is_made_by_it_by_another_or_by_the_merged_bat
     assert meanwhile.stderr == (
         "batch 1: merged from 1 of 1 shard, plan monday; 1 of 3 runs, 1 of them new\n"
         "2 runs missing: merge again when no shard is running any more\n"
-        "shard 1/1, batch 1 of killed.sqlite3 is still running, and has 2 of its 3 runs to make\n"
+        "shard 1/1, batch 1 of killed.sqlite3 is still running, with 2 of its 3 runs to make\n"
         "batch 1 is not called main yet: merge again with --name once no run is missing\n"
     )
     running.send_signal(signal.SIGKILL)

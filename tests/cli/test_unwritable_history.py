@@ -79,7 +79,7 @@ def test_nothing_is_asked_for_a_batch_that_cannot_be_written(
         other.execute("BEGIN EXCLUSIVE")
         refused = run(program, "--resume", "1")
     assert (refused.returncode, refused.stdout) == (2, "")
-    locked = f"the history {file} is locked by another program: end that, or wait and try again"
+    locked = f"the history {file} is locked by another program: end that program, or wait and try again"
     assert refused.stderr == f"nothing was run: {locked}\n"
     assert (server.requests, missing(file)) == ([], LACKING)
     assert run(program, "--resume", "1").stdout.endswith("details: workbench history show 1\n")

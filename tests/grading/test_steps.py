@@ -161,7 +161,7 @@ def test_a_step_that_was_never_reached_has_no_status(by: str) -> None:
     assert [(step.status, step.score, step.call, step.issues) for step in others] == [(None, None, None, ())] * 2
     assert {step.why for step in others} == {"never reached: the chain stops at the first step that fails"}
     refused = grade_steps(suite, case, run_of([MADE_A], reason="refused"))
-    assert refused[1].why == "never reached: the model refused before it"
+    assert refused[1].why == "never reached: the model refused before this step"
 
 
 @EVERY_GRADER

@@ -67,7 +67,7 @@ def test_a_lock_that_is_not_let_go_of_is_said_after_a_while(file: Path, monkeypa
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with closing(open_for_writing(file, nothing_said)) as connection:
-            locked = "locked by another program: end that, or wait"
+            locked = "locked by another program: end that program, or wait"
             with pytest.raises(HistoryError, match=locked), as_history_errors(file), transaction(connection):
                 begin_batch(connection, file, batch_of(1))
         assert numbers(file) == [1], "reading goes on beside whoever writes"

@@ -198,12 +198,12 @@ def test_a_batch_that_goes_on_is_left_alone(file: Path, tmp_path: Path) -> None:
     ("change", "why"),
     [
         ("UPDATE plans SET outline = x'00'", "cannot be unpacked"),
-        ("UPDATE plans SET suites = '[7]'", "its suite weather.toml is not there"),
-        ("UPDATE suites SET hash = 'ff'", "another one than in its plan"),
-        ("UPDATE runs SET case_id = 'rome' WHERE place = 2", "run 3 of .*: it is another run than in its plan"),
+        ("UPDATE plans SET suites = '[7]'", "its suite weather.toml is missing"),
+        ("UPDATE suites SET hash = 'ff'", "differs from the one in its plan"),
+        ("UPDATE runs SET case_id = 'rome' WHERE place = 2", "run 3 of .*: it differs from the run in its plan"),
         ("UPDATE runs SET score = 'good' WHERE place = 2", "run 3 of .*: score must be a score"),
-        ("UPDATE runs SET place = 77 WHERE place = 2", "run 78 of .*: it is another run than in its plan"),
-        ("UPDATE details SET sample = 99", "a text that it shares with other runs is missing from the history"),
+        ("UPDATE runs SET place = 77 WHERE place = 2", "run 78 of .*: it differs from the run in its plan"),
+        ("UPDATE details SET sample = 99", "a text that the run shares with other runs is missing from the history"),
         ("DELETE FROM details WHERE run = 2", "run 3 of .*: its events are missing"),
     ],
 )

@@ -30,7 +30,7 @@ def nothing_said(said: str) -> None:
 
 def way_out(file: Path) -> str:
     """How what is missing in the first batch can be made."""
-    return f"'workbench run --resume 1 --history {file}' runs what is missing"
+    return f"'workbench run --resume 1 --history {file}' makes the missing runs"
 
 
 def kept(file: Path, batch: int = 1) -> list[bool]:
@@ -98,9 +98,9 @@ def test_what_a_lock_held_up_is_written_when_it_is_gone(file: Path) -> None:
     writer.write_run(handle, done(2))
     assert writer.close()
     assert said == [
-        f"the history {file} is locked by another program: end that, or wait and try again; what is not stored yet is "
-        "tried again",
-        f"the history {file} can be written again: everything that waited is stored",
+        f"the history {file} is locked by another program: end that program, or wait and try again; what is not stored "
+        "yet is tried again",
+        f"the history {file} can be written again: all waiting results are stored",
     ]
     assert kept(file) == [True] * 3
 
@@ -218,7 +218,7 @@ def test_what_found_no_room_is_written_when_there_is_some(file: Path) -> None:
         f"the disk refuses the history {file} (disk I/O error): make room on it, or check that it works; "
         "what is not stored yet is tried again",
         "True",
-        f"the history {file} can be written again: everything that waited is stored",
+        f"the history {file} can be written again: all waiting results are stored",
         "True",
         "300",
     ]
@@ -320,7 +320,7 @@ def test_a_batch_does_not_go_on_while_nothing_can_be_written(file: Path) -> None
         with locked(file):
             if waiting:
                 writer.write_run(other, done(0)).result(10)
-            with pytest.raises(HistoryError, match="locked by another program: end that, or wait"):
+            with pytest.raises(HistoryError, match="locked by another program: end that program, or wait"):
                 writer.resume(BatchHandle(1, {"run-0": 0}))
         assert not claimed(file, 1)
         assert len(said) == waiting, "what waits for nothing is tried again by nobody"

@@ -30,13 +30,13 @@ _Gain = TypeVar("_Gain")
 
 _LOOKED_AT = 100
 _LOOKED_AT_IN_ALL = 100_000
-"""The columns that `pairs_in_turn` considers for one row, and for all rows together."""
+"""The largest numbers of columns that `pairs_in_turn` considers, for one row and for all rows together."""
 
 
 def pairs_in_turn(
     rows: Sequence[int], columns: Sequence[int], gain: Callable[[int, int], float]
 ) -> list[tuple[int, int]]:
-    """Pair each row with the column that gains most among the first hundred that are left.
+    """Pair each row in turn with the best of the first hundred remaining columns.
 
     The pairing is greedy, so a better one may exist. Returns the pairs in the order of the rows; among equal gains the
     earliest column wins.
@@ -55,7 +55,7 @@ def pairs_in_turn(
 
 
 def remaining(numbers: Iterable[int], taken: Container[int]) -> list[int]:
-    """Return the numbers that are not taken, in order."""
+    """Return the numbers below `count` that are not taken, in order."""
     return [number for number in numbers if number not in taken]
 
 
@@ -73,7 +73,7 @@ def gain_table(rows: Sequence[int], columns: Sequence[int], gain: Callable[[int,
 
 
 def pairs_at(rows: Sequence[int], columns: Sequence[int], places: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Return the columns by row of pairs that are given as places in `rows` and `columns`."""
+    """Return pairs as columns by row; they are given as positions in `rows` and `columns`."""
     return {rows[row]: columns[column] for row, column in places}
 
 
@@ -93,10 +93,10 @@ def large_pairing(
     gain: Callable[[int, int], float],
     most: Callable[[int], float],
 ) -> LargePairing:
-    """Pair more rows and columns than can be compared pair by pair: the `perfect` pairs first, then the rest.
+    """Pair more rows and columns than can be compared pair by pair: the `perfect` pairs first, then the remaining ones.
 
-    The rest is paired by `best` if it has at most `MAX_PAIRS` pairs, otherwise by `in_turn`. `gain(row, column)` is the
-    value of a pair, `most(row)` an upper bound for the gain of a row.
+    The remaining ones are paired by `best` if they form at most `MAX_PAIRS` pairs, otherwise by `in_turn`. `gain(row,
+    column)` is the value of a pair, `most(row)` an upper bound for the gain of a row.
     """
     rows_left = remaining(rows, perfect)
     columns_left = remaining(columns, set(perfect.values()))
@@ -114,7 +114,7 @@ def _each_has_its_best(
     gain: Callable[[int, int], float],
     most: Callable[[int], float],
 ) -> bool:
-    """Return whether each row, or each column if there are fewer, gains as much as it can; `False` if unknown."""
+    """Return whether each row, or each column if there are fewer, has its largest gain; `False` if unknown."""
     # No pairing can beat one in which every line of the shorter side has its maximum. The converse does not hold: a
     # best pairing in which two rows want the same column is reported as unknown.
     by_row = len(rows) <= len(columns)
@@ -147,7 +147,8 @@ def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """
     if not gains or not gains[0]:
         return []
-    # The method adds rows one by one and needs a column for each: a table with more rows than columns is transposed.
+    # The method adds one row at a time and needs a column for each, so a table with more rows than columns is
+    # transposed.
     if len(gains) > len(gains[0]):
         turned = best_pairing(list(zip(*gains, strict=True)))
         return sorted(_turned_back(turned))
@@ -165,8 +166,8 @@ def _turned_back(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple[int, int]] | None:
     """Return the best pairing where it is obvious, else `None`.
 
-    It is obvious when every line of the shorter side (rows or columns) gains most with a partner of its own, by more
-    than `margin` over any other.
+    The best pairing is obvious if every line of the shorter side (rows or columns) has a partner of its own that gains
+    more than `margin` over any other partner.
     """
     if not gains or not gains[0]:
         return []
@@ -190,7 +191,7 @@ def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int
     """Return pairs that every best pairing contains, as columns by row.
 
     A row and its best column are such a pair if that column is best by more than `margin`, and gains nothing with any
-    other row. Returns none if a gain is negative.
+    other row. Returns no pairs if a gain is negative.
     """
     if any(min(row) < 0 for row in gains):
         return {}
@@ -214,15 +215,15 @@ def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] 
     return None
 
 
-# The Hungarian method (Kuhn 1955, Munkres 1957), in the form that adds rows one by one along shortest paths (Jonker and
-# Volgenant 1987). Costs are negative gains. Every row and every column has a potential, under two conditions: no cost
-# is below the potential of its row plus that of its column, and the cost of each chosen pair equals this sum. The
+# The Hungarian method (Kuhn 1955, Munkres 1957), in the form that adds one row at a time along a shortest path (Jonker
+# and Volgenant 1987). Costs are negative gains. Every row and every column has a potential, under two conditions: no
+# cost is below the potential of its row plus that of its column, and the cost of each chosen pair equals this sum. The
 # chosen pairs are then the best for the rows so far (linear programming duality).
 #
 # A new row looks for a free column as Dijkstra's algorithm does, with the reduced cost (cost minus both potentials) as
-# distance: it visits the nearest column, goes on from the row that holds it, and stops at a free one. The potentials of
-# the visited rows and columns then move by the distance, which keeps both conditions, and every row on the path hands
-# its column to the row before it.
+# distance: it visits the nearest column, continues from the row that holds that column, and stops at a free one. The
+# potentials of the visited rows and columns then move by the distance, which keeps both conditions, and every row on
+# the path hands its column to the row before it.
 def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     rows, columns = len(gains), len(gains[0])
     # Larger than any reduced cost. Not `math.inf`, because the gains of `critics` may be too large for a float.
@@ -264,19 +265,19 @@ def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
 
 
 # The largest one-to-one pairing of members (expected calls) with calls, where a call either fits a member or does not.
-# A pairing is the largest if no augmenting path is left (Berge 1957). Such a path begins at a call without a member and
-# goes on to a member that it fits, the call that this member has, another member that this call fits, and so on until a
-# member without a call. Every call on the path moves one member further, which makes one pair more, and members that
-# were paired stay paired.
+# A pairing is the largest if no augmenting path is left (Berge 1957). Such a path leads from a call without a member to
+# a member that the call fits, to the call that this member has, to another member that this call fits, and so on to a
+# member without a call. Moving every call on the path one member further adds a pair, and members that were paired stay
+# paired.
 #
-# Comparisons take the time, because they evaluate checks. Three rules save most of them:
+# Comparisons take most of the time, because they evaluate checks. Three rules save most of them:
 # - A bucket is a tool with the plain values that a fitting call must have. Only members and calls that share a bucket
 #   are compared.
-# - Calls with equal tools and arguments are of one kind, and one of them is compared for all.
-# - A search without result settles the members that it reached: no augmenting path will ever lead on from them.
+# - Calls with equal tools and arguments are of one kind, and only one call of a kind is compared.
+# - A search without a result settles the members that it reached, because no augmenting path will ever pass them.
 
 Bucket = tuple[Hashable, ...]
-"""The properties that a call shares with every member that it may fit."""
+"""The key of a bucket: what a call shares with every member that it may fit."""
 
 
 class Among(Protocol):
@@ -291,11 +292,11 @@ class Among(Protocol):
 def paired_in_turn(
     members: Sequence[int], calls: Iterable[int], fits: Callable[[int, int], bool], among: Among | None = None
 ) -> dict[int, int]:
-    """Pair members with calls, as many as possible, and return the call of each paired member.
+    """Pair as many members with calls as possible, and return the call of each paired member.
 
-    The calls are tried in the order given. A call is taken if that makes one pair more, for which the calls before it
-    may move to other members. The search stops when every member has a call. `among` limits which pairs are compared by
-    `fits(member, call)`; without it every pair may be.
+    The calls are tried in the order given. A call is taken if it adds a pair; earlier calls may move to other members
+    for that. The search stops when every member has a call. `among` limits the pairs that are compared by
+    `fits(member, call)`; without it, every pair may be compared.
     """
     pairing = GrowingPairing(members, fits, among or _All())
     for call in calls:
@@ -322,9 +323,9 @@ class _All:
 
 
 class GrowingPairing:
-    """A pairing that grows call by call; a paired member may change its call, and never loses it.
+    """A pairing that grows call by call; a paired member may get another call, but is never left without one.
 
-    `paired` are the calls of members to begin with."""
+    `paired` are the initial calls of members."""
 
     def __init__(
         self,
@@ -345,11 +346,11 @@ class GrowingPairing:
             if member not in self.call_of:
                 self._free.setdefault(bucket, []).append(member)
         self._settled: set[int] = set()
-        # Kinds of calls for which a search has failed, and so would fail again.
+        # Kinds of calls for which a search has failed; another search would fail too.
         self._closed: set[Hashable] = set()
 
     def take(self, call: int) -> None:
-        """Pair a call if that makes one pair more."""
+        """Pair a call if that adds a pair."""
         if not any(self._reachable.get(bucket) for bucket in self._among.buckets(call)):
             return
         if self._closed and self._among.kind(call) in self._closed:
@@ -384,7 +385,7 @@ class GrowingPairing:
         """Assign the call to a member along a shortest augmenting path, if there is one."""
         offered: dict[int, int] = {}
         kinds: set[Hashable] = set()
-        # A breadth-first search: the list grows while it is walked.
+        # A breadth-first search: the list grows during the iteration.
         seeking = [call]
         for seeker in seeking:
             kind = self._among.kind(seeker)
@@ -407,7 +408,7 @@ class GrowingPairing:
             self._reachable[bucket] = remaining(self._reachable[bucket], self._settled)
 
     def _pass_on(self, member: int, offered: dict[int, int], call: int) -> None:
-        """Walk the augmenting path back from a free member, and give each member on it the call that it was offered."""
+        """Walk the augmenting path back from a free member, and give each member on it the call that reached it."""
         member_of = {taken: holder for holder, taken in self.call_of.items()}
         free = member
         while True:
@@ -425,19 +426,19 @@ class GrowingPairing:
 # Candidates: the calls that may fit an expected call, found by its plain values instead of by comparing all pairs.
 
 FEW_PAIRS = 1_000
-"""The most pairs that are all compared: below it, building buckets takes longer than it saves."""
+"""The largest number of pairs of which all are compared: below it, building buckets takes longer than it saves."""
 
 MAX_COMPARED = 100_000
-"""The most comparisons of a case between calls that have only the tool in common."""
+"""The most comparisons in one case between calls that share only their tool."""
 
 MAX_COMPARED_SLOWLY = 20_000
 """`MAX_COMPARED` for a case with a slow check, such as a pattern or a similarity."""
 
 MAX_COMPARED_IN_BUCKETS = 1_000_000
-"""The most comparisons of a case between calls that have all plain values in common, most of which fit."""
+"""The most comparisons in one case between calls that share all plain values, most of which fit."""
 
 NOT_ALL_COMPARED = "too many calls to compare every pair, so a better pairing may exist"
-"""The addition to the reason of a grade for which a limit of comparisons was reached."""
+"""Appended to the reason of a grade whose pairing reached a limit of comparisons."""
 
 Wanted = tuple[str, Checks | None]
 """An expected call: its tool and the checks on its arguments."""
@@ -456,7 +457,7 @@ class Candidates:
     plain arguments, or a tool alone where no plain value is expected. An expected call may fit a call of its tool that
     has all its plain values.
 
-    `apart` are calls that may fit different expected calls than other calls with equal arguments. Without
+    `apart` are calls that may fit other expected calls than calls with equal arguments do. Without
     `ask_outside`, an expected call that needs a judge or a function, and has no plain value, is not compared at all.
     `compares_all` is true for at most `FEW_PAIRS` pairs: then every pair may fit. `exhausted` becomes true when a limit
     of comparisons is reached.
@@ -475,7 +476,7 @@ class Candidates:
         self._ask_outside = ask_outside
         self.exhausted = False
         self.compares_all = len(wanted) * len(made) <= FEW_PAIRS
-        # Comparisons left, by whether a bucket is a tool alone.
+        # Remaining comparisons, keyed by whether a bucket is a tool alone.
         self._left = {True: MAX_COMPARED, False: MAX_COMPARED_IN_BUCKETS}
         if not self.compares_all and any(_is_slow(checks) for _, checks in wanted):
             self._left[True] = MAX_COMPARED_SLOWLY
@@ -527,7 +528,7 @@ class Candidates:
         return known
 
     def may_compare(self, bucket: Bucket) -> bool:
-        """Return whether another comparison in a bucket is within its limit, and count it."""
+        """Count a comparison in a bucket, and return whether it is within the limit."""
         if self.compares_all:
             return True
         alone = len(bucket) == 1
@@ -553,7 +554,8 @@ class Candidates:
             return (tool,)
         if not names and not self._ask_outside and any(check.asks_outside for check in checks.values()):
             return _NOWHERE
-        # A call is looked up once per shape, so their number is limited; the tool alone is always a valid bucket.
+        # A call is looked up once per shape, so the number of shapes is limited; the tool alone is always a valid
+        # bucket.
         if not names or (names not in shapes and len(shapes) == _MAX_SHAPES):
             return (tool,)
         shapes[names] = None
@@ -604,8 +606,8 @@ def _loosely(value: JsonValue) -> Hashable:
     Raises RecursionError for deeply nested values.
     """
     # The graders differ: `critics` casts "5" to 5 and "true" to true, `decision` and `dimensions` take 5 for 5.0 and 1
-    # for true, `trajectory` compares texts in NFC. A key that is too coarse only costs a comparison; one that is too
-    # fine would lose a pair.
+    # for true, `trajectory` compares texts in NFC. A key that is too coarse only costs comparisons; one that is too
+    # fine would lose pairs.
     if isinstance(value, str):
         if value.lower() in ("true", "false"):
             return value.lower() == "true"
@@ -621,7 +623,7 @@ def _loosely(value: JsonValue) -> Hashable:
     return value
 
 
-# The steps of a chain: their rounds in a run, and the calls of these.
+# The steps of a chain: their rounds in a run, and the calls of these rounds.
 
 
 class StepRound(NamedTuple):

@@ -54,7 +54,7 @@ def _findings(
         if pairing.same_tool:
             yield from _argument_findings(wanted, record, pairing, closed)
         else:
-            # Two tools in each other's places are one mistake of order, not two wrong tools.
+            # Two swapped tools are one mistake of order, not two wrong tools.
             misplaced = wanted.tool in called_elsewhere and record.tool in expected_elsewhere
             yield _other_tool(wanted, record, pairing, misplaced=misplaced)
 
@@ -90,7 +90,7 @@ def _argument_findings(wanted: ExpectedCall, record: CallRecord, pairing: CallPa
 def _out_of_place(
     expected: Sequence[ExpectedCall], calls: Sequence[CallRecord], pairings: Sequence[CallPairing]
 ) -> tuple[set[str], set[str]]:
-    """Return the expected tools without a call of theirs, and the called tools without an expectation of theirs."""
+    """Return the expected tools that were not called, and the called tools that were not expected."""
     wanted: set[str] = set()
     called: set[str] = set()
     for pairing in pairings:
@@ -109,7 +109,7 @@ def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPair
         return _unexpected(expected, record, pairing, verdict.argument)
     kind: IssueKind = "missing argument"
     why = verdict.why
-    # A value can stand without being given: the default of the tool's schema.
+    # A value can come from the default in the tool's schema without being given.
     shown = bool(verdict.holds) or verdict.given or verdict.got is not None
     if verdict.holds:
         kind, why = "partial credit", f"holds, but earns {score_text(verdict.score)} of {score_text(verdict.weight)}"

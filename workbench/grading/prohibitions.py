@@ -16,7 +16,7 @@ from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord
 
 Fits = Callable[[ExpectedCall, CallRecord], bool]
-"""Returns whether the tool and the arguments of a call are as described, by the rules of a grader."""
+"""Returns whether a call has the described tool and arguments, by the rules of a grader."""
 
 
 def offending_calls(
@@ -31,13 +31,13 @@ def offending_calls(
     for key, other in prohibition.conditions:
         first = _first(other, calls, fits, context)
         late = {index for index in found if first is not None and _follows(calls, index, first, other)}
-        # `before` forbids the calls up to the first call that it names, `after` those behind it.
+        # `before` forbids calls before the first call that it names, and `after` calls after that one.
         found = [index for index in found if (index in late) == (key == "after")]
     return found
 
 
 def _first(other: ExpectedCall, calls: Sequence[CallRecord], fits: Fits, context: CheckContext) -> int | None:
-    """Return the first call that is as described, with its result; `None` without any."""
+    """Return the index of the first call with the described tool, arguments and result; `None` if there is none."""
     for index, record in enumerate(calls):
         for alternative in alternatives_of(other):
             if fits(alternative, record) and why_wrong_result(alternative, record, context) is None:
@@ -55,7 +55,7 @@ def _follows(calls: Sequence[CallRecord], call: int, first: int, other: Expected
 def duplicate_issues(calls: Sequence[CallRecord], pairings: Sequence[CallPairing]) -> Iterator[Issue]:
     """Yield a deciding issue for each call that repeats a successful one more often than expected.
 
-    Of equal calls, as many may succeed as the grader paired with expected calls (`pairings`), and at least one. A call
+    Among equal calls, as many may succeed as the grader paired with expected calls (`pairings`), but always one. A call
     repeated after an error is another attempt, not a duplicate."""
     expected = {line.call for line in pairings if line.expected_call is not None and line.same_tool}
     allowed = Counter(_key(calls[index]) for index in expected if index is not None)

@@ -1,4 +1,4 @@
-"""Results of cases: the runs of one case with one model, joined by the rule `every`, `last`, `mean` or `majority`."""
+"""Results of cases: the runs of one case with one model, combined by the rule `every`, `last`, `mean` or `majority`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Joined:
 class ArgumentStatistics:
     """The credit of an argument in each graded run, over all pairs of calls in which it was judged.
 
-    `scores` has the mean over the pairs of each run, 0 for a run without one. `normalised` has the same as shares of
+    `scores` has the mean over the pairs of each run, 0 for a run without one. `normalised` has the scores divided by
     the weight, 0 for a weight of 0. Deviations are population standard deviations. `weight` is the mean of the runs'
     weights other than 0. These are the statistics of Arcade evals over several runs.
     """
@@ -71,10 +71,10 @@ class ArgumentStatistics:
 class CaseResult:
     """The result of a case with one model.
 
-    `runs` are all runs in the order of the repeats; `rule` joins the graded ones. `score` is the mean of their scores
-    and `deviation` the population standard deviation, both `None` without any score. `reason` says why the case did not
-    pass: under `last` it is the reason of the last run, under `every` the number of runs that passed, else the reason
-    that all runs have in common.
+    `runs` are all runs in the order of the repeats; `rule` combines the graded ones. `score` is the mean of their
+    scores and `deviation` the population standard deviation, both `None` without any score. `reason` says why the case
+    did not pass: under `last` it is the reason of the last run, under `every` the number of runs that passed,
+    otherwise the reason that all runs share.
     """
 
     runs: tuple[RunResult, ...]
@@ -150,7 +150,7 @@ def case_results(results: Sequence[RunResult], suite_of: Callable[[RunResult], s
 
 
 class Cases(Lazy[CaseResult]):
-    """The results of cases, each joined when it is read; in between they take a few bytes for each run."""
+    """The results of cases, each computed when it is read; until then they take a few bytes per run."""
 
     def __init__(self, results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> None:
         self._results = results
@@ -194,11 +194,11 @@ class Cases(Lazy[CaseResult]):
 
 # A batch may have a million runs, so groups are not lists of runs, but three arrays of numbers. Each pair of a case and
 # a model is a cell of a table; `newest` holds the last run of each cell so far, `starts` the first one, and `following`
-# chains every run to the next one of its cell. Walking the chains gives the runs of each case behind each other.
+# chains every run to the next one of its cell. Walking the chains yields the runs grouped by case.
 def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> tuple[Sequence[int], Sequence[int]]:
-    """Group runs by case and model, in the order of the first runs.
+    """Group runs by case and model, in the order of their first runs.
 
-    Returns the indices of the runs, those of one case behind each other, and for each case the place where it ends.
+    Returns the indices of the runs, grouped by case, and for each case the position at which its group ends.
     """
     columns: Codes[tuple[str, str]] = Codes()
     rows: Codes[str] = Codes()
@@ -231,18 +231,19 @@ def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str])
         again += others
     if not again:
         return groups, ends
-    # Rare: runs of several batches together. Their groups come from the ends of the chains, and are sorted in.
+    # Rare: the runs come from several batches. Their groups are taken from the ends of the chains and sorted into
+    # place.
     whole = [groups[before:end].tolist() for before, end in pairwise((0, *ends))] + again
     whole.sort(key=itemgetter(0))
     return array("q", chain.from_iterable(whole)), array("q", accumulate(map(len, whole)))
 
 
 _SPARSE = 8
-"""The most cells for each run with which a table of cases and models is an array."""
+"""A table of cases and models is an array if it has at most this many cells per run."""
 
 
 def _batches(members: list[int], results: Sequence[RunResult]) -> list[list[int]]:
-    """Divide the runs of one case into batches, none of which has two runs of the same repeat."""
+    """Divide the runs of one case into batches, so that no batch has two runs of the same repeat."""
     if len(members) == 1:
         return [members]
     seen: Counter[int] = Counter()
@@ -298,7 +299,7 @@ def graded_runs(runs: Iterable[_Graded]) -> list[_Graded]:
 
 
 def joined(runs: Sequence[GradedRun]) -> Joined:
-    """Join runs as `case_result` does, without keeping them."""
+    """Combine runs as `case_result` does, without keeping them."""
     runs = sorted(runs, key=lambda run: run.repeat)
     rule = runs[-1].grading.repeat_rule
     graded = graded_runs(runs)
@@ -322,7 +323,7 @@ def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
 
 
 def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
-    """Apply the rule for a single run to the mean: the thresholds, or the grader's own rule where it has one."""
+    """Apply the rule for a single run to the mean: the thresholds, or the grader's own rule if it has one."""
     # A run that failed for a reason besides its score fails the case: a mean would offset it.
     if any(run.is_broken for run in runs):
         return Status.FAILED
@@ -339,7 +340,7 @@ def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
 
 
 def _by_majority(runs: Sequence[GradedRun], score: float | None) -> Status:
-    # As in Arcade evals: passed by a majority of passed runs, else warned by a majority of passed and warned ones.
+    # As in Arcade evals: passed if most runs passed, otherwise warned if most runs passed or warned.
     need = len(runs) // 2 + 1
     counts = Counter(run.status for run in runs)
     if counts[Status.PASSED] >= need:
@@ -414,7 +415,7 @@ def _share(verdict: ArgumentVerdict) -> tuple[float, float]:
 
 
 def _deviation(values: Sequence[float]) -> float:
-    """Return the population standard deviation; infinite where a value is."""
+    """Return the population standard deviation; infinite if a value is infinite."""
     centre = mean(values)
     if not math.isfinite(centre):
         return math.inf

@@ -103,8 +103,7 @@ def graded_without_free_calls(
 
     Raises CheckError when a check cannot be evaluated.
     """
-    # A run is graded whole first: if nothing is free, this is its grade; otherwise this grade stays as the published
-    # one.
+    # The whole run is graded first. If no call is free, this is its grade; otherwise this becomes the published grade.
     rule = rule_of(case, grading, trajectory)
     calls, expected = trajectory.calls, case.expected_calls()
     candidates = rule.free_calls(calls)
@@ -146,9 +145,9 @@ def _compares_places(by: GraderName, case: Case, grading: Grading) -> bool:
     return by == "decision" or (by == "accuracy" and grading.accuracy.mode == "exact")
 
 
-# Which calls are surplus is a pairing of its own, before any grader runs: as many expectations as possible get the call
-# that meets them best, and the candidates that are left are surplus. An expectation that no call meets still keeps a
-# call of its tool, so that a tool has no more surplus calls than were made beyond the expected ones: a wrong call stays
+# Surplus calls are found by a separate pairing before any grader runs: as many expectations as possible get the call
+# that meets them best, and the remaining candidates are surplus. An expectation that no call meets still keeps a call
+# of its tool, so a tool has only as many surplus calls as were made beyond the expected number, and a wrong call stays
 # wrong.
 class _Surplus:
     """The surplus calls of a run among the `candidates` that the rule frees."""
@@ -201,8 +200,8 @@ class _Surplus:
         wanted, record = self._expected[row], self._calls[column]
         if not wanted.means(record.tool):
             return 0
-        # Three digits of one number, the most important first: whether the call fits, whether it would be wrong as a
-        # surplus call (it is not free), and how nearly it fits.
+        # Three digits of one number, the most important first: whether the call fits, whether it would count as wrong
+        # if it were surplus (because it is not free), and how nearly it fits.
         rows = len(self._expected) + 1
         near, fits = self._nearness(wanted, record)
         return ((fits * rows) + (column not in self._candidates)) * rows * _NEAREST + near
@@ -210,7 +209,7 @@ class _Surplus:
     def _nearness(self, wanted: ExpectedCall, record: CallRecord) -> tuple[int, bool]:
         """Return the nearness of a call, from 1 to `_NEAREST`, and whether it fits.
 
-        Nearness is the mean score of the checks, where one that does not hold counts half, less the number of unlisted
+        Nearness is the mean score of the checks, in which a failed check counts half, minus the number of unlisted
         arguments.
         """
         if record.is_broken:
@@ -236,11 +235,11 @@ _NEAREST = 100_000
 """The nearness of a call that fits without any unlisted argument."""
 
 _MAX_UNLISTED = 1_000
-"""The most unlisted arguments that nearness tells apart."""
+"""The largest number of unlisted arguments that lowers the nearness."""
 
 
 def _best_in_order(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """Pair rows with columns, both in their order, with the largest sum of gains: the alignment of two sequences."""
+    """Return the order-preserving pairing of rows with columns with the largest sum of gains (sequence alignment)."""
     # Dynamic programming, as for a longest common subsequence: `best[row][column]` is the largest sum from there on.
     if not gains:
         return []
@@ -277,7 +276,7 @@ def _without(trajectory: Trajectory, calls: Collection[int]) -> Trajectory:
 
 
 def _in_the_run(grade: Grade, kept: Sequence[int]) -> Grade:
-    """Return a grade of the `kept` calls alone with the indices of the whole run."""
+    """Return a grade of only the `kept` calls, with its indices converted to those of the whole run."""
     lines = []
     for line in grade.pairings:
         if line.call is not None:
@@ -299,8 +298,8 @@ def with_way_out(grade: Grade, case: Case, grading: Grading, trajectory: Traject
     refused = Counter(trajectory.calls[call].tool for call in _corrected(trajectory))
     surplus = Counter(issue.tool for issue in grade.issues if issue.kind == "extra call")
     by_read_only = set(_read_only(trajectory))
-    # "allow_read_only" also frees calls that were refused and then corrected: it is enough for a tool whose surplus
-    # calls are all of that sort.
+    # "allow_read_only" also frees calls that were refused and then corrected: it suffices for a tool whose surplus
+    # calls were all corrected.
     for tool, count in refused.items():
         if surplus[tool] <= count:
             by_read_only.add(tool)
@@ -321,7 +320,7 @@ def with_way_out(grade: Grade, case: Case, grading: Grading, trajectory: Traject
 def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
     """Yield an issue for each call of a name that neither an offered tool nor the case has.
 
-    These issues decide nothing: the score and the other requirements say what such a call costs.
+    These issues do not decide: the score and the other requirements determine the cost of such a call.
     """
     tools = trajectory.offered
     if not tools or all(is_offered(record.tool, tools) for record in trajectory.calls):
@@ -349,7 +348,7 @@ def _nearest(name: str, names: list[str]) -> str | None:
     return found[0]
 
 
-# A run as the Python function of a check sees it.
+# A run in the form that the Python function of a check receives.
 
 
 def seen_run(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
@@ -376,15 +375,15 @@ def _seen_call(record: CallRecord) -> JsonValue:
     }
 
 
-# The notation of whole numbers, checked as the Berkeley Function Calling Leaderboard does. JSON has one type of
-# numbers, but the leaderboard's checker compares values by their types in Python, where 5 and 5.0 differ.
+# The notation of whole numbers, checked as by the Berkeley Function Calling Leaderboard. JSON has a single type for
+# numbers, but the leaderboard compares the Python types of values, in which 5 and 5.0 differ.
 
 
 def written_integer_issues(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
     """Yield a deciding issue for each argument whose numbers have another Python type than its schema declares.
 
     Examples are 5.0 for an integer, and 5 in a list of fractions. A single 5 is accepted as a fraction. The type of an
-    expected value is accepted beside the declared one.
+    expected value is accepted as well as the declared one.
     """
     tools = {tool.name: tool.parameters for tool in trajectory.offered}
     expected = _expected_types(case)
@@ -440,11 +439,11 @@ def requirement_issues(
 ) -> tuple[Issue, ...]:
     """Return the issues of a run besides its score; those with `decides` make its status failed.
 
-    `pairings` are those of the grader and show which calls are accounted for; `equal` is its rule of equality for plain
-    values in prohibitions. `scored` names the keys of a case that are part of its score: a violation of
+    `pairings` are those of the grader and show which calls are accounted for; `equal` is its rule of equality for
+    plain values in prohibitions. `scored` names the keys of a case that are part of its score: a violation of
     `response_contains` or `forbidden_args` is then an issue that does not decide, and the grader itself reports the
     calls that violate `disallowed` or `extra_calls`. `of_any_grader` are the issues that are the same under every
-    grader, if they are known. `extra_calls` is the rule about surplus calls, by default the case's own.
+    grader, if they are already computed. `extra_calls` is the rule about surplus calls, by default the case's own.
 
     Raises CheckError when a check cannot be evaluated.
     """
@@ -500,7 +499,7 @@ def issues_of_any_grader(
     invalid_arguments: InvalidArguments = "fail",
     whole_numbers: WholeNumbers = "as JSON",
 ) -> tuple[Issue, ...]:
-    """Return the issues besides the score that are the same under every grader.
+    """Return the issues of requirements that are the same under every grader.
 
     `metrics` are the named checks of the answer and `checked` the calls checked against their schemas, if they are
     known. Raises CheckError.
@@ -544,7 +543,7 @@ def _forbidden_calls(
 
 
 def _other_duplicates(duplicates: Iterable[Issue], issues: Iterable[Issue]) -> Iterator[Issue]:
-    """Yield the repeated calls that are not forbidden or surplus calls already."""
+    """Yield the issues of repeated calls that are not already forbidden or surplus."""
     reported = calls_of(issues)
     for issue in duplicates:
         if issue.call not in reported:
@@ -552,12 +551,12 @@ def _other_duplicates(duplicates: Iterable[Issue], issues: Iterable[Issue]) -> I
 
 
 def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, context: CheckContext) -> bool:
-    """Return whether a call violates a prohibition: it has the tool, and meets all checks on its arguments."""
+    """Return whether a call violates a prohibition: it has the forbidden tool and meets all checks on its arguments."""
     if not prohibition.means(record.tool):
         return False
     if prohibition.unwanted(record.arguments):
         return False
-    # A prohibition without `args` forbids the tool, with whatever arguments: even broken ones.
+    # A prohibition without `args` forbids every call of the tool, even one with broken arguments.
     if prohibition.args is None:
         return True
     if record.is_broken:
@@ -604,7 +603,8 @@ def _extra_calls(
     accounted: set[int | None] = set()
     met: set[int] = set()
     for pairing in pairings:
-        # `dimensions` as published may pair one call with several expected calls: it meets only the first of those.
+        # `dimensions` as published may pair one call with several expected calls; the call meets only the first of
+        # them.
         if pairing.same_tool and pairing.expected_call is not None and pairing.call not in accounted:
             accounted.add(pairing.call)
             met.add(pairing.expected_call)
@@ -649,7 +649,7 @@ def _metric(name: str, check: Check, answer: str, context: CheckContext) -> Metr
 
 
 def _seeing(trajectory: Trajectory, case: Case, context: CheckContext) -> CheckContext:
-    """Return the context, with the run if a Python function of the case receives it."""
+    """Return the context of checks; it includes the run if a Python function of the case receives it."""
     if context.run is None and any(asks_for_run(check) for _, check in case.answer_checks):
         return replace(context, run=seen_run(case, trajectory))
     return context
@@ -674,7 +674,7 @@ def _answer_issues(
 
 def _answer_check(check: Check, answer: str, context: CheckContext) -> str | None:
     """Return the reason why the final answer does not meet its check; `None` when it does."""
-    # Models end answers with blank lines: a plain text is compared trimmed.
+    # Models may end answers with blank lines, so a plain text is compared with the trimmed answer.
     if isinstance(check.bare_value, str):
         if check.bare_value.strip() == answer.strip():
             return None
@@ -686,7 +686,7 @@ def _answer_check(check: Check, answer: str, context: CheckContext) -> str | Non
 
 
 def _answer_verdict(key: str, check: Check, answer: str, context: CheckContext) -> CheckVerdict:
-    # A function that receives the run can judge one without an answer, so it is asked then too.
+    # A function that receives the run is called even for a run without an answer, which it may judge.
     given = bool(answer) or asks_for_run(check)
     try:
         return evaluate(check, answer, given, context=context)
@@ -718,7 +718,7 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
         yield Issue("sent too much", finish.error or "", decides=True)
     most_calls = limits.max_tool_calls
     if case.steps:
-        # A chain with more steps than the limit needs more calls by itself.
+        # A chain needs at least one round per step, so it may exceed the limit.
         most_calls = max(most_calls, len(case.expected_calls()))
     if len(trajectory.calls) > most_calls:
         yield Issue(
@@ -727,7 +727,7 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
             expected=f"at most {most_calls}",
             got=str(len(trajectory.calls)),
         )
-    # A case with one round and no check of the answer asks only which tool the model calls.
+    # A case with one round and no check of the answer tests only the calls, so no final answer is required.
     is_decision = limits.max_rounds == 1 and not case.steps and not case.checks_answer
     if not is_decision and finish is not None and finish.reason in ("decided", "rounds exhausted"):
         yield Issue(

@@ -1,8 +1,8 @@
 """The resolution of expected calls: the plain list of calls that grades a run, and the issues beyond it.
 
 The published graders know a list of expected calls. Alternatives (`any_of`), `optional` calls and `times` are resolved
-against the run into such a list, which they grade unchanged. Results of calls and `parallel` are requirements beside
-the score.
+against the run into such a list, which they grade unchanged. Results of calls and `parallel` are requirements in
+addition to the score.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 _NAME_OF: Mapping[str, Callable[[str], str]] = {"critics": comparable_name, "trajectory": canonical_text}
-"""The form in which a grader compares names of tools; the others compare them as they are."""
+"""Converts names of tools for comparison, by grader; other graders compare names unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +49,19 @@ class ResolvedCase:
     """A case whose expected calls are resolved against one run.
 
     `case` expects plain calls only; `written` has for each of them its index in the `expected_calls()` of the case as
-    written. `issues` are the requirements beside the score, with indices of written calls.
+    written. `issues` are the violated requirements, with indices of written calls.
     """
 
     case: Case
     written: tuple[int, ...]
     issues: tuple[Issue, ...]
     made: Mapping[int, int]
-    """The number of calls that fit, by the index of the written call."""
+    """The number of fitting calls, by the index of the written call."""
     all_compared: bool = True
     """Whether the choice of calls is known to be the best."""
 
     def as_written(self, grade: Grade, wanted: Sequence[ExpectedCall]) -> Grade:
-        """Return a grade of the resolved case with the indices of the written calls and the issues beside the score.
+        """Return a grade of the resolved case with the indices of the written calls and the violated requirements.
 
         `wanted` are the expected calls as written.
         """
@@ -74,7 +74,7 @@ class ResolvedCase:
         status = grade.status
         if self.issues:
             status = Status.FAILED
-            # A call beyond `times` is not a surplus call a second time.
+            # A call beyond `times` already has an issue, so it is not reported again as a surplus call.
             beyond = {issue.call for issue in self.issues if issue.kind == "too many calls"}
             kept = [issue for issue in issues if issue.kind != "extra call" or issue.call not in beyond]
             issues = tuple(sorted((*kept, *self.issues), key=lambda issue: issue.kind not in FIRST_KINDS))
@@ -106,7 +106,7 @@ class ResolvedCase:
                 if issue.kind == "missing call":
                     issue = self._missing(issue, index, wanted[index])
             found.append(issue)
-        # A call that is demanded several times is missing once.
+        # A call that is expected several times is reported as missing only once.
         return tuple(dict.fromkeys(found))
 
     def _missing(self, issue: Issue, index: int, expected: ExpectedCall) -> Issue:
@@ -119,7 +119,7 @@ class ResolvedCase:
 def resolved_case(
     by: GraderName, case: Case, grading: Grading, trajectory: Trajectory, equal: EqualsRule, context: CheckContext
 ) -> ResolvedCase:
-    """Resolve the expected calls of a case against a run, with a grader's names of tools and its equality of values.
+    """Resolve the expected calls of a case against a run, by a grader's comparison of tool names and values.
 
     Raises CheckError when a check cannot be evaluated, and GradingError under `arcade_compatible`, which knows none of
     these expectations.
@@ -145,7 +145,7 @@ def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -
     for expected in case.expected_calls():
         if not any(each.is_error for each in alternatives_of(expected)):
             continue
-        # The names and values of `critics` are the loosest ones.
+        # `critics` compares names and values most loosely, so its rules are used here.
         calls = calls or _Calls("critics", trajectory, by_casting, context)
         for call, fit in calls.fits(expected).items():
             if fit.returned and alternatives_of(expected)[fit.alternative].is_error:
@@ -153,15 +153,15 @@ def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -
     return frozenset(found)
 
 
-# The fit of a call: its tool and arguments, by the rules of a grader, and then its result.
+# The fit of a call: first its tool and arguments, by the rules of a grader, then its result.
 
 
 class _Fit(NamedTuple):
-    """The alternative of an expected call that an actual call is, or was meant to be."""
+    """The alternative of an expected call that an actual call matches, or comes nearest to."""
 
     alternative: int
     returned: bool
-    """Whether the result is as expected, too."""
+    """Whether the result is the expected one."""
 
 
 class _Calls:
@@ -191,7 +191,7 @@ class _Calls:
     def fits(self, expected: ExpectedCall) -> dict[int, _Fit]:
         """Return the calls whose arguments fit an expected call, or one of its alternatives, in order.
 
-        Of several alternatives, one counts first whose result fits, then one that lists all arguments.
+        Among alternatives, one whose result fits is preferred, then one that lists all arguments.
         """
         found: dict[int, tuple[bool, bool, int]] = {}
         for number, alternative in enumerate(alternatives_of(expected)):
@@ -205,7 +205,7 @@ class _Calls:
                 if not known[kind]:
                     continue
                 lists_all = record.arguments.keys() <= (alternative.args or {}).keys()
-                # The earliest of equal alternatives counts, so its number counts against it.
+                # The number of the alternative is negated, so that the first of equal alternatives wins.
                 rank = (self.why_wrong_result(alternative, record) is None, lists_all, -number)
                 found[index] = max(rank, found.get(index, rank))
         return {index: _Fit(-found[index][2], found[index][0]) for index in sorted(found)}
@@ -254,7 +254,7 @@ class _Calls:
                 asking.append(name)
             elif not self._verdict(expected, name, check, arguments).holds:
                 return False
-        # Functions and judges come last: they are asked only if everything else holds.
+        # Functions and judges come last, so that they are called only if everything else holds.
         return all(self._verdict(expected, name, checks[name], arguments).holds for name in asking)
 
     def _verdict(
@@ -292,7 +292,7 @@ def _result_issue(expected: ExpectedCall, index: int, record: CallRecord, call: 
     )
 
 
-# Steps of a chain: the first call of an answer is the one that its step expects.
+# Steps of a chain: the first call of an answer is compared with the call that its step expects.
 
 
 def _resolved_steps(case: Case, trajectory: Trajectory, calls: _Calls) -> ResolvedCase:
@@ -323,16 +323,17 @@ def _resolved_steps(case: Case, trajectory: Trajectory, calls: _Calls) -> Resolv
 
 
 # The resolution of lists. An expected call has slots: `fewest` required ones, and optional ones up to `most`. The best
-# choice of calls fills most required slots, then most optional ones, then with the earliest calls.
+# choice of calls fills the most required slots, then the most optional ones, and then uses the earliest calls.
 #
-# The ordered list is a table over its positions and the calls (dynamic programming): `best[n]` is the most that the
-# positions so far can fill with the first n calls, as one number, required slots times a base plus optional ones. A
-# single expected call takes consecutive calls among those that fit it, from `first` to `last`; each of the first
-# `fewest` is worth the base and each further one 1. Both worths are straight lines in `first`, so the best `first` for
-# each `last` is a maximum in a sliding window (a queue of falling values), and a position costs time linear in the
-# calls, whatever `times` says. A group takes a window of calls and pairs its slots with them. Required slots and all
-# slots are two pairings that grow call by call: the slots that calls can fill are a matroid, in which filling required
-# slots first loses no optional one. A window begins where `best` rises, as any other beginning only loses calls.
+# The ordered list is a table over its positions and the calls (dynamic programming): `best[n]` is the largest number of
+# slots that the positions so far can fill with the first n calls, written as one number: required slots times a base
+# plus optional ones. A single expected call takes consecutive calls among those that fit it, from `first` to `last`;
+# each of the first `fewest` is worth the base and each further one 1. Both worths are straight lines in `first`, so the
+# best `first` for each `last` is a maximum in a sliding window (a queue of falling values), and a position costs time
+# linear in the calls, whatever `times` says. A group takes a window of calls and pairs its slots with them. Required
+# slots and all slots are two pairings that grow call by call: the slots that calls can fill are a matroid, in which
+# filling required slots first loses no optional one. A window begins where `best` rises, because any other beginning
+# only loses calls.
 #
 # The unordered list is such a pairing over all calls. A call may serve both lists, as under `trajectory`, but only for
 # a required slot that finds no other call.
@@ -395,7 +396,7 @@ class _Resolution:
     # The choice of calls
 
     def _best(self) -> list[list[int]]:
-        """Return the calls that each expected call takes."""
+        """Return the indices of the calls that each expected call takes."""
         first = [self._none() for _ in range(3)]
         self._take_in_order(first[0], True, ())
         self._take_unordered(first[0], _union(first[0]))
@@ -507,10 +508,10 @@ class _Resolution:
         for index, found in slots.filled((*calls, *sorted(used)), calls).items():
             taken[index] = found
 
-    # Attempts: unfilled slots get calls that are left, so that a wrong optional call is wrong.
+    # Attempts: unfilled slots get remaining calls, so that an optional call with wrong arguments is reported as wrong.
 
     def _tried(self, taken: Sequence[Sequence[int]]) -> dict[int, list[int]]:
-        """Return the calls that resemble an expected call, by arguments or by tool, and fit none."""
+        """Return the calls that fit no expectation but resemble this one, by arguments or by tool."""
         left = dict.fromkeys(remaining(range(len(self._calls.records)), _union(taken)))
         tried: dict[int, list[int]] = {}
         required_first = sorted(range(len(self._wanted)), key=lambda index: self._wanted[index].fewest == 0)
@@ -530,7 +531,7 @@ class _Resolution:
                         missing -= 1
         return tried
 
-    # Requirements beside the score
+    # Requirements in addition to the score
 
     def _result_issues(self, taken: Sequence[Sequence[int]], tried: Mapping[int, Sequence[int]]) -> Iterator[Issue]:
         for index, calls in sorted(tried.items()):
@@ -543,13 +544,13 @@ class _Resolution:
                     reason = self._calls.why_wrong_result(expected, record)
                     yield _result_issue(expected, index, record, call, reason or "")
                 elif self._differs_by_result(index, call, taken):
-                    # A call that fits and was not taken is at the wrong place. A grader notices that by itself, unless
-                    # only its result distinguishes it from a call at the right place.
-                    reason = "its result was expected after that of an equal call, and came before it"
+                    # A call that fits but was not taken is at the wrong place. The grader reports that itself, unless
+                    # only the result distinguishes this call from one at the right place.
+                    reason = "its result was expected after that of an equal call, but came before it"
                     yield _result_issue(expected, index, record, call, reason)._replace(kind="wrong order")
 
     def _differs_by_result(self, index: int, call: int, taken: Sequence[Sequence[int]]) -> bool:
-        """Return whether a call could replace one that another expected call took, apart from their results."""
+        """Return whether a call differs only by its result from one that another expected call took."""
         fits = self._fits
         for other, calls in enumerate(taken):
             if call not in fits[other]:
@@ -579,7 +580,7 @@ class _Resolution:
                 )
 
     def _apart(self, taken: Sequence[Sequence[int]]) -> Iterator[Issue]:
-        """Yield an issue for each parallel group whose calls were made, and not in one answer."""
+        """Yield an issue for each parallel group whose calls were made, but not in one answer."""
         for item, position in zip(
             (*self._case.ordered, *self._case.unordered), (*self._ordered, *self._unordered), strict=True
         ):
@@ -611,7 +612,7 @@ class _Resolution:
         return answers.values()
 
     def _holds_all(self, made: Mapping[int, int], calls: Sequence[int]) -> bool:
-        """Return whether one answer has as many calls of each expectation, taken or not."""
+        """Return whether one answer contains enough calls of each expectation of a group, taken or not."""
         slots = _Slots(made, self._wanted, self._fitting, False, made)
         pairing = slots.pairing(slots.all)
         for call in calls:
@@ -620,7 +621,7 @@ class _Resolution:
 
 
 _MAX_TRIED = 20_000
-"""The most steps of search for all windows of a group together."""
+"""The largest number of search steps for all windows of a group together."""
 
 
 class _Windows(list[tuple[int, int] | None]):
@@ -680,7 +681,7 @@ class _Slots:
         self._owners: list[int] = []
         further: list[int] = []
         self.wants_of: dict[int, list[int]] = {}
-        """The expected calls that each call fits."""
+        """The expected calls that each call fits, by index of the call."""
         for index in indices:
             fewest = wanted[index].fewest if sizes is None else sizes[index]
             self._owners += [index] * fewest
@@ -693,7 +694,7 @@ class _Slots:
         self.all = range(len(self._owners))
 
     def pairing(self, slots: Sequence[int], paired: Mapping[int, int] | None = None) -> GrowingPairing:
-        """Return a pairing of some slots with calls; `paired` are pairs to begin with."""
+        """Return a pairing of some slots with calls; `paired` are the initial pairs."""
         return GrowingPairing(slots, lambda slot, call: True, self, paired)
 
     def filled(self, for_required: Iterable[int], for_optional: Iterable[int]) -> dict[int, list[int]]:
@@ -727,7 +728,7 @@ class _Slots:
 
 
 def _expecting_nothing(case: Case, by: GraderName) -> dict[str, object]:
-    """Return the keys of a case without a remaining expected call: all were optional, and none was made."""
+    """Return the keys of a case that expects no call any more, because all were optional and none was made."""
     if by == "trajectory":
         # To `trajectory`, surplus calls cost nothing by themselves.
         return {"extra_calls": "allow"} if case.extra_calls is None else {}

@@ -1,4 +1,4 @@
-"""The outcome of a run as JSON, with the keys of the JSON report: written as a whole or in pieces, and read again."""
+"""The outcome of a run as JSON with the keys of the JSON report: written as a whole or in pieces, and read back."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ def _written(outcome: Outcome) -> list[str]:
 
 def outcome_pieces(outcome: Outcome) -> Iterator[str]:
     """Yield the text of `outcome_to_json` in pieces, one grade at a time."""
-    # Each grade repeats the arguments of all calls: as one text, the five grades of a long run take much memory.
+    # Each grade repeats the arguments of all calls, so as a single text the five grades of a long run would take much
+    # memory.
     separator = "{"
     for name in _written(outcome):
         value = getattr(outcome, name)
@@ -128,7 +129,7 @@ def _by_names(item: Any) -> dict[str, Any]:
 def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
     """Read the output of `outcome_to_json`, infinite scores included.
 
-    Raises ValueError for anything else.
+    Raises ValueError for any other JSON.
     """
     outcome: Outcome = reader_of(Outcome)(data)
     for grade in outcome.grades:
@@ -193,7 +194,8 @@ def _plain(value: Any) -> JsonValue:
     if type(value) in _NAMED:
         named = {}
         for name, item in zip(value._fields, value, strict=True):
-            # Most values need no conversion, and every run has hundreds: a call for each would take most of the time.
+            # Checked inline: most of the hundreds of values in a run need no conversion, and calls for them would take
+            # most of the time.
             if type(item) in _AS_IT_IS:
                 named[name] = item
             else:

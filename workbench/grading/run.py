@@ -62,7 +62,7 @@ class Grader:
     grade: Callable[[Case, CaseSettings, Trajectory, CheckContext], Grade]
     equal: EqualsRule
     scored: frozenset[str] = frozenset()
-    """The keys of a case that are part of the grader's score, and so decide nothing besides it."""
+    """The keys of a case that are part of the grader's score, so that their violations do not decide separately."""
     latency: Callable[[Grading, Trajectory], float] = lambda _grading, run: run.model_latency_ms
     """The time that `max_latency_ms` limits, in milliseconds."""
 
@@ -105,7 +105,7 @@ def graded_whole(
 ) -> Grade:
     """Return the grade of one grader, with the issues of the requirements and the status.
 
-    A chain is graded as a whole, without its steps. `of_any_grader` is that of `requirement_issues`. Raises as
+    A chain is graded as a whole, without its steps. `of_any_grader` is passed to `requirement_issues`. Raises as
     `grade_run` does.
     """
     if name == "critics" and settings.grading.critics.weights:
@@ -131,7 +131,7 @@ _reasons: ByIdentity[Case, tuple[str | None, ...]] = ByIdentity(_reasons_of_call
 
 
 def _explained(issue: Issue, reasons: Sequence[str | None]) -> Issue:
-    # The reason for the check of an argument is nearer than the one for its call.
+    # The reason for the check of an argument is more specific than the reason for its call.
     if issue.expected_call is None or issue.because is not None:
         return issue
     return issue._replace(because=reasons[issue.expected_call])
@@ -186,8 +186,8 @@ def _graded_plainly(
 
 
 def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue, ...]:
-    """Return the issues of a grader and of the requirements, those that explain others first."""
-    # A call that a requirement already calls extra or forbidden is not extra a second time.
+    """Return the issues of a grader and of the requirements; those that explain others come first."""
+    # A call that a requirement already reports as extra or forbidden is not reported as extra again.
     wrong = {issue.call for issue in demands if issue.kind in ("extra call", "forbidden call")}
     merged = []
     for issue in found:
@@ -249,20 +249,20 @@ def _named(
 
 _WHY_NOT_REACHED: dict[FinishReason, str] = {
     "step failed": "never reached: the chain stops at the first step that fails",
-    "refused": "never reached: the model refused before it",
-    "truncated": "never reached: an answer was cut off before it",
+    "refused": "never reached: the model refused before this step",
+    "truncated": "never reached: an answer was cut off before this step",
 }
 
 
 def _never_reached(step: int, trajectory: Trajectory, expected_call: int | None) -> StepGrade:
-    why = "never reached: the run ended before it"
+    why = "never reached: the run ended before this step"
     if trajectory.finish is not None:
         why = _WHY_NOT_REACHED.get(trajectory.finish.reason, why)
     return StepGrade(step, None, None, why, None, (), expected_call)
 
 
 _NO_LIMITS = Limits(max_tool_calls=sys.maxsize, max_latency_ms=sys.float_info.max)
-"""The limits of a single step: calls and latency are limited in the run as a whole."""
+"""The limits of a single step, which has none: calls and latency are limited in the run as a whole."""
 
 
 def _graded(
@@ -286,7 +286,7 @@ def _graded(
     alone = alone_of(case)[step - 1]
 
     def grade(answer: Round) -> Grade:
-        # Without a step, the only round counts as that of the only step.
+        # The round of a case without steps counts as that of its only step.
         run = replace(trajectory, rounds=(replace(answer, step=None),), finish=_DONE)
         return graded_whole(by, alone, limitless, run, context)
 
@@ -310,7 +310,7 @@ def _how_good(grade: Grade) -> tuple[int, float]:
 
 
 def _in_the_run(issue: Issue, first_call: int, calls_before: int) -> Issue:
-    """Return an issue of a step with the indices of the whole run."""
+    """Return an issue of a step, with its indices converted to those of the whole run."""
     if issue.call is not None:
         issue = issue._replace(call=issue.call + first_call)
     if issue.expected_call is not None:
@@ -351,15 +351,15 @@ def fault_of_call(
 ) -> str | None:
     """Describe the fault of a call, by its index in `Trajectory.calls`, in a few words; `None` for a call without one.
 
-    A fault is an argument that does not hold, an issue about the call that decides, or a step of a chain that fails by
-    the call. The run need not have ended. Raises as `grade_run` does.
+    A fault is an argument that does not hold, a deciding issue about the call, or a step of a chain that fails because
+    of the call. The run need not have ended. Raises as `grade_run` does.
     """
     settings = settings_of(suite, case)
     context = _timed(context, settings, trajectory)
     grade = graded_whole(settings.grading.by, case, settings, trajectory, context)
     expected = case.expected_calls()
     for pairing in grade.pairings:
-        # In an unfinished run, a call of another tool has this place only until the right call comes.
+        # In an unfinished run, the expected call may still follow, so a call of another tool is not yet a fault.
         if pairing.call == call and pairing.expected_call is not None and pairing.same_tool:
             for verdict in pairing.arguments:
                 if verdict.holds is False:
@@ -398,11 +398,11 @@ def grade_run(
 ) -> tuple[tuple[Grade, ...], Status]:
     """Grade a run that ended without a fault of the infrastructure, by all graders.
 
-    Returns the grades, the first one of the deciding grader, and the status of the run. Each grade's issues include the
-    requirements besides the score and the steps of a chain that fail under that grader. Issues that decide make the
-    status failed, whatever the score. A case to which the grader does not apply passes or fails by its requirements
-    alone. A grader that does not decide and cannot grade the case has the verdict `error`. A run of a case that expects
-    nothing yet has no grades and the status `not graded`.
+    Returns the grades, the first one of the deciding grader, and the status of the run. Each grade's issues include
+    the requirements besides the score and the steps of a chain that fail under that grader. Issues that decide make
+    the status failed, whatever the score. A case to which the grader does not apply passes or fails by its
+    requirements alone. A grader that does not decide and cannot grade the case has the verdict `error`. A run of a
+    case that expects nothing yet has no grades and the status `not graded`.
 
     Raises CheckError when a check cannot be evaluated and GradingError when the case cannot be graded as written;
     either ends the run with status `error`. Raises JudgementNeededError, for any grader, when a judge must be asked
@@ -447,7 +447,7 @@ def graded_run(
         raise GradingError(fault_as_error(faults[0]))
     settings = settings_of(suite, case)
     context = _timed(context, settings, trajectory)
-    # Five graders evaluate the same slow checks: their verdicts are kept for the run.
+    # Verdicts are cached for the run, because all five graders evaluate the same slow checks.
     if context.verdicts is None:
         context = replace(context, verdicts={}, search_time={})
     metrics = metrics_of(case, trajectory, context)
@@ -471,7 +471,7 @@ def graded_run(
 
 
 def clock_of_run(settings: CaseSettings, trajectory: Trajectory) -> Clock | None:
-    """Return the clock that a run keeps, so that its grade stays the same; without one, a fixed clock of its case."""
+    """Return the clock stored with a run, so that its grade stays the same; without one, a fixed clock of its case."""
     told = trajectory.clock or settings.clock
     if told is None:
         return None
@@ -489,7 +489,7 @@ def _timed(context: CheckContext, settings: CaseSettings, trajectory: Trajectory
 
 
 def source_metrics(trajectory: Trajectory) -> tuple[Metric, ...]:
-    """Return the scores of an imported run by the system that made it, as metrics."""
+    """Return the scores that the original system gave to an imported run, as metrics."""
     if trajectory.start is None:
         return ()
     scores = trajectory.start.source_scores

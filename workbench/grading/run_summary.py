@@ -58,7 +58,7 @@ class RunSummary:
         """The time that `max_latency_ms` limits under the deciding grader, in milliseconds."""
         loop_ms = self.loop_ms
         if loop_ms is None:
-            # Histories of early versions lack the time of the loop: the model's time is the nearest to it.
+            # Histories of early versions lack the time of the loop; the model's latency is the nearest substitute.
             loop_ms = self.latency_ms
         return limited_ms(self.grading, self.latency_ms, loop_ms)
 
@@ -99,15 +99,15 @@ def summary_of(
     )
 
 
-# A planned run that is not made has no status of its own: the beginning of its reason tells why. Histories store these
-# texts, so they never change.
+# A planned run that is not made has no status of its own; the prefix of its reason says why. Histories store these
+# texts, so they must never change.
 
 NOT_NEEDED: Final = "not needed: "
-"""The beginning of the reason of a skipped run whose outcome could decide nothing any more."""
+"""The prefix of the reason of a run that was skipped because its outcome could no longer decide anything."""
 
 
 COST_LIMIT: Final = "not run: cost limit"
-"""The beginning of the reason of a stopped run that a limit on cost prevented."""
+"""The prefix of the reason of a stopped run that a cost limit prevented."""
 
 
 def is_cost_limited(run: RunSummary | RunResult) -> bool:
@@ -116,7 +116,7 @@ def is_cost_limited(run: RunSummary | RunResult) -> bool:
 
 
 def is_not_needed(run: RunSummary | RunResult) -> bool:
-    """Return whether a planned run was skipped because its outcome could decide nothing any more."""
+    """Return whether a planned run was skipped because its outcome could no longer decide anything."""
     return run.status == Status.SKIPPED and (run.reason or "").startswith(NOT_NEEDED)
 
 
@@ -126,12 +126,12 @@ class _HasFigures(Protocol):
 
 
 def finished_figures(runs: Iterable[_HasFigures]) -> Iterator[RunSummary]:
-    """Yield the figures of the finished runs among several, such as records of the app or rows of the history."""
+    """Yield the figures of those runs that have finished; runs are records of the app or rows of the history."""
     for run in runs:
         if run.figures is not None:
             yield run.figures
 
 
 def is_endpoint_fault(run: RunSummary | RunResult) -> bool:
-    """Return whether a run failed, or ended in an error, by a fault of the endpoint."""
+    """Return whether a run failed, or ended in an error, because of a fault of the endpoint."""
     return run.status in (Status.FAILED, Status.ERROR) and (run.reason or "").startswith(ENDPOINT_FAULT)

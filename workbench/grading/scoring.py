@@ -1,4 +1,4 @@
-"""Scores and verdicts: means, weights of arguments, thresholds, the score with which a run counts, checks of a call."""
+"""Scores and verdicts: means, argument weights, thresholds, the counted score of a run, and checks of a call."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ NO_OBJECT = "the arguments are not a JSON object"
 """The outcome of a call with broken arguments, which meets no expectation."""
 
 ROUNDING_SLACK = 1e-9
-"""The largest distance below a threshold at which a score still reaches it: sums of shares such as 0.2 are inexact."""
+"""The tolerance for reaching a threshold, because sums of shares such as 0.2 are inexact."""
 
 
 def part_earned(score: float, weight: float) -> str:
     """Return the part of its weight that an argument earned, such as `70%`; empty if it earned nothing or everything.
 
-    A part is rounded to 1% to 99%, so that partial credit never reads as none or all.
+    Partial credit is shown as 1% to 99%, so that it never reads as none or all.
     """
     if not 0 < score < weight - ROUNDING_SLACK:
         return ""
@@ -103,7 +103,7 @@ def verdict_of(
 
 
 class Scored(Protocol):
-    """A run, or a single grade, with the fields that decide the score with which it counts."""
+    """A run, or a single grade, with the fields that determine its counted score."""
 
     @property
     def status(self) -> Status | None: ...
@@ -142,8 +142,8 @@ def judge_arguments(
 ) -> tuple[ArgumentVerdict, ...]:
     """Return one verdict for each check, in order; an optional argument that was left out has none.
 
-    Each check earns its equal part of `shared`, or nothing: graded checks have no partial credit here. A judge is asked
-    only if `same_tool` is true. With `all_or_nothing` it is asked only if the call is right up to there, or if its
+    Each check earns its equal part of `shared`, or nothing: graded checks have no partial credit here. A judge is
+    asked only if `same_tool` is true. With `all_or_nothing`, a judge is asked only if all other checks hold, or if its
     check is required.
 
     Raises CheckError, naming tool and argument, when a check cannot be evaluated.
@@ -161,7 +161,7 @@ def judge_arguments(
     for name, check in listed.items():
         if type(check) is not Equals and asks(check, Judged):
             judged.add(name)
-    # Judges cost money and time: they come last, and are not asked where the other checks have decided.
+    # Judges cost money and time, so they come last and are not asked if the other checks have decided.
     wrong = bool(judged) and not arguments.keys() <= checks.keys()
     in_turn: Iterable[tuple[str, Check]] = listed.items()
     if judged and all_or_nothing:

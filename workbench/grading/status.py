@@ -1,4 +1,4 @@
-"""The statuses of runs and cases, with everything that depends on a status: words, signs, roles, order, counts."""
+"""The statuses of runs and cases, with all properties of a status: words, signs, roles, order, counts."""
 
 from __future__ import annotations
 
@@ -140,13 +140,13 @@ class Status(StrEnum):
     total: str
     """The key of the status in the totals of JSON reports."""
     query: str
-    """The word that filters cases by the status."""
+    """The word in a filter that selects cases with the status."""
     sign: str
     ascii: str
     """The sign on terminals that show only ASCII."""
     role: StatusRole
     urgency: int
-    """The place of the status in the order of attention, 0 for the first one."""
+    """The rank of the status by urgency, 0 for the most urgent one."""
     meaning: str
     """The description of the status in the help."""
     graded: bool
@@ -154,9 +154,9 @@ class Status(StrEnum):
     good: bool
     """Whether the model was judged good enough."""
     owed: bool
-    """Whether the run should have a verdict, even if it has none."""
+    """Whether the run counts as one that should have a verdict, even if it has none."""
     final: bool
-    """Whether the run is over; a resumed batch makes the others again."""
+    """Whether the run is finished; a resumed batch repeats runs with the other statuses."""
 
     def __new__(cls, name: str, *facts: object) -> Status:
         status = str.__new__(cls, name)
@@ -175,7 +175,7 @@ class Status(StrEnum):
         """The name of the column, or the key in JSON, that counts the status in a history."""
         return self._value_.replace(" ", "_")
 
-    # A status compares equal to its name, so it also looks like a text in a session of Python.
+    # A status equals its name as text, so its `repr` is that text too.
     __repr__ = str.__repr__
 
     # `StrEnum` would print the stored name, which must never change; texts show the word.
@@ -245,7 +245,7 @@ class StatusCounts:
 
     @property
     def counted(self) -> list[tuple[int, Status]]:
-        """The numbers that lists show, each with its status: passed and failed always, the others unless they are 0."""
+        """The numbers that lists show, each with its status: passed and failed always, others unless they are 0."""
         always = (Status.PASSED, Status.FAILED)
         return [(self.counts[status], status) for status in Status if self.counts[status] or status in always]
 

@@ -42,11 +42,11 @@ class GraderTraits:
     frees_other_arguments: bool = False
     """Whether an argument without a check costs nothing, and so is never the reason of a failure."""
     number_if_decided_before: float | None = None
-    """The value shown for each quantity of a run that a rule decided before scoring."""
+    """The value shown for each quantity if a rule decided before scoring."""
 
 
 def _numbers(**words: str) -> Callable[[Grade], list[str]]:
-    """Make a function for `parts` that writes each quantity of a formula under its words."""
+    """Return a function for `parts` that labels each quantity of a formula with its words."""
 
     def parts(grade: Grade) -> list[str]:
         return [f"{words[name]} {figure(grade.numbers[name])}" for name in words if name in grade.numbers]

@@ -61,9 +61,10 @@ def grade_trajectory(
     """Grade a run by the `trajectory` grader; `rule` says which extra calls are free.
 
     The score is `numbers["matched"] / numbers["total"]`, the share of met expectations, and 1 without expectations.
-    Prohibitions, forbidden arguments and extra calls are part of it, so their issues are made here.
+    Prohibitions, forbidden arguments and extra calls are part of the score, so this grader reports their issues
+    itself.
 
-    An unmet expectation is paired with the nearest call of its tool that is left, if any, to show the difference. A
+    An unmet expectation is paired with the nearest remaining call of its tool, if any, to show the difference. A
     violated prohibition has a pairing for each call that violates it. The grader does not apply to a case that expects
     nothing of the calls.
 
@@ -79,8 +80,8 @@ def grade_trajectory(
 class _Reading:
     """The comparison of one case's expectations with the calls of one run.
 
-    Expected calls have their indices in `Case.expected_calls()`. A pair is evaluated when it is first asked for, and
-    kept.
+    Expected calls have their indices in `Case.expected_calls()`. The verdict on a pair is computed on first use and
+    cached.
     """
 
     def __init__(self, case: Case, trajectory: Trajectory, rule: ExtraCallRule, context: CheckContext) -> None:
@@ -102,7 +103,7 @@ class _Reading:
         self._ordered = self._in_order(case)
         self._call_of = {**self._ordered, **self._in_any_order()}
         self._all_compared = not self._among.exhausted
-        # Prohibitions are checked against all calls, also those that meet an expectation.
+        # Prohibitions apply to all calls, even those that meet an expectation.
         self._offenders: list[list[int]] = []
         for prohibition in case.disallowed:
             self._offenders.append(offending_calls(prohibition, calls, partial(_meets, context=context), context))
@@ -112,7 +113,7 @@ class _Reading:
             suspects = remaining(range(len(calls)), rule.free_calls(calls))
         if case.steps:
             self._why_unexpected, suspects = NO_CALL_OF_STEP, calls_of_silent_steps(case, trajectory)
-        # A call that violates a prohibition is not also unexpected (A14).
+        # A call that violates a prohibition does not count as unexpected too (A14).
         accounted = {*self._call_of.values(), *chain.from_iterable(self._offenders)}
         self._unexpected = dict.fromkeys(remaining(suspects, accounted))
 
@@ -189,8 +190,8 @@ class _Reading:
         members = range(self._number_ordered, len(self._expected))
         if not members:
             return {}
-        # Expectations and calls are paired one to one (A11). Calls that the ordered list took may serve again, and come
-        # last, so that as many calls as possible are accounted for (A12).
+        # Expectations and calls are paired one to one (A11). Calls that the ordered list took may be used again, but
+        # come last, so that as many calls as possible are accounted for (A12).
         used = set(self._ordered.values())
         calls = sorted(range(len(self._calls)), key=used.__contains__)
         return paired_in_turn(members, calls, self._fits, self._among)
@@ -248,7 +249,7 @@ class _Reading:
         for index in unmet:
             rows_of.setdefault(self._wanted[index].tool, []).append(index)
         nearest: dict[int, int] = {}
-        # Wildcards last: next to them, any call that is left by then may be shown.
+        # Wildcards come last, because they may be shown next to any remaining call.
         for tool, rows in sorted(rows_of.items(), key=lambda each: each[0] == ANY_TOOL):
             columns = left.get(tool, [])
             if tool == ANY_TOOL:
@@ -261,7 +262,7 @@ class _Reading:
 
     def _would_fit(self, expected: int, call: int) -> bool:
         """Return whether a call in the wrong place meets the expectation, as far as is known without a judge."""
-        # No judge or function is asked merely for display.
+        # Judges and functions are not called merely for display.
         if not self._same_tool(expected, call):
             return False
         known = self._fitting.get((expected, call))
@@ -312,7 +313,7 @@ class _Reading:
                 yield CallPairing(None, call, True, 0.0, 0.0, outcome="broken", prohibition=index)
 
     def _lines_of_others(self, lines: Sequence[CallPairing]) -> Iterator[CallPairing]:
-        """Yield the lines of unexpected calls, and of all calls that are in no line yet."""
+        """Yield the pairings of unexpected calls, and of all calls that have no pairing yet."""
         shown = {line.call for line in lines}
         for call in range(len(self._calls)):
             if call in self._unexpected:

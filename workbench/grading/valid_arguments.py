@@ -1,7 +1,7 @@
 """Checks of each call against the input schema of its tool: the measure "valid arguments".
 
-A violation is a fact about the call, whatever the case expects, so no score contains it. It fails the run besides its
-score, unless the model was refused and then corrected the call.
+A violation does not depend on what the case expects, so it is part of no score. It fails the run regardless of the
+score, unless the tool refused the call and the model then corrected it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _REFUSALS = late_pattern(
     re.VERBOSE | re.IGNORECASE,
 )
 
-# The same code and the same beginnings report other faults: no such tool, one that is switched off, a result of a form
-# that the tool does not declare.
+# The same code and prefixes also report other faults: an unknown or disabled tool, or a result that violates the tool's
+# output schema.
 _NOT_OF_ARGUMENTS = late_pattern(
     r"\bunknown tool\b|\btool\b.{0,200}\b(?:not found|disabled)\b|^(?:MCP error -32602: *)?Output validation error",
     re.IGNORECASE,
@@ -49,12 +49,12 @@ _NOT_OF_ARGUMENTS = late_pattern(
 
 def refusal_of(record: CallRecord) -> str | None:
     """Return the message of a server that refused the arguments of a call, in one line; `None` without a refusal."""
-    # Only real servers, and tools outside Workbench, judge the arguments: a mock answers as its suite says.
+    # Only real servers, and tools outside Workbench, validate arguments; a mock answers as its suite says.
     result = record.unedited or record.result
     if result is None or not result.is_error or result.source not in ("server", "reported"):
         return None
     refused = result.code == INVALID_PARAMS or _REFUSALS.match(result.content) is not None
-    # After the first line come values of the arguments, which may hold any words.
+    # Later lines quote values of the arguments, which may contain any words.
     first = result.content.partition("\n")[0]
     if not refused or _NOT_OF_ARGUMENTS.search(first):
         return None
@@ -100,10 +100,9 @@ def _how_it_ended(trajectory: Trajectory) -> Literal["truncated", "refused"] | N
 class CheckedCall(NamedTuple):
     """The result of checking one call.
 
-    `valid` is `None` if no tool of that name is known, if the provider runs it, or if its schema is invalid, which
-    `broken_schema` explains.
-    `refusal` is the message with which a server refused the arguments. `corrected` is true if the call was answered by
-    an error, and the model then made a valid call of the same tool.
+    `valid` is `None` if no tool of that name is known, if the provider runs the tool, or if its schema is invalid,
+    which `broken_schema` explains. `refusal` is the message with which a server refused the arguments. `corrected` is
+    true if the call was answered by an error, and the model then made a valid call of the same tool.
     """
 
     valid: bool | None
@@ -134,7 +133,7 @@ def _checked(record: CallRecord, tool: ToolDefinition | None) -> CheckedCall:
     refusal = refusal_of(record)
     if record.is_broken:
         return CheckedCall(False, refusal=refusal)
-    # Without a schema, only a refusal of the server tells that the arguments are invalid.
+    # Without a schema, only a refusal by the server shows that the arguments are invalid.
     valid_by_server = None if refusal is None else False
     if tool is None:
         return CheckedCall(valid_by_server, refusal=refusal)
@@ -147,7 +146,7 @@ def _checked(record: CallRecord, tool: ToolDefinition | None) -> CheckedCall:
 
 def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> Iterator[int]:
     """Yield the indices of the invalid calls that the model corrected."""
-    # Calls of one answer are made before any of them is refused, so they are separate attempts. A call of a later
+    # All calls of an answer are made before any of them is refused, so they are separate attempts. A call of a later
     # answer is a retry of the earliest attempt of its tool that is still open; if it is valid, it closes the attempt.
     open_attempts: dict[str, deque[list[int]]] = {}
     of_this_answer: dict[str, list[list[int]]] = {}
@@ -164,7 +163,7 @@ def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> I
             attempt = earlier.popleft()
         if check.valid is False:
             was_refused = record.result is not None and record.result.is_error
-            # An attempt that the tool accepted gives the model nothing to correct.
+            # The model has nothing to correct in an attempt that the tool accepted.
             if was_refused:
                 of_this_answer.setdefault(record.tool, []).append([*attempt, index])
         elif check.valid:
@@ -182,7 +181,7 @@ def why_unchecked(trajectory: Trajectory) -> dict[str, str]:
 
 def _why_unchecked(record: CallRecord, check: CheckedCall) -> str:
     if record.by_provider:
-        return "the provider runs it, and does not tell its schema"
+        return "the provider runs it and does not publish its schema"
     if check.broken_schema is None:
         return "no tool of that name is known"
     return f"its schema is invalid: {check.broken_schema}"
@@ -193,7 +192,7 @@ def argument_issues(
 ) -> Iterator[Issue]:
     """Yield the issues of invalid calls; those of calls that were not corrected decide if `decides` is "fail".
 
-    Arguments that are not a JSON object decide whatever the suite says, because they cannot meet any expectation.
+    Arguments that are not a JSON object always decide, because they cannot meet any expectation.
     """
     cut_off = {}
     for each in trajectory.rounds:

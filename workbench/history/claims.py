@@ -1,8 +1,8 @@
-"""Claims on batches, which show every program which batches of a history are running.
+"""Claims on batches, by which every program can see which batches of a history are running.
 
 A claim is a lock on one byte of a file next to the history, at the offset of the batch's number. The system drops the
-locks of a program that ends, however it ends, so no claim outlives its program. Claims hold between the programs of one
-machine, and of several where the network's file system supports such locks.
+locks of a program that ends, however it ends, so no claim outlives its program. Claims work between programs on one
+machine, and between machines if their network file system supports such locks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENDING = "-claims"
 _OPENING = 0
 """The byte that is locked to open, rename or make a history; the numbers of batches begin at 1."""
 
-# A program that only checks a claim holds the lock for a moment, and the batch then looks claimed to others.
+# Retried because a program that only checks a claim holds the lock for a moment.
 _LOOKED_AT_S = 0.2
 """The time for which claiming a batch is retried, in seconds."""
 
@@ -37,8 +37,8 @@ class _Locks:
 
 
 # POSIX record locks belong to the whole program, and closing any descriptor of a file drops all of its locks there. So
-# each file is opened once, and closed with its last lock; `held` also tells two claims of this program apart, which
-# the system grants both.
+# each file is opened once and closed with its last lock. `held` also prevents a second claim by this program, which the
+# system would grant.
 _files: dict[tuple[int, int], _Locks] = {}
 """The files in which this program holds a lock, by device and inode."""
 
@@ -48,7 +48,7 @@ _guard = threading.Lock()
 class Claim:
     """The exclusive right of this program to run or remove a batch, until it is released.
 
-    It may be released more than once."""
+    Releasing a claim more than once is harmless."""
 
     def __init__(self, key: tuple[int, int], number: int) -> None:
         self._key = key
@@ -108,12 +108,14 @@ def claimed(file: Path, number: int) -> bool:
 
 @contextmanager
 def opening_alone(file: Path, timeout_s: float) -> Iterator[None]:
-    """Hold the exclusive right to make a history or rename it as damaged.
+    """Hold the exclusive right to create a history or to rename a damaged one.
 
     Raises HistoryError if another program holds it for longer than `timeout_s` seconds, and OSError."""
     taken = _taken(file, _OPENING, timeout_s)
     if taken is None:
-        raise HistoryError(f"the history {file} is being opened by another program: end that, or wait and try again")
+        raise HistoryError(
+            f"the history {file} is being opened by another program: end that program, or wait and try again"
+        )
     try:
         yield
     finally:
@@ -168,7 +170,7 @@ def _close_if_unused(key: tuple[int, int]) -> None:
 
 
 def _is_locked(descriptor: int, number: int) -> bool:
-    # A shared lock is enough to find an exclusive one, and works with a descriptor that is open for reading only.
+    # A shared lock suffices to detect an exclusive one, and works with a read-only descriptor.
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, number)
     except (BlockingIOError, PermissionError):

@@ -15,10 +15,10 @@ from workbench.history.records import Kind
 Reader = Callable[[Any], Any]
 """A validator: returns the value of a column, and raises ValueError if it is invalid."""
 
-# A larger number is damage; sums of numbers up to this one can still be shown.
+# A larger number is treated as damage; sums of numbers up to this one can still be shown.
 _MAX_NUMBER = 1e15
 
-# Python's dates end with the year 9999; this is in the year 9892.
+# This is in the year 9892, and Python's dates end with 9999.
 _LAST_MS = 250_000_000_000_000
 
 
@@ -86,7 +86,7 @@ def metrics(value: Any) -> tuple[tuple[str, float], ...]:
 
 
 def kinds(value: Any) -> tuple[str, ...]:
-    """Return the kinds of deviations of an endpoint that were repaired."""
+    """Return the kinds of an endpoint's repaired deviations."""
     found = parsed_json(text(value))
     if not isinstance(found, list):
         raise ValueError("must be a list of kinds of deviations")
@@ -151,7 +151,7 @@ def read(columns: Mapping[str, Reader], row: Sequence[Any]) -> list[Any]:
     try:
         return [column(value) for column, value in zip(columns.values(), row, strict=True)]
     except ValueError:
-        # The name is looked up only after a failure: this function runs for every row of every batch.
+        # The name is looked up only after a failure, because this function runs for every row of every batch.
         for (name, column), value in zip(columns.items(), row, strict=True):
             try:
                 column(value)

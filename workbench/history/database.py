@@ -122,7 +122,8 @@ CREATE TABLE regrades (
 CREATE INDEX regrades_of_runs ON regrades (run);
 """
 
-# NULL in runs of earlier versions. A comment inside the statement would spoil SQLite's own text of the table.
+# NULL in runs of earlier versions. This comment is outside the statement, because SQLite would store it in the table's
+# text.
 _LOOP_TIME = "ALTER TABLE runs ADD COLUMN loop_ms REAL"
 
 # Two columns of `details` hold ids of rows in `shared`: `tools` are the tools that a run's first event offers, and
@@ -155,7 +156,7 @@ CREATE TABLE plans (            -- of batches that are shards, or merged from so
 );
 """
 
-# So that a page of batches, a suite's results over time, and a suite by its name are found without reading all.
+# Indexes to find a page of batches, a suite's results over time, and a suite by name without reading whole tables.
 _LISTING = """
 CREATE INDEX batches_of_kinds ON batches (kind);
 CREATE INDEX parts_of_suites ON parts (suite, model, batch);
@@ -178,14 +179,17 @@ MIGRATIONS: tuple[str, ...] = (
     *(_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING),
     *(_ARGUMENTS, _REPAIRED),
 )
-"""Each version's migration from the one before; the first one from nothing. A file's version is its `PRAGMA
-user_version`. Published entries never change, because histories made with them exist."""
+"""The migrations to each version from the previous one; the first creates the tables.
+
+A file's version is its `PRAGMA user_version`. Published entries must never change, because histories made with them
+exist.
+"""
 
 
 _logger = logging.getLogger(__name__)
 
 BUSY_TIMEOUT_S = 5.0
-"""How long to wait for another program's lock, in seconds."""
+"""Time to wait for another program's lock, in seconds."""
 
 _AGAIN_S = 0.02
 
@@ -193,8 +197,7 @@ _LEFT_TO_OTHERS = 0.25
 """The pause after each step of long work, as a share of the time that the step took."""
 
 CHECKED_WHOLE_BYTES = 128 << 20
-"""A file up to this size is checked completely when it is opened for writing; of a larger one, everything but the
-events of its runs."""
+"""A file up to this size is checked completely when opened for writing; a larger one, without its runs' events."""
 
 _SMALL_TABLES = tuple(f"quick_check({table})" for table in ("suites", "batches", "parts"))
 _ALL_OF_IT = ("quick_check",)
@@ -219,9 +222,9 @@ _Result = TypeVar("_Result")
 
 
 def open_for_writing(file: Path, say: Say, *, suspect: bool = False) -> sqlite3.Connection:
-    """Open a history for writing, making it and its folder if necessary.
+    """Open a history for writing; create the file and its folder if necessary.
 
-    A damaged file is renamed, and `say` gets a message about it. With `suspect`, all of the file is checked, however
+    A damaged file is renamed, and `say` gets a message about it. With `suspect`, the whole file is checked, however
     large it is. Raises HistoryError."""
     with as_history_errors(file):
         refuse_if_read_only(f"{file} was to be written")
@@ -254,7 +257,7 @@ def open_for_reading(file: Path) -> sqlite3.Connection | None:
         if connection is None:
             _refuse_what_is_not_ours(file)
             raise DamagedError(_damaged(file))
-        # A file without tables is one that another program is just making.
+        # A file without tables is just being created by another program.
         if not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
             connection.close()
             return None
@@ -294,7 +297,7 @@ def as_history_errors(file: Path) -> Iterator[None]:
             raise DamagedError(text) from error
         raise HistoryError(text) from error
     except UnicodeDecodeError as error:
-        # Some messages of SQLite quote the bytes of a damaged schema, which then are not text.
+        # Some messages of SQLite quote bytes of a damaged schema that are not text.
         raise DamagedError(_damaged(file, error)) from error
     except OSError as error:
         raise HistoryError(_system_error_text(file, error)) from error
@@ -303,7 +306,7 @@ def as_history_errors(file: Path) -> Iterator[None]:
 def _error_text(file: Path, error: sqlite3.Error) -> str:
     name = _name(error)
     if name.startswith(_LOCKED):
-        return f"the history {file} is locked by another program: end that, or wait and try again"
+        return f"the history {file} is locked by another program: end that program, or wait and try again"
     if name.startswith("SQLITE_FULL"):
         return _no_room(file)
     if name.startswith("SQLITE_IOERR"):
@@ -355,8 +358,8 @@ def _name(error: sqlite3.Error) -> str:
 
 def _connected(file: Path, how: str) -> sqlite3.Connection:
     if how == "mode=rwc":
-        # SQLite would make the file readable by everybody. Made here for its owner only, as recordings are; SQLite
-        # gives the files next to it the same rights.
+        # SQLite would create the file readable by everybody. It is created here for its owner only, like recordings;
+        # SQLite gives the files next to it the same permissions.
         with suppress(FileExistsError):
             os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
     timeout_s = BUSY_TIMEOUT_S
@@ -375,7 +378,7 @@ def _connected(file: Path, how: str) -> sqlite3.Connection:
 def _refuse_links(file: Path) -> None:
     """Refuse a history that is a link in its project.
 
-    A project may come from elsewhere, and its history must not lead to another file of the user."""
+    A project may come from a stranger, and a link could lead to another file of the user."""
     if is_beside_project(file):
         for path in (file.parent, file, *_files_beside(file)):
             if path.is_symlink():
@@ -414,8 +417,8 @@ def _refuse_what_is_no_history(file: Path) -> None:
 def _refuse_what_is_not_ours(file: Path) -> None:
     """Refuse a file that is no history, such as a text or an encrypted database.
 
-    The user named it by mistake, so it is not renamed as a damaged history is."""
-    # Another program may rename a damaged file meanwhile.
+    The user probably named the file by mistake, so it is not renamed like a damaged history."""
+    # Another program may have renamed the damaged file in the meantime.
     with suppress(FileNotFoundError), file.open("rb") as content:
         if not is_named_as_ours(file) and content.read(len(_MAGIC)) != _MAGIC:
             raise OtherFileError(f"{file} is not a history", "name another with --history, or move it away")
@@ -437,7 +440,7 @@ def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | 
     sound = False
     try:
         connection = _connected(file, how)
-        # Another program may be making the file: within a transaction, all checks see one state.
+        # Another program may be creating the file, so the checks run in one transaction and see one state.
         connection.execute("BEGIN")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application == APPLICATION_ID:
@@ -463,14 +466,14 @@ def _sound(file: Path, how: str, checks: Sequence[str]) -> sqlite3.Connection | 
 
 def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
     try:
-        # Readers open the file for writing where they may: the last program to close it writes SQLite's log of recent
-        # writes into it, and an older schema is migrated.
+        # Readers open the file for writing if permitted: the last program to close it merges SQLite's write-ahead log
+        # into it, and an older schema is migrated.
         how = "mode=ro" if is_read_only() else "mode=rw"
         return _patiently(lambda: _sound(file, how, _SMALL_TABLES))
     except sqlite3.OperationalError as error:
         # Reading a file in WAL mode needs a file next to it, which cannot be made in a folder that is not writable.
-        # `immutable` lets SQLite read without it, and is safe only while no program writes. A program that does would
-        # have made that file.
+        # `immutable` lets SQLite read without it, and is safe only while no program writes. A writing program would
+        # have created that file.
         if not _name(error).startswith(_NOT_WRITABLE) or any(beside.exists() for beside in _files_beside(file)):
             raise
         return _sound(file, "mode=ro&immutable=1", _SMALL_TABLES)
@@ -514,10 +517,11 @@ def _made_ready(connection: sqlite3.Connection, file: Path) -> sqlite3.Connectio
         if (version := _version(connection, file)) < len(MIGRATIONS):
             if is_read_only():
                 raise HistoryError(
-                    f"the history {file} was written by an older Workbench, and a read-only view cannot bring it up to "
-                    "date: 'workbench history list' does"
+                    f"the history {file} was written by an older Workbench, and a read-only view cannot migrate it: "
+                    "run 'workbench history list'"
                 )
-            # Possible only before the first table: removed batches then give their pages back to the disk in steps.
+            # Possible only before the first table exists. With this setting, removed batches give their pages back to
+            # the disk in steps.
             if version == 0:
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             # With a write-ahead log, programs read while another one writes.
@@ -534,7 +538,8 @@ def _set_aside(file: Path) -> str:
     _refuse_what_is_not_ours(file)
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%f")
     aside = file.with_name(f"{file.stem}.damaged-{stamp}{file.suffix}")
-    # The log goes first: SQLite would apply the log that it finds next to a new database, whichever it belongs to.
+    # The log is renamed first, because SQLite would apply a log that it finds next to a new database, even one of
+    # another file.
     for ending in _BESIDE:
         with suppress(FileNotFoundError):
             Path(f"{file}{ending}").rename(f"{aside}{ending}")

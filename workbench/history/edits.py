@@ -29,7 +29,7 @@ from workbench.history.rows import values_in
 
 # Other programs cannot write during a step, so a step must be short.
 RUNS_AT_ONCE = 500
-"""The number of runs, or of their grades, that are written or removed in one step."""
+"""The number of runs, or of their grades, written or removed in one step."""
 PAGES_AT_ONCE = 1_000
 """The number of free pages of the file that are given back to the disk in one step."""
 
@@ -39,7 +39,7 @@ _WITHOUT_BATCH = f"{values_in('runs', 'batch')} AND batch NOT IN (SELECT id FROM
 def check_name(name: str) -> None:
     """Raise HistoryError unless the name can be that of a batch: one line, and not a number.
 
-    A number would stand for another batch, as in `#7` or `7`."""
+    A number would be ambiguous, because `7` and `#7` already name batch 7."""
     if not name.strip() or name != name.strip() or name.removeprefix("#").isdecimal():
         raise HistoryError(f"a batch cannot be called {name!r}: a name cannot be a number or begin with a space")
     if not name.isprintable():
@@ -47,9 +47,9 @@ def check_name(name: str) -> None:
 
 
 def name_batch(file: Path, number: int, name: str | None, say: Say) -> None:
-    """Name a batch, taking the name from any other batch that has it; `None` removes the batch's name.
+    """Name a batch; another batch of that name loses it, and `None` removes the batch's name.
 
-    The settings of the batch keep the number of the batch that lost the name."""
+    The settings of the named batch store the number of the batch that lost the name."""
     if name is not None:
         check_name(name)
     with _changing(file, say) as connection:
@@ -77,20 +77,20 @@ def add_grading(
 ) -> None:
     """Store a regrade: new grades of a batch's runs, in addition to the old ones.
 
-    `regraded` gives the id of each run with its new figures and result. It is read one by one and written in small
-    steps; readers see the regrade once all of it is stored. `texts` are those of cases that were graded by another text
-    than ran. Raises HistoryError also if the batch is running."""
+    `regraded` gives the id of each run with its new figures and result. Runs are consumed one at a time and written in
+    small steps; readers see the regrade once all of it is stored. `texts` are the texts of cases that were graded by
+    another text than the one that ran. Raises HistoryError also if the batch is running."""
     with ExitStack() as claims, as_history_errors(file), closing(open_for_writing(file, say)) as connection:
         claims.callback(claim(file, batch).release)
-        # The row of the regrade is written last, and its absence hides the grades until then. Foreign keys would demand
-        # it first.
+        # The row of the regrade is written last, and its absence hides the grades until then. Foreign keys are off
+        # because they would require it first.
         connection.execute("PRAGMA foreign_keys = OFF")
         _clear_unfinished(connection, batch)
         grading: int | None = None
         try:
             rows = iter(regraded)
             while some := list(islice(rows, RUNS_AT_ONCE)):
-                # Compressed before the transaction, which stays short.
+                # Compressed before the transaction, to keep that short.
                 packed = [_regrade_row(*each) for each in some]
                 with transaction(connection):
                     if grading is None:
@@ -108,7 +108,7 @@ def add_grading(
                     (grading or _number(connection, _NEXT_GRADING), batch, graded_at, program, case_texts_json(texts)),
                 )
         except BaseException:
-            # Grades that cannot be cleared now are cleared by the next regrade of the batch.
+            # Leftover grades that cannot be deleted now are deleted by the next regrade of the batch.
             if grading is not None:
                 with suppress(sqlite3.Error):
                     _clear_grading(connection, grading)
@@ -121,7 +121,7 @@ def _regrade_row(run: int, figures: RunSummary, result: RunResult) -> tuple[obje
     return run, *verdict, grading_text(figures.grading), outcome, metrics_text(figures), arguments_text(figures)
 
 
-# The id must also be new among grades without a regrade, which a killed program may have left.
+# The id must also differ from those of grades that a killed program left without their regrade.
 _NEXT_GRADING = (
     "SELECT max(coalesce((SELECT max(id) FROM gradings), 0), coalesce((SELECT max(grading) FROM regrades), 0)) + 1"
 )
@@ -194,7 +194,7 @@ def _clear(connection: sqlite3.Connection) -> None:
 
 
 def _shrink(connection: sqlite3.Connection, file: Path) -> None:
-    # VACUUM writes the whole file anew, while other programs wait. A large file gives back its free pages in steps,
+    # VACUUM rewrites the whole file while other programs wait. A large file gives back its free pages in steps,
     # which SQLite can do only if the file was made with auto_vacuum.
     if file.stat().st_size <= CHECKED_WHOLE_BYTES:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")

@@ -70,15 +70,15 @@ _WEIGHT = """
 SELECT count(*), coalesce(sum(coalesce(length(events) + length(outcome), 0)
     + coalesce((SELECT sum(length(regrades.outcome)) FROM regrades WHERE regrades.run = runs.id), 0)), 0)
 FROM runs LEFT JOIN details ON details.run = runs.id WHERE runs.batch = ? AND place BETWEEN ? AND ?"""
-# Reading the size of every run would read the whole of a large batch, so the runs of a few stretches, spread evenly
-# over the plan, stand for all.
+# Reading the size of every run would read a whole large batch, so a sample is taken: the runs of a few stretches,
+# spread evenly over the plan.
 _WEIGHED, _STRETCHES = 1_000, 20
-"""The number of runs of a batch whose size is read, and the number of stretches of its plan they are in."""
+"""The number of runs in the sample of a batch, and the number of stretches that they form."""
 _ROW_BYTES = 160
 """The size of a row in `runs` and of its entries in indexes, in bytes."""
 
 _NUMBERS = 1 << 62
-"""A number above that of every batch."""
+"""A number larger than that of any batch."""
 
 BATCHES_AT_ONCE = 100
 """The number of batches that are read in one step."""
@@ -108,8 +108,8 @@ class StoredBatches(StoredRows):
         """Yield batches, damaged ones included, the newest first, reading a page at a time.
 
         `forks=True` selects forks and reruns, which count for no case, and `forks=False` all other batches. `suites`
-        (row ids) selects batches with one of these suites, `lacking` batches with runs that never finished, and
-        `unended` batches that have not ended."""
+        (row ids) selects batches with one of these suites, `lacking` selects batches with runs that never finished,
+        and `unended` batches that have not ended."""
         wanted = ["id < ?"]
         if forks is True:
             wanted.append(_ASIDE)
@@ -123,7 +123,7 @@ class StoredBatches(StoredRows):
         if suites is not None:
             wanted.append(_HAS_ONE)
             values = (compact_json(list(suites)),)
-        # Pages go by the last number, not by OFFSET: a batch that is removed meanwhile would shift the rest.
+        # Pages continue after the last number instead of by OFFSET, which would shift if a batch is removed in between.
         before = _NUMBERS
         page = None
         while page is None or len(page) == BATCHES_AT_ONCE:
@@ -176,7 +176,7 @@ class StoredBatches(StoredRows):
         return names
 
     def counted_again(self, batch: BatchRow, grading: Regrade) -> tuple[BatchPart, ...]:
-        """Return the parts of a batch with the counts of statuses and valid calls that a regrade gives."""
+        """Return the parts of a batch with the counts of statuses and valid calls under a regrade."""
         wanted = {"suite": columns.whole, "model": columns.text, "status": columns.ended, "count": columns.count}
         rows = self._rows(f"a run of batch {batch.number}", wanted, _COUNTED_AGAIN, (grading.id, batch.number))
         counts = {tuple(part_and_status): count for *part_and_status, count in rows}
@@ -212,17 +212,17 @@ class StoredBatches(StoredRows):
     def parts_over_time(self, suite: str, model: str, up_to: int) -> Generator[DatedPart]:
         """Yield the results of a suite with a model in each batch up to the number `up_to`, the newest first.
 
-        Forks, shards and damaged batches are left out; `suite` is a `SuiteRef.key`. Close the iterator if it is not
-        read to its end."""
+        Forks, shards and damaged batches are left out; `suite` is a `SuiteRef.key`. Close the iterator if you do not
+        read it to its end."""
         with self._at_one_moment(), as_history_errors(self.file):
-            # The ids stand in the statement itself: with a single id, SQLite then reads the rows in the order of the
-            # index and need not sort them, which it cannot tell from a parameter.
+            # The ids are part of the statement, not parameters: with a single id, SQLite can then see that the order of
+            # the index suffices and skips sorting.
             versions = ", ".join(map(str, self._versions(suite)))
             which = f"WHERE suite IN ({versions}) AND model = ? AND batch <= ? ORDER BY batch DESC"
             for kind, settings, *row in self._cursor(f"{_OVER_TIME} {which}", (model, up_to)):
                 with suppress(*DAMAGE):
                     read: Mapping[str, Any] = {}
-                    # Searching the text spares parsing the settings of all other batches, of which there may be many.
+                    # The text is searched first, which avoids parsing the settings of most batches.
                     if '"until"' in settings or '"shard"' in settings:
                         read = columns.json_object(settings)
                     if kind == "runs" and "shard" not in read:
@@ -251,7 +251,7 @@ class StoredBatches(StoredRows):
     def _batches(self, which: str, values: tuple[Any, ...]) -> list[BatchRow]:
         with self._at_one_moment():
             rows = self._stored(f"{_BATCH} {which}", values)
-            # One statement for the parts of all batches: one for each batch would take long in a long history.
+            # One statement reads the parts of all batches, because one per batch would be slow in a long history.
             numbers = compact_json([row[0] for row in rows])
             parts: defaultdict[Any, list[tuple[Any, ...]]] = defaultdict(list)
             for part in self._stored(f"{_PART} WHERE batch {_AMONG}", (numbers,)):
@@ -309,7 +309,7 @@ _REGRADED = _RUN.replace(
     """iif(regrades.run, regrades.metrics, runs.metrics), iif(regrades.run, regrades.arguments, runs.arguments)""",
 )
 
-# The runs of a removed batch are deleted in small steps, so some of them may still be there without their batch.
+# The runs of a removed batch are deleted in small steps, so some may remain for a while without their batch.
 _OF_A_BATCH = "EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch)"
 """SQL: the run belongs to a batch that was not removed."""
 
@@ -338,7 +338,7 @@ wanted AS MATERIALIZED (
 {_REGRADED} LEFT JOIN regrades ON regrades.run = runs.id
     AND grading = (SELECT max(gradings.id) FROM gradings WHERE gradings.batch = runs.batch)
 WHERE runs.id IN (SELECT wanted.id FROM wanted) ORDER BY runs.id"""
-"""SQL of the runs of cases in the last batch in which each case has any."""
+"""SQL that selects the runs of cases, for each case from the last batch in which it has any."""
 
 
 def _gate_in(text: str) -> Gate:
@@ -390,8 +390,8 @@ class History(StoredBatches):
     def each_run(self, batch: int, grading: Regrade | None = None) -> Iterator[RunRow]:
         """Yield the runs of a batch in the order of its plan, reading a page at a time.
 
-        Other programs may write meanwhile, so later pages of a running batch show a later state. Raises HistoryError
-        if the batch is removed meanwhile."""
+        Other programs may write in between, so later pages of a running batch show a later state. Raises HistoryError
+        if the batch is removed in between."""
         rows = self.runs_from(batch, 0, PAGE, grading)
         yield from rows
         while len(rows) == PAGE:
@@ -402,7 +402,7 @@ class History(StoredBatches):
                 raise HistoryError(f"batch {batch} was removed from {self.file} while it was being read")
 
     def readable_runs(self, batch: int, damaged: Say) -> Iterator[RunRow]:
-        """Yield the runs of a batch that no program is running, in the order of its plan.
+        """Yield the readable runs of a finished or cut-off batch, in the order of its plan.
 
         Damaged runs are left out and reported to `damaged`."""
         return self._each_run(*_of_batch(batch, None, "ORDER BY place"), damaged)
@@ -414,7 +414,7 @@ class History(StoredBatches):
     def cases_of(self, batch: int, grading: Regrade | None = None) -> Generator[CaseOutline]:
         """Yield the cases of a batch in the order of its plan, without forks.
 
-        Reading its runs takes far longer. Close the iterator if it is not read to the end."""
+        This is far faster than reading the runs. Close the iterator if it is not read to the end."""
         joined, status = "", "runs.status"
         values: tuple[int, ...] = (batch,)
         if grading is not None:
@@ -441,7 +441,7 @@ class History(StoredBatches):
         return self._runs(*_of_batch(batch, grading, "AND place BETWEEN ? AND ? ORDER BY place", first, last))
 
     def run_at(self, batch: int, place: int, grading: Regrade | None = None) -> RunRow | None:
-        """Return the run at a place of a batch's plan, `None` where it has none."""
+        """Return the run at a place of a batch's plan; `None` if there is none."""
         return next(iter(self._runs(*_of_batch(batch, grading, "AND place = ?", place))), None)
 
     def missing_runs(self, batch: int) -> list[RunRow]:
@@ -452,7 +452,7 @@ class History(StoredBatches):
     def planned_in(self, batch: int) -> int:
         """Return the number of planned runs of a batch that are stored.
 
-        It is below the batch's `planned` where a program was killed while it wrote the plan."""
+        The number is below the batch's `planned` if a program was killed while it wrote the plan."""
         rows = self._stored("SELECT count(*) FROM runs WHERE batch = ?", (batch,))
         if rows:
             return int(rows[0][0])
@@ -473,7 +473,7 @@ class History(StoredBatches):
             return uses
 
     def tallies(self, batch: int) -> list[Tally]:
-        """Return how the finished runs of a batch ended, by model and status, with their cost.
+        """Return the numbers and costs of a batch's finished runs, by model and status.
 
         Runs of unknown cost are counted apart."""
         statement = (
@@ -485,7 +485,7 @@ class History(StoredBatches):
         return [Tally(*row) for row in rows]
 
     def run_ids(self, batch: int) -> frozenset[str]:
-        """Return the ids that the runs of a batch have in their events; a run added to the batch needs another id."""
+        """Return the ids that the runs of a batch have in their events; a run added to it needs a different one."""
         found = {"run_id": columns.text}
         rows = self._rows(f"batch {batch}", found, "SELECT run_id FROM runs WHERE batch = ?", (batch,))
         return frozenset(run_id for (run_id,) in rows)
@@ -506,7 +506,7 @@ class History(StoredBatches):
         return found
 
     def case_names(self, batch: int | None = None) -> list[CaseName]:
-        """Return the ids of all cases, or of the cases of a batch, with each name that they had.
+        """Return the ids of all cases, or of the cases of a batch, with every name that each case had.
 
         Unreadable ones are left out."""
         if batch is not None:
@@ -620,7 +620,7 @@ class History(StoredBatches):
             if again:
                 result_packed, result_sample = again[0][0], b""
             result = unpacked_outcome(result_packed, result_sample)
-            # Only validates the result, so that damage is reported here and not where a reader uses it.
+            # Called only to validate the result, so that damage is reported here and not at a later use.
             outcome_from_json(result)
             began_ms = 0.0
             if run.figures is not None:
@@ -675,10 +675,10 @@ class History(StoredBatches):
 
 
 class Contents:
-    """The texts on which runs of cases depend: equal texts mean that two stored runs had the same case.
+    """The texts that determine runs of cases: equal texts mean that two stored runs had the same case.
 
-    They hold the case, its suite without the other cases, and what only a run itself has: the instructions of servers
-    and the images that it was sent. Each suite is read once, and of each batch one run of a suite with servers."""
+    A text has the case, its suite without the other cases, and what only the run shows: the instructions of servers
+    and the images sent. Each suite is read once, and so is one run of each suite with servers in a batch."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -686,14 +686,14 @@ class Contents:
         self._sent: dict[tuple[int, str, str], str] = {}
 
     def of(self, run: RunRow) -> str:
-        """Return the text of a finished run's case; of a case that cannot be read, the hash of its suite."""
+        """Return the text of a finished run's case, or the hash of its suite if the case cannot be read."""
         suite = run.suite
         if suite not in self._of_suites:
             self._of_suites[suite] = {}
             with suppress(DamagedError):
                 self._of_suites[suite] = self._read(suite)
         text = self._of_suites[suite].get(run.case_id, suite.hash)
-        # Images and the tools on offer are a case's own; other cases of a suite are sent the same instructions.
+        # Images and offered tools belong to a case; instructions are the same for all cases of a suite.
         if "images" in text or "offer" in text:
             return text + self._sent_to(run, run.case_id)
         if "servers" in text:
@@ -709,7 +709,7 @@ class Contents:
             except HistoryError:
                 # Damage is reported with the batch itself.
                 return ""
-            # A run without tools may have ended before its servers were known.
+            # A run without tools may have ended before its servers had started.
             if start is None or not start.tools:
                 return ""
             media = [each.sha256 for message in start.messages for each in message.media]
@@ -718,7 +718,7 @@ class Contents:
 
     def _read(self, suite: SuiteRef) -> dict[str, str]:
         cases, rest = self._history.case_texts(suite), self._history.suite_text(suite)
-        # The rest counts too: defaults, tools and prompts of a suite apply to all of its cases.
+        # The suite's other keys count too, because its defaults, tools and prompts apply to all of its cases.
         for text in cases.values():
             rest = rest.replace(text, "", 1)
         return {case: f"{rest}\0{text}" for case, text in cases.items()}

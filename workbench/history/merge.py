@@ -1,7 +1,7 @@
-"""Merges shards, the batches of several histories that each have some runs of one plan, into one batch.
+"""Merges shards into one batch: batches of several histories, each with some runs of the same plan.
 
-Each shard is merged wholly or not at all. The same shards give the same batch in any order, and merging one again
-changes nothing. Of two results of one run, the first to be merged stays.
+Each shard is merged completely or not at all. The order of the shards does not matter, and merging a shard again
+changes nothing. If a run has two results, the one merged first stays.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class StoredShard:
     """A batch of a history that has some runs of a plan: one shard, or several that were merged.
 
     `ref` is the shard, `None` for a merged batch. `shards` are its shards as pairs of index, from 1, and number of
-    shards in the plan. `goes_on` says that a program is still adding runs to it."""
+    shards in the plan. `goes_on` says that a program is still adding runs to the batch."""
 
     file: Path
     number: int
@@ -64,7 +64,7 @@ def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
             raise HistoryError(f"there is no history {file}")
         connection = open_for_reading(file)
         if connection is None:
-            raise HistoryError(f"{file} has no batch: was {file.name}-wal, which belongs to it, left behind?")
+            raise HistoryError(f"{file} has no batch: copy {file.name}-wal, which belongs to it, as well")
         with closing(connection):
             rows = connection.execute(_SHARDS, (only, only)).fetchall()
     found = []
@@ -75,7 +75,7 @@ def shards_in(file: Path, only: int | None = None) -> list[StoredShard]:
             if ref is not None:
                 merged = MergedShards(ref.plan_id, ((ref.index, ref.of),))
             if merged is None:
-                raise ValueError("which shard it is cannot be read")
+                raise ValueError("its place in the plan cannot be read")
             # A batch without an end may have been cut off: only a claim proves that a program still writes to it.
             goes_on = ended_at is None and claimed(file, number)
             found.append(StoredShard(file, number, columns.text(uid), ref, merged.plan_id, merged.shards, goes_on))
@@ -101,7 +101,7 @@ def what_differs(one: StoredShard, other: StoredShard) -> list[str]:
             for name in {**here, **there}:
                 if here.get(name) != there.get(name):
                     found.append(f"{kind[:-1]} {name}")
-    # Another suite has other cases: naming both would report one difference twice.
+    # A changed suite has changed cases, so naming both would report one difference twice.
     if not paths and (outline.shapes, outline.blocks) != (another.shapes, another.blocks):
         found.append("cases, repeats, variants or graders")
     if any(settings.get(key) != others.get(key) for key in ("execute", "execute_all")):
@@ -132,7 +132,7 @@ def reading(file: Path) -> Iterator[sqlite3.Connection]:
 
 
 MAX_NAMED = 20
-"""The most runs with a second result that a merge reports by name; the others are counted."""
+"""The largest number of runs with a second result that a merge names; further ones are only counted."""
 
 _VERDICT = ("status", "score", "reason", "broken", "options", "metrics", "arguments")
 _MADE = ("run_id", "began_ms", "ended_ms")
@@ -150,7 +150,7 @@ _READERS: Mapping[str, columns.Reader] = {
     name: columns.RUN.get(name, columns.text) for name in _FOUND if name not in ("case_id", "model")
 }
 _TO_MAKE = "CREATE TEMP TABLE to_make (place INTEGER PRIMARY KEY, shard TEXT NOT NULL, is_of_several INTEGER DEFAULT 0)"
-"""The places of the plan that some merged shard had to run, and whether more than one shard had to."""
+"""The places of the plan that the merged shards had to run, and whether several shards had to run the same one."""
 _ALSO_TO_MAKE = """INSERT INTO to_make (place, shard) VALUES (?, ?)
     ON CONFLICT DO UPDATE SET is_of_several = is_of_several OR shard <> excluded.shard"""
 _UNEVEN = """SELECT (SELECT count(*) FROM to_make WHERE is_of_several),
@@ -163,9 +163,9 @@ class Merged:
     """The result of a merge.
 
     `number` is the merged batch, and `taken` the number of results that are new in it. `second` counts runs that
-    already had another result; `named` lists some of them. `unfinished` lists the shards with missing runs, `kept` the
-    shards that stay in the history beside the merged batch, and `damaged` the parts that were left out. `goes_on` says
-    that a shard is still running. Where all shards were merged at once, `of_several` counts the runs that more than
+    already had a different result; `named` lists some of them. `unfinished` lists the shards with missing runs, `kept`
+    the shards that stay in the history next to the merged batch, and `damaged` the parts that were left out. `goes_on`
+    says that a shard is still running. If all shards were merged at once, `of_several` counts the runs that more than
     one shard had to make, and `of_none` the runs that no shard had to make."""
 
     number: int = 0
@@ -196,8 +196,9 @@ class Merged:
 def merge(target: Path, shards: Sequence[StoredShard], here: Path, say: Say) -> Merged:
     """Merge shards of one plan into one batch of the history `target`.
 
-    Shards that are stored in `target` itself are removed from it once all of their runs are in the batch. A suite that
-    is missing at its recorded path is looked up in the project `here`. Damaged parts are left out and reported.
+    Shards that are stored in `target` itself are removed from it once all of their runs are in the batch. A suite
+    whose file is missing at its recorded path is looked up in the project `here`. Damaged parts are left out and
+    reported.
 
     Raises HistoryError."""
     merged = Merged()
@@ -253,7 +254,7 @@ class _Merging:
     def merge(self) -> Merged:
         """Merge the whole shard.
 
-        Raises HistoryError and the errors of `DAMAGE`, and then nothing of the shard is merged."""
+        Raises HistoryError and the errors of `DAMAGE`; nothing of the shard is then merged."""
         wanted = "started_at, program, settings, name, suites, outline"
         shard = self._shard
         row = next(self._read(f"SELECT {wanted} {PLANNED} AND id = ?", shard.number), None)
@@ -281,7 +282,8 @@ class _Merging:
             if own and not (name or merged.second or merged.damaged):
                 self._target.execute("DELETE FROM batches WHERE id = ?", (shard.number,))
             elif own:
-                # A name was given by the user, and results that were not merged exist only here.
+                # A shard is kept if the user named it or if some of its results were not merged, because those exist
+                # only here.
                 why = "some of its content could not be merged"
                 if name:
                     why = f"it is called {name!r}"
@@ -291,7 +293,7 @@ class _Merging:
         some = f"{count_text(lacks)} of its {counted(planned, 'run')}"
         if lacks and shard.goes_on:
             merged.goes_on = True
-            merged.unfinished.append(f"{shard} is still running, and has {some} to make")
+            merged.unfinished.append(f"{shard} is still running, with {some} to make")
         elif lacks and shard.ref is not None:
             merged.unfinished.append(f"{shard} lacks {some}")
         return merged
@@ -299,7 +301,7 @@ class _Merging:
     def _read(self, statement: str, *values: int) -> Iterator[tuple[Any, ...]]:
         """Yield rows of the shard's history.
 
-        Raises ValueError if the file is damaged, as it does for a damaged value, so that the merge leaves it out."""
+        Raises ValueError for a damaged file as for a damaged value, so that the merge leaves the damaged part out."""
         try:
             with as_history_errors(self._shard.file):
                 yield from self._source.execute(statement, values)
@@ -338,7 +340,7 @@ class _Merging:
                 continue  # a shard of the same plan in the target, not the merged batch
             # The `uid` comes from a file, so equal ids do not prove equal plans.
             if unpacked(has_outline) != outline:
-                raise ValueError(f"its plan is another one than that of batch {number}")
+                raise ValueError(f"its plan differs from that of batch {number}")
             there["merged"] = MergedShards(merged.plan_id, tuple(sorted({*merged.shards, *shards}))).settings
             self._target.execute("UPDATE batches SET settings = ? WHERE id = ?", (compact_json(there), number))
             return number, _ids(suites)
@@ -364,7 +366,7 @@ class _Merging:
                 "INSERT INTO parts (batch, suite, model, planned, cases) VALUES (?, ?, ?, ?, ?)",
                 (number, suites[suite], columns.stored(model), planned, cases[suite, model]),
             )
-        # The id of a run is replaced by that of its result; until then it only has to be unique in the batch.
+        # A placeholder, which only has to be unique in the batch until the id of the result replaces it.
         self._target.executemany(
             "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by,"
             " is_fork, run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
@@ -378,10 +380,10 @@ class _Merging:
         wanted = "id, project, path, hash, name, cases, text, blocks"
         row = next(self._read(f"SELECT {wanted} FROM suites WHERE id = ?", id_), None)
         if row is None:
-            raise ValueError(f"its suite {path} is not there")
+            raise ValueError(f"its suite {path} is missing")
         project = folder_of_stored(self._shard.file, columns.read(columns.SUITE, row[:6])[1])
         if (columns.text(row[2]), row[3]) != (path, hash_) or not isinstance(row[6], bytes):
-            raise ValueError(f"its suite {path} is another one than in its plan")
+            raise ValueError(f"its suite {path} differs from the one in its plan")
         if not Path(project, path).exists() and (self._here / path).is_file():
             project = str(self._here)  # the shard ran in another checkout of the same project
         return insert_suite(self._target, stored_folder(self._file, Path(project)), row[2:])
@@ -419,19 +421,19 @@ class _Merging:
             (number, found["place"]),
         ).fetchone()
         if known is None or known[1:5] != (suites.get(found["suite"]), *(found[name] for name in _ASKED[1:])):
-            raise ValueError("it is another run than in its plan")
+            raise ValueError("it differs from the run in its plan")
         if has_details is None or not all(isinstance(each, bytes) for each in details[:2]):
             raise ValueError("its events are missing")
         there = dict(zip((*_MADE, *_VERDICT), known[5:], strict=True))
         if there["status"] not in (None, Status.STOPPED):
-            # The same run id and times are the same result, merged before; anything else was run a second time.
+            # A result with the same run id and times was merged before; any other is a second result of the run.
             if found["status"] != Status.STOPPED and any(there[name] != found[name] for name in _MADE):
                 self._second(found, there)
             return
         if there["status"] == found["status"]:
             return
         events, outcome, tools, sample = details
-        # Before the first write, because a missing text is damage of this run, which then must be left out as a whole.
+        # Done before the first write, because a missing text damages this run, which must then be left out completely.
         shared = self._shared_id(number, tools), self._shared_id(number, sample)
         figures = [found[name] for name in _FIGURES]
         self._target.execute(f"UPDATE runs SET {_ASSIGNMENTS} WHERE id = ?", (*figures, known[0]))
@@ -463,7 +465,7 @@ class _Merging:
             wanted = "SELECT hash, text FROM shared WHERE id = ? AND batch = ?"
             row = next(self._read(wanted, id_, self._shard.number), None)
             if row is None or not isinstance(row[1], bytes):
-                raise ValueError("a text that it shares with other runs is missing from the history")
+                raise ValueError("a text that the run shares with other runs is missing from the history")
             self._target.execute("INSERT OR IGNORE INTO shared (batch, hash, text) VALUES (?, ?, ?)", (number, *row))
             known = "SELECT id FROM shared WHERE batch = ? AND hash = ?"
             (self._shared[id_],) = self._target.execute(known, (number, row[0])).fetchone()
@@ -492,7 +494,7 @@ class _Merging:
                 " WHERE grading = ?",
                 id_,
             )
-            # Grades belong to one result: where another result of the run came first, they are left out.
+            # Grades belong to one result; if the merged batch has another result of the run, they are left out.
             self._target.executemany(
                 f"INSERT OR IGNORE INTO regrades (grading, run, {verdicts})"
                 f" SELECT ?, id, {', '.join('?' * len((*_VERDICT, 'outcome')))} FROM runs"
@@ -501,7 +503,7 @@ class _Merging:
             )
 
     def _end(self, number: int, started_at: str) -> None:
-        """Mark the batch as ended once no run is missing; it began with the earliest of its shards."""
+        """Mark the batch as ended once no run is missing, and set its start to that of its earliest shard."""
         missing, last_ms = self._target.execute(
             f"SELECT {_LACKS}, max(ended_ms) FROM runs WHERE batch = ?",
             (number,),

@@ -1,4 +1,4 @@
-"""Compresses the texts of a history with zlib, and reads them again."""
+"""Compresses the texts of a history with zlib, and decompresses them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 _LEVEL = 6
 _BEGINNING = 1 << 12
-# Only options that differ from these are stored, so they must stay as they are when the defaults of suites change.
+# Only options that differ from these are stored, so these must not change when the defaults of suites do.
 _ABSENT = Grading(repeat_rule="last", invalid_arguments="ignore")
 """The grading options of the first version: the values of options that a stored run lacks."""
 
 
 class Packing:
-    """A compression of a text that comes in pieces and is never in memory as a whole.
+    """The compression of a text that arrives in pieces and is never completely in memory.
 
     `sample` is zlib's preset dictionary, a text that resembles the one to compress; decompression needs the same."""
 
@@ -42,7 +42,7 @@ class Packing:
         self._length = 0
         self._done = bytearray()
         self.beginning = b""
-        """The first bytes of the text, at most 4 KiB: later runs of the batch are compressed with them as sample."""
+        """The first bytes of the text, at most 4 KiB, which serve as the sample for later runs of the batch."""
 
     def add(self, piece: str) -> None:
         """Add a piece of the text, which may hold lone surrogates.
@@ -70,14 +70,14 @@ def packed(text: str) -> bytes:
 
 
 def unpacked(data: bytes, sample: bytes = b"") -> str:
-    """Decompress a text; `sample` is the one with which it was compressed.
+    """Decompress a text; `sample` must be the one used for its compression.
 
     Raises ValueError for bytes that are not compressed text."""
     return unpacked_bytes(data, sample).decode("utf-8", "surrogatepass")
 
 
 def unpacked_bytes(data: bytes, sample: bytes = b"") -> bytes:
-    """Decompress bytes; `sample` is the one with which they were compressed.
+    """Decompress bytes; `sample` must be the one used for their compression.
 
     Raises ValueError for bytes that are not compressed or exceed MAX_STORED_TEXT_BYTES."""
     unpacking = zlib.decompressobj(zdict=sample) if sample else zlib.decompressobj()
@@ -114,7 +114,7 @@ def unpacked_outcome(data: bytes, sample: bytes = b"") -> dict[str, Any]:
 def unpacked_events(data: bytes, tools: str | None = None, sample: bytes = b"") -> list[Event]:
     """Decompress the events of a run.
 
-    `tools` is the JSON of the tools of its first event where they are stored apart. Raises ValueError for damage."""
+    `tools` is the JSON of the tools in the first event if they are stored separately. Raises ValueError for damage."""
     text = unpacked(data, sample)
     lines = []
     if text:
@@ -164,7 +164,7 @@ def grading_from(text: str | None) -> Grading:
 
 @cache
 def _gradings() -> TypeAdapter[Grading]:
-    # Imported on use: most runs are graded by the defaults, and then nothing here needs pydantic.
+    # Imported on use: most runs are graded by the defaults, which need no pydantic.
     from pydantic import TypeAdapter
 
     return TypeAdapter(Grading)
@@ -175,15 +175,15 @@ def _gradings() -> TypeAdapter[Grading]:
 # shares with the sample by references to it.
 
 _CHUNK = 1 << 15
-"""The number of characters that are searched and compressed at once: a long run is never in memory as a whole."""
+"""The number of characters searched and compressed at a time, so that a long run is never completely in memory."""
 
 _LISTS_OF_TOOLS = 64
-"""The number of lists of tools that a packer keeps, compressed, for the next runs."""
+"""The number of compressed lists of tools that a packer keeps for later runs."""
 
 _MAX_NUMBER = (1 << 63) - 1
 
-# Redacting takes a copy of the whole run, and few runs hold a secret. So the JSON text that is compressed anyway is
-# searched for secrets on its way, and only a run with a finding is redacted and compressed a second time.
+# Redacting takes a copy of the whole run, and few runs hold a secret. So secrets are searched in the JSON text that is
+# compressed anyway, and only a run with a finding is redacted and compressed again.
 
 Search = Callable[[str], bool]
 """Returns whether a JSON text may hold a secret."""
@@ -193,9 +193,9 @@ class RunRedaction(Protocol):
     """The redaction of the runs of a batch before they are stored."""
 
     def search(self, run: DoneRun) -> Search | None:
-        """Return a search for secrets in the JSON texts of a run, `None` if the run has to be redacted in any case.
+        """Return a search for secrets in the JSON texts of a run; `None` if the run must be redacted in any case.
 
-        A run in which it finds nothing may be stored unchanged."""
+        A run in which the search finds nothing may be stored unchanged."""
 
     def redacted(self, run: DoneRun) -> DoneRun:
         """Return the run without secrets."""
@@ -221,7 +221,7 @@ class SharedText:
 
 @dataclass(frozen=True, slots=True)
 class PackedRun:
-    """A finished run as it is stored: events and outcome compressed, figures by the names of their columns.
+    """A finished run in its stored form: events and outcome compressed, figures by the names of their columns.
 
     `tools` are the tools of its first event, and `sample` the text with which events and outcome were compressed;
     both are shared with other runs of the batch."""
@@ -235,7 +235,7 @@ class PackedRun:
     sample: SharedText | None = None
 
     def unpacked_events(self) -> tuple[Event, ...]:
-        """Return the events as a history returns them after storing this run."""
+        """Return the events as they would be read back from the history."""
         tools = None
         if self.tools:
             tools = unpacked(self.tools.packed)
@@ -291,7 +291,7 @@ class RunPacker:
             self._sample = _shared(self._sample_text)
         packed_events, events_beginning = self._packed_text(_lines(events), search)
         outcome, outcome_beginning = self._packed_text(outcome_pieces(outcome_of(run.result)), search)
-        # The first run is compressed without a sample and becomes that of the next ones.
+        # The first run is compressed without a sample, and becomes the sample for later ones.
         if self._sample is None:
             self._sample_text = events_beginning + outcome_beginning
         values = figure_values(summary_of(run.result, began_ms=run.began_ms, ended_ms=run.ended_ms))
@@ -308,12 +308,12 @@ class RunPacker:
             if search is not None and search(chunk):
                 raise _SecretFoundError
             packing.add(chunk)
-            # Otherwise this chunk would live until the next one is complete, and both may be large.
+            # Release this chunk now, because otherwise it lives until the next one is complete, and both may be large.
             del chunk
         return packing.end(), packing.beginning
 
     def _without_tools(self, events: tuple[Event, ...]) -> tuple[tuple[Event, ...], SharedText | None]:
-        """Return events whose first one lists no tools, and its tools."""
+        """Return the events without the tools of the first one, and these tools."""
         if not events:
             return events, None
         started = events[0].payload
@@ -401,7 +401,7 @@ def arguments_text(figures: RunSummary) -> str | None:
 def _whole(number: int | None) -> int | None:
     if number is None:
         return None
-    # A count comes from a provider and may be nonsense, but an integer of SQLite has 64 bits.
+    # A count comes from a provider and may be absurd, but an SQLite integer has only 64 bits.
     return max(min(number, _MAX_NUMBER), -_MAX_NUMBER)
 
 

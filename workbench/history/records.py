@@ -1,4 +1,4 @@
-"""The records of a history: suites, batches, runs and plans, as they are written and read."""
+"""The records of a history: suites, batches, runs and plans."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NoSuchBatchError(HistoryError):
 
 
 class OtherFileError(HistoryError):
-    """A file is not a history; `what` is the message without the advice."""
+    """The file is not a history; `what` is the message without the advice."""
 
     def __init__(self, what: str, way_out: str = "name another with --history") -> None:
         super().__init__(f"{what}: {way_out}")
@@ -74,7 +74,7 @@ ResumedBy = Literal["run", "compare"]
 
 
 def resumed_by(settings: Mapping[str, JsonValue]) -> ResumedBy:
-    """Return the command that resumes a batch with these settings."""
+    """Return the name of the command that resumes a batch with these settings."""
     if settings.get("compares") is True:
         return "compare"
     return "run"
@@ -91,7 +91,7 @@ def what_is_asked(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         asked[kind] = _reached(settings.get(kind))
     for key in ("execute", "execute_all"):
         asked[key] = settings.get(key)
-    # Absent in batches of earlier versions, whose shards must keep their `uid`.
+    # These keys are absent from earlier batches, so defaults are dropped to keep the `uid` of their shards.
     if "repeat_rule" in settings:
         asked["repeat_rule"] = settings["repeat_rule"]
     if "images" in settings:
@@ -156,7 +156,7 @@ class Until:
         """Return the pass rate treated as clearly below a gate: `worse`, or else 0.1 less than the gate."""
         if self.worse is not None:
             return self.worse
-        # Half of a low gate: a fixed distance would lead to a rate of zero or less.
+        # For a low gate, half of it: a fixed distance would give a rate of zero or less.
         return max(gate - _WORSE_BY, gate / 2)
 
 
@@ -173,7 +173,7 @@ def _float_of(value: JsonValue) -> float | None:
 class ShardRef:
     """A shard of a plan: `index`, from 1, of `of` shards.
 
-    `planned` is the number of runs in the whole plan; `plan_id` tells one batch of that plan from the next."""
+    `planned` is the number of runs in the whole plan; `plan_id` distinguishes one batch of that plan from the next."""
 
     index: int
     of: int
@@ -204,7 +204,7 @@ class ShardRef:
 class MergedShards:
     """The shards of a plan that were merged into a batch, as pairs of index and number of shards.
 
-    `plan_id` tells one batch of the plan from the next."""
+    `plan_id` distinguishes one batch of the plan from the next."""
 
     plan_id: str | None
     shards: tuple[tuple[int, int], ...]
@@ -259,7 +259,7 @@ class NewBatch:
     """A new batch.
 
     `started_at` is ISO 8601; `settings` are the settings of its start, without secrets. `projects` maps the file of
-    each suite to the folder of its project. `uid` identifies the plan, of which the batch is a `shard` or the whole."""
+    each suite to the folder of its project. `uid` identifies the plan; the batch is a `shard` of it, or all of it."""
 
     kind: Kind
     started_at: str
@@ -308,7 +308,7 @@ class SuiteRef:
     def key(self) -> str:
         """The absolute path of its file, which identifies the suite in a history, as in `RunSummary`.
 
-        Use it for look-ups only: on another machine the file is elsewhere."""
+        Use the key for look-ups only: on another machine the file is elsewhere."""
         return posixpath.join(self.project, self.path)
 
     @property
@@ -341,7 +341,7 @@ class BatchPart:
 
 
 NAMED_AFTER = "named_after"
-"""Key in the settings of a batch: the number of the batch that lost its name to it."""
+"""Key in the settings of a batch: the number of the batch that lost its name to this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +365,7 @@ class BatchRow:
 
     @property
     def resumed_by(self) -> ResumedBy:
-        """The command that resumes it, which is the one that started it."""
+        """The name of the command that resumes the batch, which is the one that started it."""
         return resumed_by(self.settings)
 
     @property
@@ -389,7 +389,7 @@ class BatchRow:
         return self._number(CONFIRMS)
 
     def _number(self, setting: str) -> int | None:
-        # `True` is an `int` for isinstance, but not the number of a batch.
+        # For isinstance, `True` is an `int`, but it is not the number of a batch.
         number = self.settings.get(setting)
         if type(number) is int:
             return number
@@ -475,7 +475,7 @@ class RunRow:
 
     @property
     def missing(self) -> bool:
-        """Whether it never finished: resuming the batch makes it."""
+        """Whether the run never finished; resuming the batch makes it."""
         return self.figures is None or self.figures.status == Status.STOPPED
 
 
@@ -497,7 +497,7 @@ class Tally(NamedTuple):
 
 
 class DatedPart(NamedTuple):
-    """A part of a batch with the batch's number; `stops_early` says that the batch may stop early."""
+    """A part of a batch, with the number of the batch; `stops_early` says that the batch may stop early."""
 
     batch: int
     part: BatchPart
@@ -514,8 +514,8 @@ class CaseName(NamedTuple):
 class CaseOutline(NamedTuple):
     """A case of a batch, with the places of its first and last run in the plan.
 
-    `ended` has model and status of each run, in the order of the plan; the status is `None` if the run never
-    finished."""
+    `ended` has the model and status of each run in the order of the plan; the status of an unfinished run is
+    `None`."""
 
     suite: SuiteRef
     case_id: str
@@ -569,7 +569,7 @@ def _alone(suites: Iterable[SuiteRef]) -> dict[str, str]:
 
 
 VERSION = 1
-"""The version of outlines, which goes up when the same options plan other runs or another order of runs.
+"""The version of outlines, raised when the same options plan different runs or a different order.
 
 Shards of different versions cannot be merged, because a place in the plan would mean different runs."""
 
@@ -630,11 +630,11 @@ class Outline:
             blocks = []
             for suite, shape, cases in content["blocks"]:
                 blocks.append((suite, shape, _text_pairs(cases)))
-                # A shape that is missing raises a LookupError where the runs are counted.
+                # A missing shape raises a LookupError when the runs are counted.
                 if not (type(suite) is type(shape) is int and 0 <= suite < len(suites) and shape >= 0):
                     raise ValueError("its plan names a suite that it does not contain")
             outline = cls(suites, shapes, tuple(blocks))
-            # A few bytes can describe any number of repeats, and merging writes a row for each run.
+            # Limited, because a few bytes can describe any number of repeats, and merging writes a row for each run.
             if outline.planned > MAX_PLANNED_RUNS:
                 raise ValueError("its plan has too many runs")
         except (TypeError, LookupError) as error:
@@ -681,13 +681,14 @@ class Outline:
     def uid(self, settings: Mapping[str, JsonValue], plan_id: str | None) -> str:
         """Return the id of a batch of this plan, which is equal on every machine that runs a shard of it.
 
-        `settings` are the settings that influence runs; `plan_id` tells one batch of the same plan from the next."""
+        `settings` are the settings that influence runs; `plan_id` distinguishes one batch of the same plan from the
+        next."""
         what = compact_json({"plan": self.text, "settings": settings, "id": plan_id})
         return hashlib.sha256(what.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _shape(runs: Iterable[OutlinedRun]) -> Shape:
-    # Repeats in a row with one model and one grader become one entry.
+    # Consecutive repeats with the same model and grader become one entry.
     found: list[tuple[str, bool, str | None, int, int]] = []
     for run in runs:
         if found and found[-1][:3] == (run.model, run.model_of_suite, run.by) and sum(found[-1][3:]) == run.repeat:

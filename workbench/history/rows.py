@@ -49,7 +49,7 @@ class NewSuite:
 
     @cached_property
     def row(self) -> tuple[Any, ...]:
-        """The columns of its row from the path on; finding the cases of a large suite takes seconds."""
+        """The columns of the suite's row from the path on; computing them takes seconds for a large suite."""
         file = self._file
         assert file.suite is not None
         positions = None
@@ -59,11 +59,11 @@ class NewSuite:
         return self.path, file.hash, stored(file.suite.name), len(file.suite.cases), text, positions
 
     def known(self, connection: sqlite3.Connection) -> int | None:
-        """Return the id of its row, `None` if the history has none."""
+        """Return the id of the suite's row; `None` if the history has none."""
         return _known_suite(connection, self.folder, self.path, self._file.hash)
 
     def id(self, connection: sqlite3.Connection) -> int:
-        """Return the id of its row, writing the row if the history has none."""
+        """Return the id of the suite's row; write the row if the history has none."""
         known = self.known(connection)
         if known is not None:
             return known
@@ -73,7 +73,7 @@ class NewSuite:
 class NewPlan:
     """The plan of a new batch: its parts and the rows of its suites.
 
-    It is prepared before the transaction, which it would hold up for seconds if the plan is large."""
+    Prepare the plan before the transaction, because preparing a large one takes seconds."""
 
     def __init__(self, connection: sqlite3.Connection, history: Path, batch: NewBatch) -> None:
         self.batch = batch
@@ -88,8 +88,8 @@ class NewPlan:
         if batch.shard is not None:
             for file in batch.shard.files:
                 files[file.path] = file
-            # A shard has the parts of the whole plan, also those of which it makes no run. A suite without parts would
-            # be removed with the next batch, and the outline names it.
+            # A shard has the parts of the whole plan, even those of which it makes no run: the outline names their
+            # suites, and a suite without parts would be deleted with the next removed batch.
             for of_plan, model in batch.shard.outline.parts:
                 planned.setdefault((batch.shard.files[of_plan].path, model), 0)
         self.parts: list[tuple[Path, str | bytes | None, int, int]] = []
@@ -103,7 +103,7 @@ class NewPlan:
                 assert suite.row  # computes the row, which is cached
 
     def ids(self, connection: sqlite3.Connection) -> dict[Path, int]:
-        """Return the row ids of the suites, which are written if the history lacks them."""
+        """Return the row ids of the suites; write the suites that the history lacks."""
         return {path: suite.id(connection) for path, suite in self.suites.items()}
 
 
@@ -139,7 +139,7 @@ def planned_runs(connection: sqlite3.Connection, number: int) -> int:
 
 
 def plan_runs(connection: sqlite3.Connection, number: int, plan: NewPlan, start: int, end: int) -> None:
-    """Write the runs of a batch's plan with the indices `start` to `end`, without the last one."""
+    """Write the runs of a batch's plan with the indices from `start` to before `end`."""
     connection.executemany(
         "INSERT INTO runs (batch, place, suite, case_id, case_name, model, model_of_suite, repeat, decided_by, is_fork,"
         " run_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -169,7 +169,7 @@ def reopen_batch(connection: sqlite3.Connection, number: int) -> str:
     Raises LookupError if there is no such batch."""
     row = connection.execute("SELECT started_at FROM batches WHERE id = ?", (number,)).fetchone()
     if row is None:
-        raise LookupError(f"batch {number} is not in it")
+        raise LookupError(f"batch {number} is not in the history")
     connection.execute("UPDATE batches SET ended_at = NULL WHERE id = ?", (number,))
     return str(row[0])
 
@@ -188,13 +188,13 @@ def end_batch(connection: sqlite3.Connection, number: int, ended_at: str) -> Non
 def write_run(connection: sqlite3.Connection, batch: int, place: int, run: PackedRun) -> None:
     """Write the result of a planned run.
 
-    A run that already has a result other than `stopped` keeps it, because another program was first. Raises
+    A run that already has a result other than `stopped` keeps that result, because another program was first. Raises
     LookupError if the batch no longer exists."""
     row = connection.execute(
         "SELECT id, suite, model, status FROM runs WHERE batch = ? AND place = ?", (batch, place)
     ).fetchone()
     if row is None:
-        raise LookupError(f"batch {batch} is no longer in it")
+        raise LookupError(f"batch {batch} is no longer in the history")
     run_row, suite, model, before = row
     if before not in (None, "stopped"):
         return
@@ -212,7 +212,7 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
             _shared(connection, batch, run.sample),
         ),
     )
-    # Parts hold the counts of statuses, so that a list of batches reads no run: each result keeps them up to date.
+    # Parts store the counts of statuses, so that a list of batches reads no runs. Each result updates them.
     ended = run.status.column
     counted = f"{ended} = {ended} + 1"
     if before == Status.STOPPED:
@@ -243,7 +243,7 @@ def count_calls(connection: sqlite3.Connection, part: tuple[Any, ...], arguments
 
 
 def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None) -> int | None:
-    """Return the id of a text that runs of a batch share, writing the text with the first of them."""
+    """Return the id of a text that runs of a batch share; the first run writes the text."""
     if text is None:
         return None
     known = connection.execute("SELECT id FROM shared WHERE batch = ? AND hash = ?", (batch, text.hash)).fetchone()
@@ -257,8 +257,8 @@ def _shared(connection: sqlite3.Connection, batch: int, text: SharedText | None)
 def insert_suite(connection: sqlite3.Connection, folder: str, row: Sequence[Any]) -> int:
     """Write a suite, unless the history has it, and return its id.
 
-    `folder` is the folder of its project as the history stores it; `row` is path, hash, name, number of cases, text
-    and blocks."""
+    `folder` is the folder of its project in its stored form; `row` is path, hash, name, number of cases, text and
+    blocks."""
     if (known := _known_suite(connection, folder, *row[:2])) is not None:
         return known
     added = connection.execute(
@@ -282,10 +282,10 @@ DAMAGE = (
     *(ValueError, TypeError, AttributeError, LookupError, ArithmeticError),
     *(RecursionError, TrajectoryError),
 )
-"""The errors that reading a damaged value raises."""
+"""The errors that damaged values raise when they are read."""
 
 _TEXTS_AT_HAND = 16
-"""The number of decompressed texts of suites, and of texts shared by runs, that are kept for the next run."""
+"""The size of the caches of decompressed suites and of texts that runs share."""
 
 _SUITE = "SELECT id, project, path, hash, name, cases FROM suites"
 
@@ -295,8 +295,8 @@ _Text = TypeVar("_Text")
 def values_in(table: str, column: str) -> str:
     """Return a statement for the distinct values of a column that is the first of an index.
 
-    It takes one step in the index for each value, however many rows have it, where SQLite's `SELECT DISTINCT` reads
-    all rows. NULL is left out."""
+    The statement takes one step in the index for each value, however many rows have it; SQLite's `SELECT DISTINCT`
+    would read all rows. NULL is left out."""
     return f"""
     WITH RECURSIVE each({column}) AS (
         SELECT min({column}) FROM {table}
@@ -383,8 +383,8 @@ class StoredRows:
     def _versions(self, key: str) -> list[int]:
         """Return the row ids of all versions of a suite; `key` is a `SuiteRef.key`."""
         found: list[tuple[Any, ...]] = []
-        # A project is stored relative to the history where it can be, and `key` is absolute. So the stored projects are
-        # resolved, which are few, and not the suites.
+        # Projects are stored relative to the history if possible, but `key` is absolute. So the few stored projects are
+        # resolved instead of all suites.
         for (written,) in self._stored(values_in("suites", "project"), ()):
             try:
                 project = folder_of_stored(self.file, columns.path(written))
@@ -395,7 +395,7 @@ class StoredRows:
         self._take_suites(found)
         ids = []
         for id_, *_ in found:
-            # A damaged suite was not taken.
+            # A damaged suite is not in the cache.
             if id_ in self._suites and self._suites[id_].key == key:
                 ids.append(id_)
         return ids
@@ -430,7 +430,7 @@ class StoredRows:
         if id_ not in self._shared_texts:
             found = self._stored("SELECT text FROM shared WHERE id = ?", (id_,))
             if not found:
-                raise ValueError("a text that it shares with other runs is missing from the history")
+                raise ValueError("a text that the run shares with other runs is missing from the history")
             _keep(self._shared_texts, id_, unpacked_bytes(found[0][0]))
         return self._shared_texts[id_]
 
@@ -457,7 +457,7 @@ class StoredRows:
 
     @contextmanager
     def _at_one_moment(self) -> Iterator[None]:
-        """Read the state of one moment within the block, even if other programs begin and remove batches meanwhile."""
+        """Read a single state within the block, even if other programs add or remove batches in the meantime."""
         connection = self._connection
         if connection is None or connection.in_transaction:
             yield
@@ -475,7 +475,7 @@ class StoredRows:
                     connection.execute("ROLLBACK")
 
     def _forget_what_changed(self, connection: sqlite3.Connection) -> None:
-        """Clear the caches if another program wrote: the ids of rows that it removed may belong to new ones."""
+        """Clear the caches if another program has written, because new rows may reuse the ids of removed ones."""
         (state,) = connection.execute("PRAGMA data_version").fetchone()
         if state != self._as_of:
             self._as_of = state
@@ -484,7 +484,7 @@ class StoredRows:
 
     @contextmanager
     def _damage_of(self, what: str) -> Iterator[None]:
-        """Raise DamagedError for values that SQLite accepts and a history never has; `what` names the row."""
+        """Raise DamagedError for values that SQLite accepts but no history has; `what` names the row."""
         try:
             yield
         except DAMAGE as error:
@@ -492,7 +492,7 @@ class StoredRows:
 
     @contextmanager
     def _reading(self, what: str) -> Iterator[None]:
-        """Add the name of the row that is being read to the damage that SQLite finds."""
+        """Add the name of the row being read to an error about damage that SQLite finds."""
         try:
             yield
         except DamagedError as error:
@@ -503,7 +503,7 @@ class StoredRows:
 
 
 def _keep(texts: dict[int, _Text], id_: int, text: _Text) -> None:
-    # Dictionaries keep their order: the first key is the one that was added first.
+    # Drop the oldest entry: dictionaries keep the order of insertion.
     if len(texts) >= _TEXTS_AT_HAND:
         del texts[next(iter(texts))]
     texts[id_] = text

@@ -1,4 +1,4 @@
-"""Keeps all runs of a batch in columns, so that some hundred thousand fit into memory."""
+"""Stores all runs of a batch in columns, so that several hundred thousand fit into memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.grading.lazy import Codes, Lazy
 from workbench.grading.run_summary import RunSummary
 from workbench.history.records import RunRow
 
-# An array has no `None`, so these stand for it: no time, score or count has such a value.
+# An array cannot hold `None`, so these values stand for it; no time, score or count has them.
 _NO_NUMBER = float("nan")
 _NO_COUNT = -(1 << 63)
 
@@ -19,7 +19,7 @@ _COUNTS = ("input_tokens", "output_tokens")
 
 
 class RunTable(Lazy[RunRow]):
-    """The runs of a batch in their order; a row is made when it is asked for."""
+    """The runs of a batch in order; rows are created on access."""
 
     def __init__(self, runs: Iterable[RunRow] = ()) -> None:
         # Most runs share their suite, model and options with others, so `Codes` keeps each combination once and a
@@ -70,7 +70,7 @@ class RunTable(Lazy[RunRow]):
         return RunRow(id_, batch, place, suite, *self._cases[index], model, of_suite, repeat, by, is_fork, figures)
 
     def figures_at(self, index: int) -> RunSummary | None:
-        """Return the figures of the run at an index from 0, `None` if it never finished."""
+        """Return the figures of the run at an index from 0; `None` if the run never finished."""
         _, _, model, _, repeat, _, is_fork, kind = self._kinds[index]
         if kind is None:
             return None
@@ -93,7 +93,7 @@ class RunTable(Lazy[RunRow]):
 
     @property
     def unfinished(self) -> frozenset[tuple[str, str, str]]:
-        """Key of the suite, id of the case and model of the runs that never finished."""
+        """The key of the suite, the id of the case and the model of each run that never finished."""
         rows = map(self.at, self._kinds.where(lambda kind: kind[-1] is None))
         return frozenset((run.suite.key, run.case_id, run.model) for run in rows)
 
@@ -103,7 +103,7 @@ class RunTable(Lazy[RunRow]):
 
 
 def _number(value: float) -> float | None:
-    # NaN alone differs from itself.
+    # Only NaN differs from itself.
     return None if value != value else value
 
 
@@ -115,7 +115,7 @@ class _Figures(Lazy[RunSummary]):
     def __init__(self, runs: RunTable, finished: int) -> None:
         self._runs = runs
         self._finished = finished
-        # In a complete batch, every run has figures, and a range holds the indices without memory for each.
+        # In a complete batch every run has figures, and a range holds their indices in constant memory.
         self._over: Sequence[int] = range(len(runs))
         if finished < len(runs):
             self._over = array("L", runs.over())

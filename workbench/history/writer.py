@@ -1,6 +1,6 @@
 """Writes batches into a history while they run, on a thread of its own, so that a slow disk delays no run.
 
-Runs that end shortly after one another are committed together."""
+Runs that end at nearly the same time are committed together."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class BatchHandle:
     claim: Claim | None = field(default=None, repr=False)
     resumed_by: ResumedBy = "run"
     _written: bytearray = field(default_factory=bytearray, repr=False)
-    """A byte for each place, 1 if its run was written; as long as the last written place demands."""
+    """One byte per place, 1 if its run was written; it ends at the last written place."""
 
     def has(self, run_id: str) -> bool:
         """Return whether a run was certainly stored."""
@@ -68,7 +68,7 @@ class BatchHandle:
         self._written[place] = 1
 
     def lost(self) -> None:
-        """Mark all runs as not stored: the file with them is gone."""
+        """Mark all runs as not stored, because their file is gone."""
         self._written.clear()
 
     def release(self) -> None:
@@ -115,8 +115,8 @@ Entry = BeginBatch | ResumeBatch | WriteRun | EndBatch
 class OpenHistory:
     """The file of a history while batches are written to it, opened on demand.
 
-    The file may be damaged, removed or replaced meanwhile. It is then opened or made again, `say` gets a message, and
-    batches that began here are written to the new file. Use it on one thread."""
+    The file may be damaged, removed or replaced while it is open. It is then reopened or created again, `say` gets a
+    message, and batches that began here are written to the new file. Use it on one thread."""
 
     def __init__(self, file: Path, say: Say) -> None:
         self._file = file
@@ -127,7 +127,7 @@ class OpenHistory:
         self._going_on: dict[BatchHandle, tuple[str, NewBatch | None]] = {}
         """The start time of each running batch, and its plan if it is new.
 
-        Numbers of batches are not unique across files: the time tells a batch from another one of the same number."""
+        Numbers of batches are not unique across files, so the start time distinguishes batches of the same number."""
         self._written: Counter[BatchHandle] = Counter()
         self.lost: Counter[BatchHandle] = Counter()
         """The numbers of runs that were written and then lost with a removed file."""
@@ -139,7 +139,7 @@ class OpenHistory:
         try:
             self._write(entries)
         except DamagedError:
-            # Opening a suspect file checks all of it: SQLite finds the damage there, and the file is renamed.
+            # Opening a suspect file checks all of it, so that damage is found and the file renamed.
             self.close()
             self._suspect = True
             self._write(entries)
@@ -147,7 +147,7 @@ class OpenHistory:
     def close(self) -> None:
         """Close the file.
 
-        It is opened again for the next entry."""
+        The next entry opens the file again."""
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
@@ -204,7 +204,7 @@ class OpenHistory:
                 number = start_batch(connection, plan)
                 plan_runs(connection, number, plan, 0, PLANNED_AT_ONCE)
                 # The claim comes before the commit: a batch that is visible without a claim looks cut off. If another
-                # program has claimed this number, it means the batch of an earlier file of this name.
+                # program has claimed this number, its claim is for a batch of an earlier file of this name.
                 handle.claim = claim_if_free(self._file, number)
         except BaseException:
             handle.release()
@@ -242,7 +242,7 @@ class OpenHistory:
 
 @contextmanager
 def _never_again() -> Iterator[None]:
-    """Raise ValueError for a value that SQLite can never store, in place of an error of the file."""
+    """Convert the error for a value that SQLite can never store to a ValueError, because the file is not at fault."""
     try:
         yield
     except (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError) as error:
@@ -268,18 +268,18 @@ __all__ = ["MAX_AT_ONCE", "BatchHandle", "HistoryWriter"]
 _logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 6.0
-"""How long the end of the program waits for unwritten entries, in seconds."""
+"""Time that the end of the program waits for unwritten entries, in seconds."""
 
 RETRY_S = 1.0
-"""How long to wait after a failed write before the next attempt, in seconds: an attempt takes a while itself."""
+"""Time from a failed write to the next attempt, in seconds; the attempt itself takes a while too."""
 
 
 LOOK_S = 1.0
-"""How often a waiting thread checks whether the writer is still alive, in seconds."""
+"""Interval at which a waiting thread checks whether the writer is still alive, in seconds."""
 
-# Each commit waits for the disk, so committing several runs at once is what keeps up with many short ones.
+# Each commit waits for the disk, so many short runs can only be written fast enough by committing several at once.
 GATHER_S = 0.05
-"""How long a finished run waits for others to be committed with it, in seconds."""
+"""Time that a finished run waits for others to be committed with it, in seconds."""
 
 MAX_AT_ONCE = 64
 """The most runs that are committed together."""
@@ -305,19 +305,19 @@ class HistoryWriter:
         self._say = say
         self._given: queue.SimpleQueue[Entry | _Done | threading.Event | None] = queue.SimpleQueue()
         self._in_a_hurry = threading.Event()
-        """Set if an entry waits that should be written without gathering more runs."""
+        """Set if a waiting entry should be written without gathering more runs."""
         self._packers: dict[BatchHandle, RunPacker] = {}
         self._waiting: deque[Entry] = deque()
         """Entries that are not written yet, in order."""
         self._alone = 0
-        """The number of entries, from the first, that are written one by one, because writing them together failed."""
+        """The number of entries at the front that are written separately, because writing them together failed."""
         self._settling: list[threading.Event] = []
         self._runs_waiting: list[Future[None]] = []
         """Futures of callers that wait until their run is written."""
         self._beginning: dict[BatchHandle, Future[None]] = {}
         """Futures of callers that wait until their batch is reopened."""
         self._runs_given: Counter[BatchHandle] = Counter()
-        """The number of recorded runs of every batch; each batch has a key from its begin on."""
+        """The number of recorded runs of every batch; a batch has a key from its start on."""
         self._runs_written: Counter[BatchHandle] = Counter()
         self._open = OpenHistory(self.file, self._tell)
         self._said: set[str] = set()
@@ -342,8 +342,8 @@ class HistoryWriter:
 
         `handle` has the number of the batch and the places of the runs to come, which `redaction` redacts. Raises
         HistoryError if a program is running that batch or the history cannot be written."""
-        # Other failures to write only lose the record of a run. Here the missing runs are made for the history alone,
-        # so without it they would be paid for in vain: resuming waits for the result.
+        # Resuming waits for the result of this write: the missing runs are made only for the history, so without it
+        # they would be paid for in vain. In other cases a failed write only loses the record of a run.
         if handle.claim is None and handle.number is not None:
             handle.claim = claim(self.file, handle.number)
         begun = self._beginning[handle] = Future()
@@ -353,7 +353,7 @@ class HistoryWriter:
             while not wait((begun,), LOOK_S).done and self._thread.is_alive():
                 pass
             if not begun.done():
-                raise HistoryError(f"the history {self.file} is no longer written: the program is quitting")
+                raise HistoryError(f"the history {self.file} is no longer written, because the program is quitting")
             begun.result()
         except HistoryError:
             handle.release()
@@ -385,7 +385,7 @@ class HistoryWriter:
         return self._runs_given[handle] - self._runs_written[handle] + self._open.lost[handle]
 
     def settle(self, timeout_s: float) -> bool:
-        """Block until everything recorded so far is written, and return whether it is within `timeout_s` seconds."""
+        """Block until everything recorded so far is written, and return whether it took at most `timeout_s` seconds."""
         written = threading.Event()
         self._give(written)
         return self._thread.is_alive() and written.wait(timeout_s)
@@ -415,7 +415,8 @@ class HistoryWriter:
             if goes_on and (self._failed_at is None or may_retry or self._beginning):
                 self._write_waiting(file)
             self._let_go_on()
-        # A write that has failed since the program began to quit would only fail again, and take time.
+        # A write that has failed since the program began to quit is not retried, because it would probably fail again
+        # and take time.
         if self._failed_at is None or self._closing_at is None or self._failed_at < self._closing_at:
             self._write_waiting(file)
         self._tell_what_is_missing()
@@ -444,7 +445,7 @@ class HistoryWriter:
         return False
 
     def _let_go_on(self) -> None:
-        """Release the callers that wait for runs: their runs are written, or cannot be for now."""
+        """Release the callers that wait for runs, which are now written or cannot be written for now."""
         while self._runs_waiting:
             self._runs_waiting.pop().set_result(None)
 
@@ -476,7 +477,7 @@ class HistoryWriter:
                 self._tell(f"{error}; what is not stored yet is tried again")
                 return
             except Exception as error:
-                # One of several runs can never be stored: one by one, the others are.
+                # One of these runs can never be stored; written separately, the others still are.
                 if len(entries) > 1:
                     self._alone = len(entries)
                     continue
@@ -490,7 +491,7 @@ class HistoryWriter:
             self._alone = max(self._alone - len(entries), 0)
         if self._failed_at is not None:
             self._failed_at = None
-            self._tell(f"the history {self.file} can be written again: everything that waited is stored")
+            self._tell(f"the history {self.file} can be written again: all waiting results are stored")
         while self._settling:
             self._settling.pop().set()
 
@@ -534,7 +535,7 @@ class HistoryWriter:
         missing: Counter[tuple[int | None, ResumedBy]] = Counter()
         for handle in tuple(self._runs_given):
             missing[handle.number, handle.resumed_by] += self.missing(handle)
-        # The plus sign drops the batches of which nothing is missing.
+        # Unary plus on a Counter drops the batches without missing runs.
         for (number, command), runs in (+missing).items():
             message = f"{count_text(runs)} runs{_of(number)} are"
             if runs == 1:
@@ -544,7 +545,7 @@ class HistoryWriter:
     def _way_out(self, number: int | None, command: ResumedBy) -> str:
         if number is None:
             return ""
-        return f": 'workbench {command} --resume {number}{history_option(self.file)}' runs what is missing"
+        return f": 'workbench {command} --resume {number}{history_option(self.file)}' makes the missing runs"
 
     def _tell(self, message: str) -> None:
         if message not in self._said:

@@ -1,6 +1,6 @@
-"""Workbench as an MCP server, for coding agents that have edited a tool and test whether models still call it right.
+"""Workbench as an MCP server: coding agents that edit a tool can test whether models still call it correctly.
 
-The server executes tools and asks models only as the user allowed at its start, and changes no suite.
+The server executes tools and asks models only as permitted by the user at its start, and never changes a suite.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from workbench import CellDone, Issue, LoadedSuite, Report
 
 MAX_FAILURES = 20
-"""The most failures in an answer of `run`, which a coding agent reads as a whole; the report has all of them."""
+"""The most failures in an answer of `run`, because a coding agent reads all of it; the report has all failures."""
 
 MAX_REPORTS = 50
-"""The most reports that stay readable as resources; later ones replace the oldest."""
+"""The most reports that stay readable as resources; a further one replaces the oldest."""
 
 INSTRUCTIONS = """Checks whether language models call tools correctly, by suites of cases in TOML files.
 After a change to a tool, its description or its schema: `run`, then `failures` for what to do about what failed.
@@ -52,8 +52,7 @@ class Allowed:
     judge: str | None = None
     """The model that may judge; without one, cases with judged checks are refused."""
     trust: bool = False
-    """Whether the suites may start and import everything that they need at the start of the server, without having been
-    trusted before."""
+    """Whether the suites may start programs and import code at the start of the server without earlier trust."""
     execute: bool = False
     """Whether tools that are marked read-only may really be executed."""
     history: bool = True
@@ -115,7 +114,7 @@ class FailureLine(BaseModel):
 class RunAnswer(BaseModel):
     """The result of a run of suites."""
 
-    passed: bool = Field(description="whether everything ran and all demands of the suites were met")
+    passed: bool = Field(description="whether everything ran and all gates of the suites were met")
     models: list[ModelLine]
     failures: list[FailureLine]
     more_failures: int
@@ -131,7 +130,7 @@ _Suites = Annotated[
 class _Tool(Tool):
     """A tool that refuses unknown arguments."""
 
-    # The SDK ignores unknown arguments: a misspelt `case` would then run all cases without a word.
+    # The SDK ignores unknown arguments, so a misspelt `cases` would silently run all cases.
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
         known = self.parameters.get("properties", {})
         if unknown := [name for name in arguments if name not in known]:
@@ -145,7 +144,7 @@ class NotStartedError(Exception):
 
 
 def server_for(allowed: Allowed) -> MCPServer:
-    """Make a server within the permissions; suites and models are approved as they are now.
+    """Return a server with these permissions; suites and models are approved in their present state.
 
     Raises NotStartedError for an unknown model.
     """
@@ -255,7 +254,7 @@ class _Desk:
             )
         except workbench.ApprovalError as error:
             raise ToolError(
-                f"{error.refused}\nOnly a person can allow it: start the server again, with --trust, or trust the"
+                f"{error.refused}\nOnly the user can allow that: restart the server with --trust, or trust the"
                 " suites in the app"
             ) from None
         except workbench.WorkbenchError as error:
@@ -265,7 +264,7 @@ class _Desk:
     def failures(self) -> str:
         """Explain what did not pass in the latest run: each issue, the causes, and what to do first."""
         if not self._reports:
-            raise ToolError("nothing was run yet: call `run` first")
+            raise ToolError("nothing has been run yet: call `run` first")
         report = self._reports[self._made]
         if report.exit_code:
             return report.failure_text()
@@ -285,7 +284,7 @@ class _Desk:
         if not known:
             raise ToolError(f"there is no suite in {', '.join(map(str, self._allowed.paths))}")
         if unknown := [suite for suite in suites if Path(suite).resolve() not in known]:
-            raise ToolError(f"there is no suite {', '.join(unknown)}: `list_suites` names those that there are")
+            raise ToolError(f"there is no suite {', '.join(unknown)}: `list_suites` names the existing ones")
         if not suites:
             return tuple(known.values())
         return tuple(known[Path(suite).resolve()] for suite in suites)
@@ -294,7 +293,7 @@ class _Desk:
         """Raise ToolError for a chosen case that a model would judge, if no judge is allowed."""
         if self._allowed.judge is not None:
             return
-        # A word chooses among the cases of all suites, as in `evaluate`.
+        # A pattern selects among the cases of all suites, as in `evaluate`.
         known = [case for suite in suites for case in suite.cases]
         ids: set[str] = set()
         for word in cases:
@@ -358,7 +357,7 @@ def _issue_text(issue: Issue) -> str:
 
 
 class _Progress:
-    """Progress notifications to the client, one for each case that is over."""
+    """Progress notifications to the client, one for each finished case."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -367,7 +366,7 @@ class _Progress:
         self._telling: set[asyncio.Task[None]] = set()
 
     def tell(self, done: CellDone) -> None:
-        """Notify the client that a case is over, without waiting for it."""
+        """Notify the client that a case is finished, without waiting for the client."""
         self._over += 1
         message = f"{done.case}: {done.report.cases[0].status}"
         task = asyncio.ensure_future(self._context.report_progress(self._over, message=message))

@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--workbench-repeat-rule",
         choices=("every", "last", "mean", "majority"),
-        help="how the runs of a case come to one status, whatever the suites say",
+        help="rule that combines the runs of a case into one status; overrides the suites",
     )
     group.addoption(
         "--workbench-concurrency", type=_from_1, metavar="N", help="runs under way at a time on an endpoint"
@@ -42,9 +42,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--workbench-max-cost",
         type=_dollars,
         metavar="USD",
-        help="begin no run that would take the cost of the session beyond this, judges included",
+        help="start no run that could raise the cost of the session, judges included, above this",
     )
-    group.addoption("--workbench-trust", action="store_true", help="approve whatever the suites start and import")
+    group.addoption(
+        "--workbench-trust", action="store_true", help="approve the programs and code that suites start and import"
+    )
     group.addoption("--workbench-execute", action="store_true", help="really execute tools that are marked read-only")
     group.addoption("--workbench-history", action="store_true", help="record the batch in the project's history")
     group.addoption(
@@ -63,7 +65,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--workbench-errors",
         choices=("error", "fail", "skip"),
         default="error",
-        help="what a run is that a model or a server failed: error (default), fail or skip",
+        help="result of a run that a model or a server failed: error (default), fail or skip",
     )
     parser.addini("workbench", "collect suites, as --workbench does", type="bool", default=False)
     parser.addini("workbench_models", "models to run on, as --workbench-model does", type="args", default=[])
@@ -87,7 +89,7 @@ def _from_1(text: str) -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the collection of suites if an option or the project's settings ask for it."""
+    """Register the collection of suites if an option or the project's settings request it."""
     if config.getoption("workbench") or config.getini("workbench"):
         from workbench.integrations.pytest_plugin.tests import Suites
 
@@ -104,7 +106,7 @@ def workbench_of_session(request: pytest.FixtureRequest) -> Workbench:
 
 @pytest.fixture
 def workbench_suite(request: pytest.FixtureRequest, workbench: Workbench) -> Callable[..., Report]:
-    """Provide a function that evaluates a suite beside the test file.
+    """Provide a function that evaluates a suite next to the test file.
 
     >>> workbench_suite("clock.toml", model=agent).assert_passed()
     """
