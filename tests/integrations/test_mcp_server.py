@@ -202,7 +202,7 @@ async def test_trust_covers_what_stood_there_at_the_start_and_no_edit_of_any_fil
                     (project / name).parent.mkdir(exist_ok=True)
                     (project / name).write_text(content)
                 answer = await run()
-                assert isinstance(answer, str) and "start the server again" in answer and named in answer, (
+                assert isinstance(answer, str) and "restart the server" in answer and named in answer, (
                     named,
                     answer,
                 )

@@ -52,7 +52,7 @@ def test_a_conversation_is_a_case_and_a_run_of_it(form: str, value: object, resu
     assert trajectory.calls[0].result is not None and trajectory.calls[0].result.content == result
     assert trajectory.final_answer == "Yes."
     assert trajectory.start is not None and [tool.name for tool in trajectory.start.tools] == ["get_weather"]
-    assert "the expected calls are those that were made" in made.file.text
+    assert "the expected calls are those that the run made" in made.file.text
 
 
 def test_what_came_before_the_last_request_is_the_conversation() -> None:

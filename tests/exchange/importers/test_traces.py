@@ -176,7 +176,7 @@ def test_the_reference_is_expected_and_the_outputs_are_a_run() -> None:
     statuses = [run_of(made.file, case, of.runs[0], 0)[2].status for case, of in pairs]
     assert statuses == ["passed", "failed"]
     assert "the reference's calls are compared as under `strict`" in made.file.text
-    assert "those that were made" not in made.file.text
+    assert "those that the run made" not in made.file.text
 
 
 def test_a_trajectory_of_atif_keeps_its_tokens_and_says_what_it_leaves_out() -> None:

@@ -503,7 +503,7 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
             asked.append((each, found_messages))
     if not asked:
         raise RefusedError(
-            "no span of a model holds its messages: turn on the recording of content at the source",
+            "no span of a model holds its messages: record content at the source",
             place,
         )
     # Each request repeats the conversation so far: the longest holds all others of the same agent.

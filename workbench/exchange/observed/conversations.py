@@ -756,7 +756,7 @@ def save_observed(
     cases = tuple(each.case for each in ended if each.case is not None)
     lines = [f"· {note}" for note in observer.notes]
     if not cases:
-        nothing = "no conversation can be used, so nothing is written"
+        nothing = "no conversation can be taken: nothing is written"
         return Saved(0, 0, (*_refused(ended), *lines, *merger.lines, nothing))
     path = destination.suite or Path(f"{_NAME}.toml")
     name = path.stem
