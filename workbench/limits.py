@@ -1,7 +1,7 @@
 """Limits on the size of input from a user, a model, a server or a file, with their units and reasons.
 
-A limit that a user can reach has the message that is printed then. Limits of a layout or of an algorithm stand
-beside it."""
+A limit that a user can reach has the message that is printed then. Limits of a layout or an algorithm are defined next
+to it."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ MAX_DEMANDED_CALLS = Limit(1_000, "must demand at most {limit} calls", "write a 
 """How many calls `times` of one expected call may demand. Graders see each as an expectation of its own."""
 
 MAX_LOOKS = 10
-"""How often a batch that stops early looks at its runs. The table of critical values ends there."""
+"""How often a batch that stops early compares its models. The table of critical values ends there."""
 
 MAX_CLUSTER_WORKERS = Limit(512, "a local cluster has 1 to {limit} workers, as in local:8, not {given}")
-"""Processes of one machine. Larger machines are rare, and a typing error must not start thousands."""
+"""Worker processes on one machine. Larger machines are rare, and a typing error must not start thousands."""
 
 MAX_PLANNED_RUNS = 10_000_000
-"""Runs of a stored plan. Reading a plan allocates for each, so an invented number must not count."""
+"""Runs of a stored plan. Reading a plan allocates memory for each, so a damaged file must not set the number."""
 
 MAX_VIEWERS = Limit(100, "{limit} viewers are attached already", "detach one")
 """Terminals attached to one batch. Each holds a socket and a queue of the batch's process."""
@@ -67,21 +67,23 @@ MAX_SOCKET_PATH_BYTES = 100
 """The path of a batch's socket: 104 bytes on macOS and the BSDs, 108 on Linux, with the zero at its end."""
 
 MAX_VIEWER_LINE_BYTES = 1 << 16
-"""A line that a viewer sends. Viewers send short commands."""
+"""A line that a viewer sends, in bytes. Viewers send short commands."""
 
 MAX_VIEWER_BACKLOG_BYTES = 4 << 20
 """How far a viewer may fall behind before it is dropped; a single line may be longer."""
 
 MAX_PIPED_BYTES = 1 << 26
-"""One line of a batch, of a server of tools, or one packet of the app in a browser: all that a run may hold, with room
-to spare, and little enough to keep in memory."""
+"""One line from a batch or an MCP server, or one packet of the app in a browser.
+
+That is enough for the largest run, and small enough to keep in memory.
+"""
 
 MAX_DOCUMENT_RUNS = Limit(
     200_000, "a report as {form} is one document, which has room for {limit} runs, and not for {runs:,}", "{instead}"
 )
-"""Runs of a report that is one document: its reader needs all of it in memory."""
+"""Runs of a report that is one document, because its reader needs all of it in memory."""
 
-# One answer of a model: generous for any model, and more than any suite can need. `docs/models.md` lists these.
+# One answer of a model: generous for any model, and more than any suite can need. `docs/models.md` lists these limits.
 
 _TOO_MUCH = "the model sent too much: more than {limit} "
 
@@ -97,7 +99,7 @@ MAX_ANSWER_PARTS = Limit(10_000, _TOO_MUCH + "parts in one answer")
 MAX_PAUSES = Limit(
     20, "the provider paused one answer more than {limit} times", "let its tools do less, as with max_uses"
 )
-"""Continuations of one answer, which a provider pauses while its own tools work. Each does up to ten calls of them."""
+"""Continuations of one answer, which a provider pauses while its own tools work. Each makes up to ten calls of them."""
 
 MAX_CALL_ARGUMENTS = Limit(1_000, _TOO_MUCH + "arguments of a call in one answer")
 """Named arguments of one call. Tools declare at most some hundred."""
@@ -113,13 +115,15 @@ def too_much_sent(limit: int) -> str:
 
 # What endpoints and servers send.
 
-MAX_BODY_BYTES = Limit(256 << 20, "a request of more than {mib} is not passed on", "shorten the conversation")
+MAX_BODY_BYTES = Limit(256 << 20, "a request of more than {mib} is not forwarded", "shorten the conversation")
 """A request, or all that an endpoint sends for one answer, its protocol included: chunks of one token each multiply the
 largest answer by a hundred."""
 
 MAX_MESSAGE_BYTES = Limit(32 << 20, "sent more than {mib} as {what}", "let the tool answer with less")
-"""One message: of an MCP server, an event of a stream, or an answer that comes as one document. Legacy SSE has the MCP
-SDK's own limit, 1 MiB."""
+"""One message of an MCP server, one event of a stream, or an answer that is one document.
+
+Legacy SSE has the MCP SDK's own limit of 1 MiB.
+"""
 
 MAX_ERROR_BYTES = 64 << 10
 """Bytes that are read of an error, of a web page in the place of an answer, and of a failed program's output: the
@@ -138,24 +142,24 @@ MAX_LISTING_BYTES = Limit(16 << 20, "sends more than {mib} as its list of models
 """A body that is not a model's answer. A listing of ten thousand models has a tenth of it."""
 
 MAX_HOLD_SECONDS = 60.0
-"""The longest pause that an endpoint may ask all runs of a model to make: rate limits usually count per minute."""
+"""The longest pause that an endpoint may impose on all runs of a model: rate limits usually count per minute."""
 
 MAX_UNPACKED_BYTES = Limit(64 << 20, "unpacks to more than {mib}", "send it without compression")
-"""Compressed data that is unpacked at once: a megabyte of zlib can expand to a gigabyte."""
+"""Bytes that are decompressed at a time: a megabyte of zlib can expand to a gigabyte."""
 
-MAX_LISTING_PAGES = Limit(100, "goes on after {limit} pages", "let it list more tools on a page")
+MAX_LISTING_PAGES = Limit(100, "continues after {limit} pages", "let it list more tools on a page")
 """Pages of a listing of tools. A server that repeats its cursor would never end."""
 
 MAX_CALL_SECONDS = Limit(3_600, "still reports progress after {limit} s", "let it do less in one call")
-"""Seconds of one call whose progress extends its own limit. A server that reports without end would never be left."""
+"""Seconds of one call whose progress extends its time limit. Otherwise a server could keep a call open for ever."""
 
 MAX_CALL_QUESTIONS = Limit(
     100, "sent more than {limit} requests during {what}", "answer the server so that it does not ask again"
 )
-"""Requests of a server during one call. A server that asks until it gets another reply would never end."""
+"""Requests of a server during one call. Otherwise a server could repeat a request for ever."""
 
 MAX_SERVED_RUNS = 16
-"""Runs that have servers with `state = "run"` at a time; others wait. A server takes 70 to 80 MB."""
+"""Runs that have servers with `state = "run"` at the same time; others wait. A server takes 70 to 80 MB."""
 
 MAX_FAILED_STARTS = Limit(
     3,
@@ -176,7 +180,7 @@ MAX_ROWS_BYTES = Limit(32 << 20, "is larger than {mib}", "split it among several
 """One file of rows of a case. A row of a kilobyte is long."""
 
 MAX_ROWS = Limit(20_000, "has more than {limit} rows", "split them among several cases")
-"""Rows of one case. Each is a case of its own, of which ten thousand take 100 MB of memory."""
+"""Rows of one case. Each becomes a case of its own; ten thousand of them take 100 MB of memory."""
 
 MAX_CELL_CHARS = Limit(
     131_072,
@@ -191,7 +195,7 @@ MAX_RUN_MEDIA_BYTES = Limit(50 << 20, "the images and sounds of this run exceed 
 MAX_KEPT_MEDIA_BYTES = Limit(
     4 << 20, "the history and recordings keep {mib} of images and sounds of a run", "run the case again"
 )
-"""Content of images and sounds of tools in the events of one run, which batches of a thousand runs store."""
+"""Images and sounds of tools in the events of one run. Batches store a thousand such runs."""
 
 MAX_PROGRESS_CHARS = 200
 """Characters kept of a progress notice, which is shown in one line."""
@@ -235,10 +239,10 @@ MAX_JSON_LEVELS = Limit(100, "nested more than {limit} levels deep", "flatten it
 hundreds."""
 
 MAX_MILLISECONDS = 1e12
-"""A duration that is told: 31 years, so that calendars have any run that took so long."""
+"""The longest accepted duration that another system reports: 31 years, which dates can still represent."""
 
 MAX_TOKENS = 10**15
-"""Tokens that are told: SQLite and protobuf have 64 bits for the sums of such counts."""
+"""The largest accepted token count that another system reports: SQLite and protobuf have 64 bits for their sums."""
 
 MAX_SCHEMA_PARAMETERS = 2_000
 """Parameters of one tool that are analysed: references can make a short schema endlessly wide."""
@@ -301,13 +305,13 @@ MAX_FIELD_CHARS = Limit(60_000, "{length} are too many for this field", "shorten
 """A text that a field holds, typed or pasted: each key costs time in proportion to it."""
 
 MAX_FILTER_CHARS = 200
-"""Words that filter or search a list. A pasted file is not one."""
+"""The text of a filter or search. A pasted file is cut."""
 
 MAX_CLIPBOARD_BYTES = 74_000
 """A text copied through the terminal (OSC 52). Many terminals drop longer ones."""
 
 MAX_TERMINAL_COLUMNS, MAX_TERMINAL_ROWS = 1_000, 500
-"""The size of a terminal. Each cell is kept, so an invented size must not count."""
+"""The size of a terminal. Each cell is stored, so an absurd size must not be accepted."""
 
 MAX_MOUSE_COORDINATE = 32_767
 """A coordinate of a mouse, which may be in pixels."""

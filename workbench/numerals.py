@@ -13,7 +13,7 @@ from functools import lru_cache
 NOTHING = "–"
 """The text in place of a missing number."""
 
-# Digits beyond these are errors of binary sums: 0.1 + 0.2 must count as 0.3 before it is rounded.
+# Digits beyond these are binary rounding errors: 0.1 + 0.2 must count as 0.3 before it is rounded.
 _TEXT_DIGITS = 12
 
 _LONG = 1e12
@@ -84,7 +84,7 @@ def figure(value: float) -> str:
 
 
 def setting_text(value: float) -> str:
-    """Return a setting of the user's, such as a threshold, with all its digits and without errors of binary numbers."""
+    """Return a setting of the user, such as a threshold, with all its digits and without binary rounding errors."""
     return f"{value:.12g}"
 
 
@@ -165,7 +165,7 @@ def _signed(number: float, digits: int, full: float) -> str:
 def reached_text(reached: float, demanded: float, *, is_rate: bool = False) -> str:
     """Return a value that was compared with a threshold, as a score or a rate: `0.67`, `66.7%`.
 
-    It has enough decimals to differ from the threshold."""
+    The text has enough decimals to differ from the threshold."""
     if is_rate:
         return f"{_apart(100 * reached, 100 * demanded, 1, 100)}%"
     return _apart(reached, demanded, 2, 1)
@@ -192,7 +192,7 @@ def p_text(p: float, level: float) -> str:
         return "p < 0.001"
     digits = 1 - math.floor(math.log10(p))
     text = decimals(p, digits)
-    # Rounding may move it to the other side of the level; with all its digits it is on its own side.
+    # If rounding would move the value to the other side of the level, all its digits are shown.
     while (float(text) <= level) != (p <= level):
         digits += 1
         text = f"{p:.{digits}f}"

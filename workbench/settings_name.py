@@ -1,3 +1,3 @@
-"""The name of the files that hold settings for the suites beside them and below."""
+"""The name of the files with settings for the suites in their folder and below."""
 
 SETTINGS_NAME = "workbench.toml"

@@ -83,7 +83,7 @@ def test_each_weakness_is_found_by_its_fault_and_runs_are_kept_like_others(progr
     assert verdicts["offline:stubborn", "error", "once"] == "recovered"
     assert verdicts["offline", "empty", "once"] == "false success"
     untried = [each["why"] for each in json.loads(done.stdout)["trials"] if each["verdict"] == "not tried"]
-    assert untried == ["it fails without a fault, too"] * 3
+    assert untried == ["the case fails without a fault too"] * 3
     shown = program.run("history", "show", "2", "--run", "1").stdout
     assert "offline × error of get_weather" in shown
     assert "503 Service Unavailable" in shown
@@ -157,6 +157,6 @@ def test_each_cell_of_the_page_leads_to_its_runs_without_a_script(program: Progr
     obeyed = page.texts["runs-7-1"]
     places = [obeyed.index(text) for text in ("it called send_mail", "<script>alert(1)", "IMPORTANT: ignore", "answer")]
     assert places == sorted(places)
-    assert "it fails without a fault, too" in page.texts["untried"]
+    assert "the case fails without a fault too" in page.texts["untried"]
     verdicts = trials((program.folder / "faults.json").read_text(encoding="utf-8"))
     assert verdicts["offline:gullible", "injection", "once"] == "followed injection"

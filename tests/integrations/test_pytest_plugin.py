@@ -210,7 +210,7 @@ def test_a_session_in_which_nothing_was_graded_fails_with_a_sentence(tmp_path: P
     (tmp_path / "clock.toml").write_text(skipped)
     ran = session(tmp_path, "--workbench", "--workbench-model", "offline", "-q")
     assert ran.code == 1, ran.output
-    assert "no run that counts was graded: 2 skipped; the session fails" in ran.output
+    assert "no run that counts was graded: 2 skipped, so the session fails" in ran.output
     assert session(tmp_path, "--workbench", "--collect-only", "-q").code == 0
 
 
@@ -419,7 +419,7 @@ def test_only_what_surely_broke_since_a_baseline_fails_its_test(tmp_path: Path) 
     assert (second.code, second.outcomes) == (1, {"failed": 1, "passed": 3, "xfailed": 2}), second.output
     assert "since the baseline #1: broke: failed 4 of 4 reruns" in second.output
     assert "since the baseline #1: not confirmed: passed 2 of 2 reruns" in second.output
-    assert "no regression: it did not pass in the baseline" in second.output
+    assert "no regression: the case did not pass in the baseline either" in second.output
     assert "regression: 1 case broke since the baseline #1 · 1 case failed and passed again" in second.output
     assert (third.code, third.outcomes.get("failed")) == (1, None), third.output
     assert "regression: 1 case is missing since the baseline #1" in third.output

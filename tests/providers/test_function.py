@@ -95,7 +95,7 @@ async def test_calls_become_events_with_ids_of_their_own() -> None:
         (AgentRun(calls="now"), "the calls of an AgentRun are a list, not a value of type str"),  # type: ignore[arg-type]
         (AgentRun(calls=[{"tool": "now"}]), "workbench.AgentCall.* not a value of type dict"),  # type: ignore[list-item]
         (AgentRun(calls=[AgentCall("now", ["x"])]), "the arguments of now are an object"),  # type: ignore[arg-type]
-        (AgentRun(calls=[AgentCall("now", result={1, 2})]), "a result is no value of JSON"),
+        (AgentRun(calls=[AgentCall("now", result={1, 2})]), "a result cannot be written as JSON"),
         (AgentRun(answer={"city": "Oslo"}), "the answer of an AgentRun is a text, .*write it as JSON"),  # type: ignore[arg-type]
         (["now"], "calls are made with workbench.call"),
         (ToolCall("", "now", {"day": date(2026, 1, 1)}), "the argument 'day' of now holds a value of type date"),  # type: ignore[dict-item]

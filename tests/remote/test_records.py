@@ -54,7 +54,7 @@ def test_a_folder_that_everybody_may_replace_is_refused_unless_a_sticky_bit_forb
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    with pytest.raises(PermissionError, match=f"everybody may replace what is in {shared}"):
+    with pytest.raises(PermissionError, match=f"everybody may replace files in {shared}"):
         own_folder(shared / "deep" / "place")
     shared.chmod(0o1777)
     assert own_folder(shared / "deep" / "place").is_dir()

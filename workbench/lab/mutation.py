@@ -1,4 +1,4 @@
-"""Mutants of tools: changes of definitions that a good suite notices, and the plan of the runs with them.
+"""Mutants of tools: changed definitions that a good suite should notice, and the plan of the runs with them.
 
 Mutation testing asks whether tests fail when the code is wrong. Here the code is a tool's definition: a suite whose
 cases still pass with a worse description or schema does not test that part of it.
@@ -121,7 +121,7 @@ def _swapped(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
 
 
 def _decoys(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
-    """Yield mutants with decoys: more and more tools that are named and described like real ones."""
+    """Yield mutants with decoys: increasing numbers of tools that are named and described like real ones."""
     taken = set(names_of_tools(tools))
     made = []
     for pattern in _DECOY_NAMES:
@@ -161,7 +161,7 @@ CaseOf = tuple[Path, str, str]
 class MutationOptions:
     """The kinds of mutants to make, and the tools to mutate (all if empty).
 
-    With `all_cases`, every mutant is run on all cases, also after one has noticed it.
+    With `all_cases`, every mutant is run on all cases, even after one of them has noticed it.
     """
 
     kinds: tuple[MutantKind, ...] = MUTANT_KINDS
@@ -182,7 +182,7 @@ class Mutation:
     _mutants: dict[Path, tuple[Mutant, ...]] = field(default_factory=dict)
     _files: dict[Path, SuiteFile] = field(default_factory=dict)
     _waiting: dict[tuple[Path, str, str], list[CaseOf]] = field(default_factory=dict)
-    """The cases that were not run with a mutant yet, by suite, mutant and model; cases that should notice it first."""
+    """The cases not yet run with a mutant, by suite, mutant and model; cases likely to notice the mutant come first."""
     _noticed: dict[tuple[Path, str, str], dict[CaseOf, str]] = field(default_factory=dict)
     _of_run: dict[str, tuple[tuple[Path, str, str], CaseOf]] = field(default_factory=dict)
     _left_out: dict[str, str] = field(default_factory=dict)
@@ -193,7 +193,7 @@ class Mutation:
     def of(cls, plan: Plan, results: Iterable[RunResult], options: MutationOptions) -> Mutation:
         """Prepare the mutants of the tools that were offered in finished runs of a plan.
 
-        Cases that do not pass without a mutant cannot notice one, and are left out.
+        Cases that fail without a mutant cannot notice one, and are left out.
         """
         made = cls(plan, options)
         by_id = by_run_id(results)
@@ -209,7 +209,8 @@ class Mutation:
             if result.trajectory.start is not None:
                 for tool in result.trajectory.start.tools:
                     offered.setdefault(run.file.path, {}).setdefault(tool.name, tool)
-        # The cases of a suite that pass without a mutant, by model. Rows of one case expect alike: one stands for all.
+        # The cases of a suite that pass without a mutant, by model. Rows of one case have similar expectations, so one
+        # row is run for all.
         sound: dict[Path, dict[str, list[CaseOf]]] = {}
         templates: set[CaseOf] = set()
         for key, runs in finished.items():
@@ -235,7 +236,7 @@ class Mutation:
         return self._origins[key][0].case
 
     def _template(self, key: CaseOf) -> CaseOf:
-        """Return the case as it is written, of which a case may be a row."""
+        """Return the key of the case as written, which for a row is the case that it comes from."""
         return key[0], self._case(key).template or key[1], key[2]
 
     def _should(self, key: CaseOf, mutant: Mutant) -> bool:
@@ -246,7 +247,7 @@ class Mutation:
         runs: list[PlannedRun] = []
         for key, cases in self._waiting.items():
             mutant = self._mutant(*key[:2])
-            # Decoys are measured by a curve over all cases, so they are run on all at once.
+            # Decoys are reported as a curve over all cases, so they are run on all cases in one wave.
             everything = self.options.all_cases or mutant.kind == "decoys"
             if self._noticed.get(key) and any(self._noticed[key].values()) and not everything:
                 self._spared += sum(len(self._origins[case]) for case in cases)
@@ -294,12 +295,12 @@ class Mutation:
             mutant = self._mutant(path, name)
             suite = self._files[path].suite
             assert suite is not None
-            # Of the rows of one case, the row that was run stands for all.
+            # The row that was run represents all rows of its case.
             should: dict[CaseOf, CaseOf] = {}
             for key in (*cases, *self._origins):
                 if key[0] == path and key[2] == model and self._should(key, mutant):
                     should.setdefault(self._template(key), key)
-            # Only a failed case has noticed the mutant: an error or a stopped run tells nothing about it.
+            # Only a failed case has noticed the mutant; an error or a stopped run is no evidence.
             run, noticed, unclear = [], [], []
             for case, status in cases.items():
                 if status not in ("", "failed"):

@@ -1,8 +1,8 @@
 """Delta debugging of a failing case: a smaller case that still fails in the same way.
 
 The content of a suite with one case is divided into pieces: tools, prior messages, sentences of the system prompt and
-of descriptions, sentences and words of the request. Halves, then quarters, then single pieces are left out as long as
-the case still fails, as in Zeller's and Hildebrandt's `ddmin` (2002). The result is 1-minimal: leaving out any single
+of descriptions, sentences and words of the request. Halves, then quarters, then single pieces are removed as long as
+the case still fails, as in Zeller's and Hildebrandt's `ddmin` (2002). The result is 1-minimal: removing any single
 remaining piece makes the case pass or fail in another way.
 """
 
@@ -30,7 +30,7 @@ Way = tuple[Cause, Subject | None]
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 
 _BY_SILENCE: frozenset[Cause] = frozenset({"gave up", "missing call", "content"})
-"""The causes for which a case also fails without a request, so that its request is not shortened."""
+"""The causes by which a case also fails without a request, so that its request must not be shortened."""
 
 
 class OutOfRunsError(Exception):
@@ -39,7 +39,7 @@ class OutOfRunsError(Exception):
 
 @dataclass(frozen=True)
 class Dropped:
-    """The pieces of one kind that were left out; `of` is the number of all pieces of the kind."""
+    """The removed pieces of one kind; `of` is the number of all pieces of the kind."""
 
     kind: str
     pieces: tuple[str, ...]
@@ -48,9 +48,9 @@ class Dropped:
 
 @dataclass
 class Shrunk:
-    """The remaining document, and the pieces that were left out.
+    """The remaining document, and the removed pieces.
 
-    `complete` is false if the limit of runs ended the search, so that more pieces might be left out.
+    `complete` is false if the limit of runs ended the search, so that more pieces might be removable.
     """
 
     document: Document
@@ -60,7 +60,7 @@ class Shrunk:
 
 _Put = Callable[[Document, Sequence[Any]], Document]
 _Kind = tuple[str, Callable[[Document], list[Any]], _Put]
-"""A kind of pieces: its name, a function that lists the pieces of a document, and one that keeps only some of them."""
+"""A kind of pieces: its name, a function that lists those of a document, and one that keeps only some of them."""
 
 
 def way_of(result: RunResult, case: Case) -> Way | None:
@@ -73,13 +73,13 @@ def way_of(result: RunResult, case: Case) -> Way | None:
 
 
 def shrink(document: Document, way: Way, offered: Sequence[str], fails: Callable[[Document], bool]) -> Shrunk:
-    """Leave out of a document every piece without which its case still fails.
+    """Remove from a document every piece that is not needed for its case to fail.
 
     `offered` are the names of the tools that its runs were offered; `fails` makes a run and returns whether a document
-    still fails in this way. An OutOfRunsError of `fails` ends the search with what was found so far.
+    still fails in this way. An OutOfRunsError raised by `fails` ends the search with the smallest document so far.
     """
     shrunk = Shrunk(document)
-    # Each kind goes on from what the kinds before it have left.
+    # Each kind continues with the document that the previous kinds left.
     for kind, pieces, put in _kinds(document, way, offered):
         found = pieces(shrunk.document)
         kept, shrunk.complete = _least(found, partial(_fails_with, shrunk.document, put, fails))
@@ -99,11 +99,11 @@ def _fails_with(document: Document, put: _Put, fails: Callable[[Document], bool]
 
 
 def _least(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -> tuple[list[Any], bool]:
-    """Return pieces of which none can be left out, and whether this was tried for all of them."""
+    """Return pieces of which none can be removed, and whether that was tried for all of them."""
     kept = list(pieces)
     size = max(1, (len(kept) + 1) // 2)
     try:
-        # A kind may be irrelevant as a whole, which one run shows.
+        # One run shows whether the whole kind is irrelevant.
         if kept and fails([]):
             return [], True
         while kept:
@@ -114,7 +114,7 @@ def _least(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -> tuple[l
                     kept = rest
                 else:
                     at += size
-            # A piece may become superfluous only after another one: single pieces are tried until none goes.
+            # A piece may become removable only after another one, so single pieces are tried until none can be removed.
             if size == 1 and len(kept) == before:
                 break
             size = max(1, size // 2)
@@ -170,7 +170,7 @@ def _with_tools(document: Document, names: Sequence[Any]) -> Document:
                 table[key] = [each for each in table[key] if each[name] not in dropped]
         if "answers" in table:
             table["answers"] = [each for each in table["answers"] if each.get("tool") not in dropped]
-    # Tools of servers are not written in the suite: only `offer` can leave them out.
+    # Tools of servers are not written in the suite, so only `offer` can exclude them.
     if "offer" in case or made.get("servers"):
         case["offer"] = list(map(str, names))
     return _without_nothing(made)
@@ -184,7 +184,8 @@ def _with_messages(document: Document, messages: Sequence[Any]) -> Document:
 
 def _without_nothing(document: Document) -> Document:
     """Remove empty lists and an empty system prompt of the suite from a document."""
-    # An empty `offer` stays, because it means no tools, and an empty prompt of a case, because it hides the suite's.
+    # An empty `offer` is kept because it means no tools, and an empty prompt of a case because it overrides the
+    # suite's.
     if document.get("system") == "":
         del document["system"]
     for table in (document, _case(document)):

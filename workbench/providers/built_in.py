@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 OFFLINE = "offline"
 WEAKNESSES = {
-    "careless": "takes no notice of listed values",
-    "gullible": "does what results of tools tell it to do",
-    "stubborn": "repeats a failed call without end",
-    "hasty": "chooses by the first word of descriptions",
+    "careless": "ignores listed values",
+    "gullible": "follows instructions in results of tools",
+    "stubborn": "repeats a failed call for ever",
+    "hasty": "chooses tools by the first word of their descriptions",
 }
 """The planted weaknesses of the offline model, by the word after `offline:`."""
 PLANTED = tuple(f"{OFFLINE}:{weakness}" for weakness in WEAKNESSES)
 REPLAY = "replay:"
 MODEL_SIGN = "#"
-"""Separates a folder of recordings from the recorded model to choose."""
+"""Separates a folder of recordings from the name of the recorded model to play."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def built_in_models() -> tuple[ModelInfo, ...]:
 
 
 def is_built_in(name: str) -> bool:
-    """Return whether a model of that name needs no endpoint."""
+    """Return whether the name is that of a built-in model."""
     return name == OFFLINE or name.startswith((f"{OFFLINE}:", REPLAY))
 
 
@@ -96,7 +96,7 @@ class BuiltInModels:
 
 
 def _recorded_at(name: str, folder: Path) -> tuple[Path, str | None]:
-    """Return the path of the recordings in a model's name, and the recorded model chosen after `#`, if there is one."""
+    """Return the path of the recordings in a model's name, and the recorded model after `#`, if any."""
     from workbench.providers.model import ModelError  # the app's first screen needs the names alone
 
     path = name.removeprefix(REPLAY)

@@ -107,7 +107,7 @@ AgentCalls = AgentCall | ToolCall | AgentAnswer | Sequence[AgentCall | ToolCall]
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """All that an agent with a loop of its own did: its calls with their results, and its final answer.
+    """A whole run of an agent with a loop of its own: its calls with their results, and its final answer.
 
     Each element of `calls` is one answer of the model, in the order of the run: a call, a list of calls that were made
     at once, or an `AgentAnswer` with its text, its calls and its tokens. `usage` counts the tokens of the whole run,
@@ -223,7 +223,7 @@ class FunctionModel:
         if is_async(self._function):
             reply = self._function(request)
         else:
-            # On the caller's loop it would block every other run, and whatever else the caller does there.
+            # On the caller's loop, the function would block every other run and all other tasks of the caller.
             context = copy_context()
             reply = await in_thread(lambda: context.run(self._function, request), name=f"agent {self.name}")
         if inspect.isawaitable(reply):
@@ -233,7 +233,7 @@ class FunctionModel:
 
 
 def is_async(function: Callable[..., object]) -> bool:
-    """Return whether calling this function, or this object, gives a coroutine."""
+    """Return whether calling this function or object returns a coroutine."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
@@ -260,13 +260,13 @@ def answer_of(reply: object) -> AgentAnswer | ExternalRun:
 
 
 def run_of(run: AgentRun) -> ExternalRun:
-    """Return the run of an agent as a run that was made elsewhere.
+    """Return the run of an agent in the form of an external run.
 
-    Raises TypeError for calls, results and texts that are none."""
+    Raises TypeError for calls, results and texts of wrong types."""
     if not isinstance(run.calls, list | tuple):
         raise TypeError(f"the calls of an AgentRun are a list, not {_kind(run.calls)}")
     answers = [*map(_answer_in_run, run.calls)]
-    # Ids are given over the whole run, because many agents number the calls of each answer anew.
+    # Ids are assigned over the whole run, because many agents restart the numbering of calls in each answer.
     named = with_ids([checked_call(call) for answer in answers for call in answer.calls])
     rounds = []
     for answer in answers:
@@ -305,7 +305,7 @@ def _answer_in_run(made: object) -> AgentAnswer:
         case list() | tuple():
             return AgentAnswer(calls=made)
         case _:
-            # Another value is refused as a call, with the names of what is one.
+            # Any other value is treated as a call and refused there, with a list of the accepted types.
             return AgentAnswer(calls=[made])  # type: ignore[list-item]
 
 
@@ -326,7 +326,7 @@ def external_result(value: object, *, is_error: bool = False) -> ExternalResult:
     try:
         return ExternalResult(json.dumps(value, ensure_ascii=False, allow_nan=False), is_error)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"a result is no value of JSON: {error}") from None
+        raise TypeError(f"a result cannot be written as JSON: {error}") from None
 
 
 def checked_call(call: object) -> ToolCall:
@@ -400,7 +400,8 @@ def _events(answer: AgentAnswer, request: ModelRequest) -> Iterator[ModelEvent]:
         yield ReasoningDelta(request.round, answer.reasoning)
     if answer.text:
         yield TextDelta(request.round, answer.text)
-    # An agent may number its calls anew in every answer, but APIs want ids that are unique in a conversation.
+    # An agent may restart the numbering of calls in every answer, but APIs require ids that are unique in a
+    # conversation.
     taken = set()
     for message in request.messages:
         for call in message.tool_calls:

@@ -48,10 +48,11 @@ class ModelRequest:
 class AnswerFinished:
     """The end of a model's answer, always its last event.
 
-    `provider_state` is data that the provider requires back with the answer; `deviations` from its format were repaired
-    in the answer. `prompt_ms` is the time for the prompt as the endpoint reports it, `waited_ms` the wait at the
-    endpoint before that, 0 if unknown. A `paused` answer goes on when it is sent back. `cost_usd` is the cost as an
-    agent reports it. With `run`, it ends no answer, but all that an agent with a loop of its own did."""
+    `provider_state` is data that the provider requires back with the answer; `deviations` from its format were
+    repaired in the answer. `prompt_ms` is the time for the prompt as the endpoint reports it, `waited_ms` the wait at
+    the endpoint before that, 0 if unknown. A `paused` answer continues when it is sent back. `cost_usd` is the cost
+    that an agent reports. With `run`, the event ends the whole run of an agent with a loop of its own instead of an
+    answer."""
 
     stop_reason: StopReason
     usage: Usage | None = None
@@ -65,7 +66,7 @@ class AnswerFinished:
 
     def response(self, round_number: int, first_token_ms: float | None, latency_ms: float) -> ResponseFinished:
         """Return the event of a run, from both times in milliseconds since the request was sent."""
-        # Waiting for other requests is not a property of the model, so its times are without it.
+        # The time spent waiting for other requests is subtracted, because it is not a property of the model.
         first_ms: float | None = None
         if first_token_ms is not None:
             first_ms = round(max(first_token_ms - self.waited_ms, 0.0), 3)
@@ -83,7 +84,7 @@ class AnswerFinished:
 
 
 FIRST_TOKENS = (TextDelta, ReasoningDelta, CallStarted)
-"""The events of which the first ends the time to the first token."""
+"""The kinds of events that count as the first token."""
 
 
 @dataclass(frozen=True, slots=True)

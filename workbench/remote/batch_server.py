@@ -48,7 +48,7 @@ _logger = logging.getLogger(__name__)
 # for a viewer. A viewer that falls too far behind is dropped.
 
 SILENT_S = 10.0
-"""The time that a viewer has to greet, to read its report, and to read that it was dropped, in seconds."""
+"""Time for a viewer to greet, to read its report, or to read that it was dropped, in seconds."""
 
 _RECEIVED_BYTES = 1 << 16
 _LOOK_S = 1.0
@@ -58,11 +58,11 @@ _LOOK_S = 1.0
 class Viewer:
     """The connection of one viewer.
 
-    `waiting` are the lines to send to it, `behind` their bytes, and `most` the limit of these bytes."""
+    `waiting` are the lines to send to the viewer, `behind` their size in bytes, and `most` the limit of that size."""
 
     connection: socket.socket
     heard_at: float
-    """The time when it last read or sent something, on the monotonic clock."""
+    """The time when the viewer last read or sent something, on the monotonic clock."""
     received: bytearray = field(default_factory=bytearray)
     waiting: deque[bytes] = field(default_factory=deque)
     behind: int = 0
@@ -70,9 +70,9 @@ class Viewer:
     watches: bool = False
     greeted: bool = False
     asked: bool = False
-    """Whether it waits for a report that is not begun yet."""
+    """Whether the viewer waits for a report that has not been started."""
     leaves: bool = False
-    """Whether it is disconnected once it has read all waiting lines."""
+    """Whether to disconnect the viewer once it has read all waiting lines."""
     gone: bool = False
 
 
@@ -97,10 +97,11 @@ class Server:
         self._progress = threading.Condition(self.lock)
         self._closing = False
         self._listening = socket.socket(socket.AF_UNIX)
-        # A killed process leaves its socket; this process has claimed the batch, so no other one uses it.
+        # A killed process leaves its socket behind; this process has claimed the batch, so no other process uses the
+        # socket.
         address.unlink(missing_ok=True)
         self._listening.bind(str(address))
-        # Nobody else can open it before this, because its folder is closed to others.
+        # No other user could open the socket before this, because its folder is closed to others.
         address.chmod(0o600)
         self._listening.listen(MAX_VIEWERS)
         self._listening.setblocking(False)
@@ -115,7 +116,7 @@ class Server:
 
     @property
     def watched(self) -> bool:
-        """Whether there is a viewer that watches; without one, no lines need to be made."""
+        """Whether any viewer is watching; without one, no lines need to be made."""
         with self.lock:
             return any(viewer.watches for viewer in self._viewers)
 
@@ -150,7 +151,7 @@ class Server:
             self._wake()
 
     def close(self) -> None:
-        """Let all viewers read their waiting lines, for a limited time, and remove the socket."""
+        """Give all viewers a limited time to read their waiting lines, and remove the socket."""
         with self.lock:
             self._closing = True
             for viewer in self._viewers:
@@ -167,7 +168,7 @@ class Server:
         if viewer.leaves:
             return
         if viewer.waiting and viewer.behind + len(line) > viewer.most:
-            # The line that is being sent is completed, so that the reason begins a line of its own.
+            # The current line is completed, so that the reason begins a line of its own.
             first = viewer.waiting[0]
             line = packed(dropped="the viewer read too slowly")
             viewer.waiting, viewer.behind, viewer.leaves = deque([first]), len(first), True
@@ -256,7 +257,7 @@ class Server:
             try:
                 self._take(viewer, unpacked(line))
             except WireError as error:
-                self._refuse(viewer, f"what the viewer said was not understood: {error}")
+                self._refuse(viewer, f"the viewer's message was not understood: {error}")
         if len(viewer.received) > MAX_VIEWER_LINE_BYTES:
             self._let_go(viewer)
 
@@ -273,14 +274,14 @@ class Server:
         elif message.get("do") == "watch" and not viewer.watches:
             with self.lock:
                 lines = [*self._snapshot()]
-                # The state so far may be longer than the limit, and the viewer is not behind because of it.
+                # The state so far may exceed the limit, but does not count as being behind.
                 viewer.most += sum(map(len, lines))
                 viewer.watches = True
                 for line in lines:
                     self._give_first(viewer, line)
         elif isinstance(report := message.get("report"), dict):
             if viewer.asked:
-                self._refuse(viewer, "one report at a time: another one waits already")
+                self._refuse(viewer, "only one report at a time: another one is already waiting")
                 return
             viewer.asked = True
             self.requests.put((viewer, report))
@@ -335,7 +336,7 @@ Pieces = Callable[[Mapping[str, Any]], Iterable[str]]
 
 @dataclass
 class _UnderWay:
-    """A run in progress: its events that are not lines yet, and the lines of its other events."""
+    """A run in progress: its events not yet converted to lines, and the lines of its other events."""
 
     place: int
     redaction: EventRedaction
@@ -346,7 +347,7 @@ class _UnderWay:
 
 
 class Telling:
-    """The sender of a batch's events to its viewers, with the state that a later viewer needs.
+    """Sends the events of a batch to its viewers, and keeps the state that a later viewer needs.
 
     Everything is redacted here. Use it on one thread."""
 
@@ -416,13 +417,13 @@ class Telling:
         try:
             write_record(self._folders, self.known)
         except OSError:
-            _logger.exception("the exit code of batch %d was not written down", self.known.batch)
+            _logger.exception("the exit code of batch %d was not recorded", self.known.batch)
         with self._server.lock:
             self._end = packed(end=exit_code)
             self._server.tell(self._end)
 
     def serve_reports(self, pieces: Pieces | None) -> None:
-        """Send the report to all viewers that have watched to the end and ask for it, then close the server.
+        """Send the report to all viewers that watched to the end and request it, then close the server.
 
         Blocks as long as the slowest viewer reads."""
         server, until = self._server, time.monotonic() + SILENT_S
@@ -444,7 +445,7 @@ class Telling:
     def _told(self, run: _UnderWay) -> Iterator[bytes]:
         """Make lines of the events of a run that were not sent so far, and yield them."""
         while run.events:
-            # An event whose text may end with a part of a secret comes with the next one.
+            # An event whose text may end with a part of a secret is held back and sent with the next one.
             yield from self._kept(run, run.redaction.take(run.events.pop(0)))
 
     def _rest(self, run: _UnderWay) -> Iterator[bytes]:
@@ -487,7 +488,7 @@ _TELLING_LOOK_S = 0.2
 def _report_lines(pieces: Pieces | None, wanted: Mapping[str, Any]) -> Iterator[bytes]:
     try:
         if pieces is None:
-            raise ValueError("there is no report: the batch was given up")
+            raise ValueError("there is no report, because the batch was given up")
         held: list[str] = []
         size = 0
         for piece in pieces(wanted):
@@ -502,4 +503,4 @@ def _report_lines(pieces: Pieces | None, wanted: Mapping[str, Any]) -> Iterator[
         yield packed(reported=False, why=str(error))
     except Exception:
         _logger.exception("a report for a viewer")
-        yield packed(reported=False, why="it could not be made: the log says why")
+        yield packed(reported=False, why="the report could not be made: see the log")

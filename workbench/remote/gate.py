@@ -51,7 +51,7 @@ class Gate:
         return compare_digest(said.encode("utf-8", "replace"), self.key.encode())
 
     def refusal(self, headers: Mapping[str, str], *, entering: bool = False, socket: bool = False) -> str | None:
-        """Return the reason why a request is refused by its headers, `None` if it is not.
+        """Return why a request is refused because of its headers; `None` if it is accepted.
 
         `entering` says that the request is for the printed address, `socket` that it opens a web socket."""
         # A name that points to this machine in a stranger's DNS would make a foreign page "same origin" (DNS
@@ -84,7 +84,7 @@ class Gate:
 
 def name_of(host: str) -> str | None:
     """Return the name or address in a `Host` header, without its port; `None` for an invalid header."""
-    # The port does not count, because a tunnel has another one at its end.
+    # The port is ignored, because it differs at the end of a tunnel.
     try:
         parts = urlsplit(f"//{host}")
         name, _ = parts.hostname, parts.port

@@ -59,12 +59,12 @@ def greeting(**more: object) -> bytes:
 
 
 def begun_line(place: int, ago_ms: float) -> bytes:
-    """Return the line that announces a run in progress, which began `ago_ms` milliseconds ago; its events follow."""
+    """Return the line that announces a run in progress, begun `ago_ms` milliseconds ago; its events follow."""
     return packed(place=place, begun_ago_ms=round(ago_ms))
 
 
 def event_line(place: int, line: str) -> bytes:
-    """Return the line of an event of the run at a place of the plan; `line` is the event as a recording has it."""
+    """Return the line for an event of the run at a place of the plan; `line` is the event in a recording's form."""
     return f'{{"place":{place},"event":{line}}}\n'.encode()
 
 
@@ -77,7 +77,7 @@ def done_line(place: int, line: str, done: RunDone) -> bytes:
 
 
 def news_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None:
-    """Return the line of an event that is not an event of a run, `None` if viewers do not show it.
+    """Return the line for an event that does not belong to a run; `None` if viewers do not show it.
 
     `redact` redacts a value."""
     match event:
@@ -93,7 +93,7 @@ def news_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None
 
 
 def news_of(message: Mapping[str, Any], run_id: str) -> BatchEvent | None:
-    """Return the event in a line of `news_line`, `None` for another line.
+    """Return the event in a line made by `news_line`; `None` for any other line.
 
     Raises ValueError or LookupError for an invalid line."""
     if "start_up" in message:
@@ -114,9 +114,9 @@ PROTOCOL = 1
 """The version of the protocol on the sockets."""
 
 _PROCESSES = "process"
-"""The name of the file beside which processes claim their batches.
+"""The name of the file next to which processes claim their batches.
 
-They hold this claim until the report is written, longer than the claim on the batch in the history."""
+A process holds this claim until its report is written, which is longer than the claim on the batch in the history."""
 
 _KEPT_S = 30 * 24 * 3600
 """The time for which the record of an ended batch is kept, in seconds."""
@@ -168,7 +168,7 @@ def claim_process(folders: Folders, history: Path, batch: int) -> None:
 
 def is_running(folders: Folders, detached: Detached) -> bool:
     """Return whether the process of a batch is alive."""
-    # A killed process leaves no exit code, so the claim alone tells.
+    # A killed process records no exit code, so only the claim shows whether it is alive.
     key = _key(detached.file, detached.batch)
     return detached.exit_code is None and claimed(folders.detached / _PROCESSES, int(key, 16))
 
@@ -180,7 +180,7 @@ def records(folders: Folders) -> list[Detached]:
 
 
 def record_of(folders: Folders, history: Path, batch: int) -> Detached | None:
-    """Return the record of a batch, `None` if it never ran without a terminal or its record was removed."""
+    """Return the record of a batch; `None` if it never ran without a terminal or its record was removed."""
     return _read(record_file(folders, history, batch))
 
 
@@ -203,7 +203,7 @@ def tidy(folders: Folders) -> None:
 
 
 def address(folders: Folders, history: Path, batch: int) -> Path:
-    """Return the path of a batch's socket, and make its folder, which only the user can open.
+    """Return the path of a batch's socket; create its folder, which only the user can open.
 
     Raises AttachError if there is no safe place for it."""
     return socket_folder(folders) / f"{_key(history, batch)}.sock"
@@ -238,7 +238,7 @@ def socket_folder(folders: Folders) -> Path:
 
 
 def own_folder(folder: Path) -> Path:
-    """Return a folder that only its owner can open, making it if necessary.
+    """Return a folder that only its owner can open; create it if necessary.
 
     Raises OSError if the path is not a folder, belongs to another user, or could be replaced by another user."""
     # Anyone who can write to the socket can stop the batch, and a replaced socket could pose as it.
@@ -255,7 +255,7 @@ def own_folder(folder: Path) -> Path:
     for above in folder.resolve().parents:
         mode = above.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            raise _unsafe(f"everybody may replace what is in {above}: take that right away (chmod o-w)", folder)
+            raise _unsafe(f"everybody may replace files in {above}: remove that permission (chmod o-w)", folder)
     if found.st_mode & 0o077:
         folder.chmod(0o700)
     return folder
@@ -295,12 +295,12 @@ class Found:
 
     @property
     def in_another_program(self) -> bool:
-        """Whether its runs are made by a program that cannot be watched."""
+        """Whether the batch runs in a program that cannot be watched."""
         return not self.running and claimed(self.history, self.number)
 
 
 def running_ones(folders: Folders) -> list[Found]:
-    """Return the batches that run without a terminal now, the newest first."""
+    """Return the batches that are running without a terminal, the newest first."""
     running = []
     for known in records(folders):
         if is_running(folders, known):
@@ -309,9 +309,9 @@ def running_ones(folders: Folders) -> list[Found]:
 
 
 def found(folders: Folders, history: Path, which: str | None) -> Found:
-    """Return the batch with a number or a name: of the history, else a running one of another history.
+    """Return the batch with a number or a name: from the history, or else a running one from another history.
 
-    Without `which`, it is the only batch that runs without a terminal. Raises AttachError if there are several such
+    Without `which`, return the only batch that runs without a terminal. Raises AttachError if there are several such
     batches or none, and HistoryError if the history has no such batch."""
     running = running_ones(folders)
     if which is None:
@@ -324,7 +324,7 @@ def found(folders: Folders, history: Path, which: str | None) -> Found:
             stored = opened.batch(which)
     except HistoryError as why:
         error = why
-    # The batch of this history is meant, unless it never ran without a terminal and one of another history does now.
+    # Take the batch of this history, unless it never ran without a terminal and a batch of another history does now.
     here: list[Found] = []
     known = None
     if stored is not None:

@@ -43,10 +43,10 @@ from workbench.version import __version__
 
 _CONNECT_S = 5.0
 _SETTLED_S = 2.0
-"""The time that a finished run may take to be in the history, in seconds."""
+"""Time to wait until a finished run is in the history, in seconds."""
 
 _PLANNED_S = 60.0
-"""The time that a large plan may take to be stored, in seconds."""
+"""Time to wait until a large plan is stored, in seconds."""
 
 _AGAIN_S = 0.02
 _RECEIVED_BYTES = 1 << 16
@@ -69,7 +69,7 @@ class Connection:
         self._socket.settimeout(_CONNECT_S)
         try:
             if Path(known.socket).lstat().st_uid != os.getuid():
-                raise PermissionError(1, "its socket belongs to somebody else")
+                raise PermissionError(1, "its socket belongs to another user")
             self._socket.connect(known.socket)
             self._lines = self._socket.makefile("rb")
             self._socket.sendall(greeting(do=do))
@@ -152,9 +152,9 @@ Seen = BatchEvent | Said | Ended
 class Viewing:
     """A batch of another process while this program watches it: `with Viewing(known) as viewing`.
 
-    `plan` are its runs by their places, as the history has them, and `over` the runs that had finished at the start.
-    Iterate over it for everything that happens from then on, beginning with the events of runs in progress and ending
-    with `Ended`. Raises AttachError, HistoryError, and GoneError if the process has ended or dropped this viewer."""
+    `plan` are the batch's runs by place, read from the history, and `over` the runs that had finished at the start.
+    Iterate over the view for all later events, beginning with those of runs in progress and ending with `Ended`.
+    Raises AttachError, HistoryError, and GoneError if the process has ended or dropped this viewer."""
 
     def __init__(self, known: Detached) -> None:
         self.known = known
@@ -162,8 +162,8 @@ class Viewing:
         self._told: queue.SimpleQueue[Mapping[str, Any] | Exception] = queue.SimpleQueue()
         try:
             self._before = self._snapshot()
-            # A thread takes the messages from now on: reading a large history takes so long that the batch would drop
-            # a viewer that reads nothing meanwhile.
+            # A thread receives the messages from now on, because reading a large history takes so long that the batch
+            # would drop a viewer that reads nothing.
             threading.Thread(target=self._take_all, name="viewing", daemon=True).start()
             with History(known.file) as history:
                 self.batch = history.batch(f"#{known.batch}")
@@ -215,7 +215,7 @@ class Viewing:
 
     def _take_all(self) -> None:
         """Put the batch's messages into the queue, up to its end."""
-        # An error is put there too, and raised where it is read.
+        # An error is put into the queue too, and raised by the reader of the queue.
         try:
             while True:
                 message = self._connection.receive()
@@ -264,9 +264,9 @@ class Viewing:
 
 
 def planned_runs(history: History, batch: BatchRow, rows: Sequence[RunRow]) -> dict[int, PlannedRun]:
-    """Return the runs of a batch by their places, as the history has them: redacted.
+    """Return the runs of a batch by place, in their redacted form from the history.
 
-    The id of each is its place. They are for watching, and cannot be run."""
+    The id of each run is its place. The runs are for watching only and cannot be executed."""
     files: dict[SuiteRef, SuiteFile] = {}
     cases: dict[SuiteRef, dict[str, Case]] = {}
     for suite in batch.suites:

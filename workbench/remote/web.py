@@ -28,9 +28,9 @@ from workbench.limits import MAX_PIPED_BYTES, MAX_TERMINAL_COLUMNS, MAX_TERMINAL
 from workbench.numerals import counted, setting_text
 from workbench.remote.gate import COOKIE, Gate
 
-# The published textual-serve starts a process for every connection, also for one that a foreign page opens. It also
-# loads a font from another machine, and runs its command in a shell. Here every request passes `remote.gate` first, and
-# the three are replaced.
+# textual-serve by itself starts a process for every connection, even one that a foreign page opens, loads a font from
+# another machine, and runs its command in a shell. Here every request passes `remote.gate` first, and these three
+# behaviours are replaced.
 
 _ICON = (
     "data:image/svg+xml,<svg xmlns='http:%2F%2Fwww.w3.org/2000/svg' viewBox='0 0 16 16'>"
@@ -159,10 +159,10 @@ def _page(title: str, body: str, *, head: str = "", static: str | None = None) -
 _log = logging.getLogger(__name__)
 
 ENDING_S = 20.0
-"""How long an app may take to stop its runs and servers before it is killed."""
+"""Time for an app to stop its runs and servers before it is killed, in seconds."""
 
-_NOT_STARTED = "It did not start: what it said stands where 'workbench serve' was started."
-_FAILED = "It failed: the program log says why, or the terminal where 'workbench serve' was started."
+_NOT_STARTED = "It did not start: its output is in the terminal where 'workbench serve' was started."
+_FAILED = "It failed: see the program log, or the terminal where 'workbench serve' was started."
 
 _GREETING = b"__GANGLION__\n"
 
@@ -248,7 +248,7 @@ class Visitor(AppService):
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGTERM)
         try:
-            # Its output is still read by `run`, so that it is not blocked on writing.
+            # `run` still reads the app's output, so that the app is not blocked on writing.
             await asyncio.wait_for(asyncio.shield(process.wait()), ENDING_S)
         except TimeoutError:
             _log.error("the app of a visitor did not end and was killed")
@@ -257,7 +257,7 @@ class Visitor(AppService):
         await task
 
     async def run(self) -> None:
-        """Pass the app's output on to the browser until the app ends."""
+        """Forward the app's output to the browser until the app ends."""
         assert self._process is not None and self._process.stdout is not None
         stdout = self._process.stdout
         is_there = True
@@ -293,8 +293,8 @@ class Visitor(AppService):
                 await self.remote_close()
 
 
-# Anybody who reaches the port can open connections. So their number is limited, and those that have not shown a token
-# or a cookie make way for new ones, or end after a while.
+# Anybody who reaches the port can open connections. So their number is limited, and connections that have shown no
+# token or cookie are replaced by new ones, or end after a while.
 
 SILENT_S = 10.0
 """The time that a connection has for its first allowed request, in seconds."""
@@ -376,7 +376,7 @@ CONNECTIONS_OF_VISITOR = 6
 AT_ONCE = 32
 """The number of connections that are accepted in a row before they are counted."""
 PIECE = 4096
-"""The number of bytes of input that are passed on at once; a busy app reads no more."""
+"""The number of bytes of input that are forwarded at a time; a busy app reads no more."""
 HEARTBEAT_S = 15.0
 """The interval at which a browser is asked for a sign of life, in seconds."""
 
@@ -488,7 +488,7 @@ class AppServer(Server):
 
     async def _has_place(self) -> bool:
         """Take a place for a visitor, and return whether there is one."""
-        # A page that is loaded again waits for the end of its former app, which frees a place in a moment.
+        # A reloaded page waits until its former app ends, which frees a place in a moment.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ENDING_S):
                 while self._is_full and self._ending:
@@ -531,7 +531,7 @@ class AppServer(Server):
         try:
             if visitor is not None:
                 # The reason reaches the page only if it is still connected, and then its message was invalid.
-                await visitor.stop("Its page sent what none of ours sends.")
+                await visitor.stop("Its page sent a message that the app's page never sends.")
                 self._visitors.discard(visitor)
         finally:
             self._ending -= 1

@@ -17,7 +17,7 @@ from workbench.show.visible import visible
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """First characters of a text that a spreadsheet reads as a formula."""
 _MAX_CELL_CHARS = 32_767
-"""Most characters of a cell, the limit of Excel."""
+"""The most characters in a cell: the limit of Excel."""
 CUT = " … (cut)"
 
 

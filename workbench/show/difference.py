@@ -1,4 +1,4 @@
-"""Line by line differences between two texts, drawn as lines."""
+"""Line-by-line differences between two texts, drawn as lines."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MAX_COMPARED = 4_000_000
 """Above this product of line counts, everything between the common start and end counts as replaced."""
 
 MOST_SHOWN = 400
-"""Further lines are counted, not shown."""
+"""The most lines shown; further lines are only counted."""
 
-# A line of a minified file may have a million characters, of which a screen shows some hundreds.
+# A line of a minified file may have a million characters, but a screen shows only some hundreds.
 _MAX_SHOWN_CHARS = 500
 
 _ROLES: dict[Sign, Role] = {"-": "failed", "+": "passed", " ": "muted", "@": "comment"}
@@ -90,8 +90,8 @@ def _lines(old: list[str], new: list[str]) -> Iterator[tuple[Sign, str]]:
         return
     context = old[len(old) - end :][:CONTEXT_LINES]
     if len(before) * len(after) > MAX_COMPARED:
-        # `SequenceMatcher` takes quadratic time, which is too long for a dialog.
-        # The quick alternative replaces everything between the common start and the common end.
+        # `SequenceMatcher` takes quadratic time, too long for a dialog, so for large texts everything between the
+        # common start and end counts as replaced.
         same = start - first
         groups = [[("equal", 0, same, 0, same), ("replace", same, len(before), same, len(after))]]
     else:

@@ -1,8 +1,8 @@
 """Blocks of a document: values, cells of tables, and tables.
 
 A view (`show.views`) turns the facts of one subject into blocks, once. A renderer turns blocks into one surface:
-`show.text` for terminals, `show.markdown`, `show.csv`, and `show.rows` for tables in the app, row by row. A column, a
-word or a role is therefore written in one view, and all surfaces have it.
+`show.text` for terminals, `show.markdown`, `show.csv`, and `show.rows` for tables in the app, row by row. So a column,
+a word or a role is defined in one view, and appears on all surfaces.
 
 - Numbers become text in `workbench.numerals` alone. A `Value` keeps the number beside its text: files for programs
   (CSV) take `raw`, people see `spans`.
@@ -97,7 +97,7 @@ def age(at: str, now: datetime, role: Role = "muted") -> Value:
 
 
 def joined(values: Sequence[Value], gap: str = "  ") -> Value:
-    """Return values beside each other, as one value."""
+    """Return values joined into one value, next to each other."""
     spans: list[Span] = []
     for value in values:
         if spans:
@@ -126,7 +126,7 @@ class Column(Generic[Row]):
     """The cell of a row in a table that is narrower than `short_below`."""
     short_below: int = 0
     passing: bool = False
-    """Whether its values are true for a moment only, such as an age; documents omit the column."""
+    """Whether the column's values are valid only for a moment, such as an age; documents omit the column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Table(Generic[Row]):
 
     @property
     def lasting_columns(self) -> list[Column[Row]]:
-        """The columns of a document, which is read later than it is written."""
+        """The columns for a document, without those whose values are valid only for a moment."""
         return [column for column in self.columns if not column.passing]
 
 
@@ -151,7 +151,7 @@ class Table(Generic[Row]):
 class Matrix(Generic[Row]):
     """Rows with a column for each model.
 
-    In a terminal, columns that do not fit stand below the others; the app scrolls sideways.
+    In a terminal, columns that do not fit are printed below the others; the app scrolls sideways.
     """
 
     first: Column[Row]
@@ -189,7 +189,7 @@ class Items:
 
 
 Fact = tuple[Line, Span]
-"""A name, and the text beside it."""
+"""A name, and the text next to it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ Command = Literal[
 ]
 
 PLAIN_WIDTH = 120
-"""Width in columns of a text that is not written to a terminal."""
+"""Width in columns of text output that does not go to a terminal."""
 
 _OWN = ""
 """Stands for a writer that is part of the command itself."""

@@ -1,6 +1,6 @@
 """Highlighting of TOML and JSON, line by line.
 
-A text with syntax errors is coloured as far as it can be read: the spans of a line always add up to the line.
+A text with syntax errors is coloured as far as it can be parsed; the spans of a line always add up to the line.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ FAULTS = (
         lambda _: Answer((b"hello, world",), headers={"content-encoding": "gzip"}),
         "sends a body that is not compressed as declared",
     ),
-    Fault("another compression", _encoded("br", bytes), "compresses its answers (br), which was not asked for"),
+    Fault("another compression", _encoded("br", bytes), "compresses its answers (br) without being asked"),
     *(
         Fault(f"{what}, {how}, {framing}", answer(encoding, compress, framing), sentence, True)
         for what, answer, sentence in (

@@ -34,7 +34,7 @@ async def test_each_model_says_whose_it_is_where_it_is_reached_and_whether_its_k
         rows = [line.split("[ ] ")[1] for line in app.screen.splitlines() if "[ ] " in line]
         lines = {row.split()[0]: row for row in rows}
         assert list(lines) == ["offline", "local-llama", "big", "openai:gpt-4o-mini", "no-such-model", *PLANTED]
-        assert "chooses by the first word" in lines["offline:hasty"]
+        assert "chooses tools by the first word" in lines["offline:hasty"]
         assert "not a language model" in lines["offline"]
         for said in ("named next to the suites", "http://localhost:11434/v1", "no key needed"):
             assert said in lines["local-llama"]

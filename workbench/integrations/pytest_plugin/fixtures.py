@@ -36,7 +36,7 @@ class Settings:
     def of(cls, config: pytest.Config) -> Settings:
         """Read the settings of a session; models from the command line replace those of the project.
 
-        Raises UsageError for a report whose file extension is unknown, or whose folder does not exist.
+        Raises UsageError for a report file with an unknown extension or in a missing folder.
         """
         option = config.option
         reports = tuple(config.invocation_params.dir / file for file in option.workbench_report)
@@ -71,7 +71,7 @@ class Settings:
     def options(self) -> dict[str, Any]:
         """The settings as arguments of `workbench.evaluate`, without the models."""
         options: dict[str, Any] = {"concurrency": self.concurrency, "history": self.history}
-        # An option that was not given is left out, so that the default of `evaluate` or of the suite counts.
+        # An option that was not given is left out, so that the default of `evaluate` or of the suite applies.
         if self.repeats is not None:
             options["repeats"] = self.repeats
         if self.repeat_rule is not None:
@@ -87,7 +87,7 @@ class Settings:
 
 
 def _models(config: pytest.Config) -> tuple[str, ...]:
-    """Return the models of the command line, else those of the project, by their full names.
+    """Return the full names of the models from the command line, or else from the project.
 
     Raises pytest.UsageError."""
     lists = config.option.workbench_model or config.getini("workbench_models")
@@ -135,6 +135,7 @@ class Workbench:
         settings = self._settings.options
         if not options.keys() & {"model", "models"}:
             settings["models"] = self._settings.models
-        # Each worker of pytest-xdist evaluates by itself, and the limit is meant for the session.
+        # The limit is for the whole session, but each worker of pytest-xdist evaluates independently, so it gets a
+        # share.
         settings["concurrency"] = max(1, settings["concurrency"] // self._workers)
         return settings | options

@@ -25,8 +25,8 @@ from workbench.numerals import setting_text
 from workbench.show.spans import plain
 from workbench.show.views.gates import aggregate_demands, gate_demands
 
-# All suite tests of a session are one evaluation, which begins with the first test and gives each test its verdict as
-# soon as its runs are over. With pytest-xdist the evaluation is in the controller, which the workers ask for verdicts:
+# All suite tests of a session share one evaluation, which begins with the first test and gives each test its verdict as
+# soon as its runs end. With pytest-xdist the evaluation is in the controller, and the workers request verdicts from it:
 # there is one writer of history and reports, one start of each server and one limit per endpoint, however the tests are
 # distributed.
 
@@ -34,7 +34,7 @@ GATE = "gate"
 """The name of the test for a suite's gates and aggregates."""
 
 STOP_TIMEOUT_S = 20.0
-"""The longest time that the end of a session waits for its runs to stop."""
+"""The longest time that the end of a session waits for its runs to stop, in seconds."""
 
 
 class SuiteTest(NamedTuple):
@@ -54,9 +54,9 @@ class Verdict:
     outcome: Outcome
     text: str = ""
     seconds: float = 0.0
-    """The duration of the test's own runs, without waiting for other runs."""
+    """The duration of the test's own runs in seconds, without waiting for other runs."""
     properties: tuple[tuple[str, str], ...] = ()
-    """The score, tokens and so on, for the `user_properties` of pytest's reports."""
+    """The score, tokens and other figures, for the `user_properties` of pytest's reports."""
 
 
 def tests_of(suite: workbench.LoadedSuite, models: tuple[str, ...]) -> Iterator[tuple[str, SuiteTest]]:
@@ -88,7 +88,7 @@ class Batch:
         self._verdicts: dict[str, Future[Verdict]] = {test: Future() for test in tests}
         self._ids = {test.cell.key: node for node, test in tests.items() if test.cell is not None}
         self._gated: set[Path] = set()
-        """The suites whose gates decide in place of their cases; the test for the gates must be selected too."""
+        """The suites whose gates decide instead of their cases; the tests for these gates must be selected too."""
         for test in tests.values():
             if test.cell is None and test.suite.decides_together:
                 self._gated.add(test.suite.path.absolute())
@@ -113,7 +113,7 @@ class Batch:
 
     @property
     def nothing_graded(self) -> str | None:
-        """A sentence that no run that counts was graded; `None` if one was."""
+        """A sentence if no counted run was graded; `None` if one was."""
         if not self._tests:
             return None
         if self.report is None:
@@ -131,7 +131,7 @@ class Batch:
         return against.verdict if against.failed else None
 
     def stop(self) -> None:
-        """Stop the runs that are still going on, and wait until finished ones are stored."""
+        """Stop the unfinished runs, and wait until finished ones are stored."""
         with self._lock:
             thread = self._thread
         if thread is None:
@@ -153,13 +153,13 @@ class Batch:
             why = f"{type(error).__name__}: {error}"
             raise
         finally:
-            # Whatever happened, no test may wait for a verdict for ever.
+            # After any error too, every test must get a verdict, because it would otherwise wait for ever.
             self._settle(self._tests, Verdict("error", why))
 
     async def _evaluate(self) -> None:
         self._loop, self._work = asyncio.get_running_loop(), asyncio.current_task()
         suites = {str(test.suite.path): test.suite for test in self._tests.values()}
-        # A suite that is not approved is an error of its own tests alone: the rest is evaluated without it.
+        # A suite that is not approved is an error only of its own tests; the other suites are evaluated.
         while suites:
             cells = []
             for test in self._tests.values():
@@ -249,13 +249,13 @@ def _of_cell(done: workbench.CellDone) -> Verdict:
 
 
 def _since_baseline(report: workbench.Report, verdict: Verdict, run: workbench.RunResult) -> Verdict:
-    """Return the verdict on a failed case: it fails its test only if it surely broke since the baseline."""
+    """Return the verdict on a failed case: the test fails only if the case surely broke since the baseline."""
     against = report.against
     assert against is not None
     sentence = against.sentence_of(run)
     if against.surely_broke(run):
         return replace(verdict, text=f"{sentence}\n{verdict.text}")
-    why = sentence or "no regression: it did not pass in the baseline"
+    why = sentence or "no regression: the case did not pass in the baseline either"
     return replace(verdict, outcome="no regression", text=why)
 
 
@@ -274,11 +274,11 @@ def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
     return Verdict("passed" if all_met else "failed", "\n".join(lines))
 
 
-# A verdict may come hours after its request, and pytest-xdist has no channel from a worker to the controller for it: so
-# the controller listens on a local socket, and each worker waits on a connection of its own. Messages are pickled, so
-# the token keeps other programs of the machine out.
+# A verdict may come hours after its request, and pytest-xdist has no channel on which a worker can request it. So the
+# controller listens on a local socket, and each worker waits on its own connection. Messages are pickled, so the token
+# keeps other programs of the machine out.
 class Desk:
-    """The controller's side of the connection to the workers of pytest-xdist, which ask it for verdicts."""
+    """The controller's end of the connections to the workers of pytest-xdist: answers their requests for verdicts."""
 
     def __init__(self) -> None:
         self._token = secrets.token_bytes(32)
@@ -293,7 +293,7 @@ class Desk:
         return str(self._listener.address), self._token
 
     def open(self, batch: Batch) -> None:
-        """Begin to answer with the verdicts of a batch; requests before this wait."""
+        """Begin to answer with the verdicts of a batch; earlier requests have waited for this."""
         self._batch = batch
         self._known.set()
 
@@ -306,7 +306,7 @@ class Desk:
             try:
                 connection = self._listener.accept()
             except (AuthenticationError, EOFError, ConnectionError):
-                # A program without the token, or a worker that is gone already.
+                # The other end is a program without the token, or a worker that has already ended.
                 continue
             except OSError:
                 # The socket was closed.
@@ -316,7 +316,7 @@ class Desk:
     def _answer(self, connection: Connection) -> None:
         self._known.wait()
         assert self._batch is not None
-        # Both errors mean that the worker is gone. Any other one also closes the connection, so that the worker does
+        # Both errors mean that the worker has ended. Any other error closes the connection too, so that the worker does
         # not wait for an answer that never comes.
         with connection, suppress(EOFError, OSError):
             while True:
@@ -324,7 +324,7 @@ class Desk:
 
 
 class RemoteBatch:
-    """A worker's side of the connection: it has the verdicts of the controller's batch."""
+    """A worker's end of the connection: gets verdicts from the controller's batch."""
 
     def __init__(self, address: tuple[str, bytes]) -> None:
         self._address, self._token = address
@@ -333,7 +333,8 @@ class RemoteBatch:
     def verdict(self, node: str) -> Verdict:
         """Wait for the verdict on a test."""
         try:
-            # Not before the first verdict: a controller that refuses its options ends before its workers begin.
+            # Connect only for the first verdict, because a controller that refuses its options ends before its workers
+            # begin.
             if self._connection is None:
                 self._connection = Client(self._address, authkey=self._token)
             self._connection.send(node)
@@ -355,8 +356,7 @@ class SuiteFile(pytest.File):
         plugin = self.config.pluginmanager.get_plugin("workbench-suites")
         assert isinstance(plugin, Suites)
         for name, test in tests_of(suite, plugin.settings.models):
-            # The whole node id, because pytest would not take the model of `name[model]` for a parameter, as it does in
-            # `--lf`.
+            # Uses the complete node id, because pytest would not recognize the model in `name[model]` as a parameter.
             yield SuiteItem.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", test=test, plugin=plugin)
 
 
@@ -377,7 +377,7 @@ class SuiteItem(pytest.Item):
 
     def setup(self) -> None:
         """Wait for the verdict, and raise for a fault of the infrastructure."""
-        # An exception in the setup is an error of the test, one in `runtest` a failure.
+        # pytest reports an exception in the setup as an error of the test, and one in `runtest` as a failure.
         self.verdict = verdict = self._plugin.verdict(self.nodeid)
         self.user_properties.extend(verdict.properties)
         if verdict.outcome == "error":
@@ -441,7 +441,7 @@ class Suites:
         """Return whether a test is part of the batch."""
         if item.get_closest_marker("skip") is None:
             return True
-        # A case that its suite skips may have passed in the baseline, which is a change to report.
+        # A skipped case is included if it passed in the baseline, because that is a change to report.
         of_suite = item.test.cell is not None and item.test.cell.case.definition.skip is not None
         return of_suite and self.settings.baseline is not None
 
@@ -452,7 +452,8 @@ class Suites:
         if not parent.session.isinitpath(file_path) and (installed := _installed_around(file_path, parent.session)):
             self._not_searched.add(installed)
             return None
-        # pytest makes no useful node id for a file outside of its root, and the controller finds suites by node ids.
+        # Refused because pytest makes no usable node id for a file outside its root, and the controller finds suites by
+        # node id.
         node = os.path.relpath(file_path, self._root).replace(os.sep, "/")
         return SuiteFile.from_parent(parent, path=file_path, nodeid=node)
 
@@ -492,10 +493,10 @@ class Suites:
             return f"no run that counts was graded: {skipped} skipped"
         return None
 
-    # First, because pytest-xdist waits here for its workers, which wait for verdicts.
+    # Runs first, because pytest-xdist waits here for its workers, which wait for verdicts.
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Stop the runs that are still going on, as after `-x`, and fail a session that is not a success.
+        """Stop unfinished runs, as after `-x`, and fail a session that is not a success.
 
         A session fails, even if all its tests passed, when a report was not written, nothing was graded, or a case
         broke since the baseline.
@@ -516,7 +517,7 @@ class Suites:
         """Print a line for each model, the comparison with the baseline, and where the results are stored."""
         if self._why_failed is not None:
             terminalreporter.section("workbench: nothing graded", red=True)
-            terminalreporter.line(f"{self._why_failed}; the session fails, because that is not a success")
+            terminalreporter.line(f"{self._why_failed}, so the session fails")
         batch = self._batch
         if batch is None or (batch.report is None and not batch.unwritten):
             return
@@ -530,8 +531,7 @@ class Suites:
             else:
                 terminalreporter.line(f"report in {file}")
 
-    # The hooks of pytest-xdist, called in the controller: the workers collect, and send it the node ids that they
-    # found.
+    # The hooks of pytest-xdist, called in the controller: workers collect tests and send it the node ids.
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -542,7 +542,7 @@ class Suites:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: Sequence[str]) -> None:
-        """Prepare the batch of the selected tests, which every worker has collected alike."""
+        """Prepare the batch from the selected tests, which are the same for every worker."""
         if self._batch is None and self._desk is not None:
             tests = self._tests(ids)
             self.settings.refuse_unknown_models(test.suite for test in tests.values())

@@ -20,7 +20,7 @@ _PATHS = {"chat": "/chat/completions", "responses": "/responses", "messages": "/
 async def connect(spec: ModelSpec, key: Key | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a deployment at Azure.
 
-    `key` returns the key of its resource, `None` for Entra ID; `given` are the variables of an application there.
+    `key` returns the key of the resource and is `None` for Entra ID; `given` are the variables of an application there.
     Raises ModelError."""
     if key is not None:
         bearer, credentials = Bearer(key), None

@@ -12,7 +12,7 @@ from workbench.providers.clouds.signing import Bearer, Sdk, capturing_client
 from workbench.providers.model import ModelError
 
 _UNUSED = "unused"
-"""Stands for credentials in the constructors of SDKs, which would look for others in the environment."""
+"""A placeholder for credentials in the constructors of SDKs, which would otherwise search the environment."""
 
 _PATHS = {"messages": "/v1/messages", "chat": "/chat/completions", "responses": "/responses"}
 
@@ -20,8 +20,8 @@ _PATHS = {"messages": "/v1/messages", "chat": "/chat/completions", "responses": 
 async def connect(spec: ModelSpec, key: Key | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a model at Bedrock.
 
-    `key` returns its bearer key, `None` for signed requests; `given` are the variables of the source of their
-    credentials. Raises ModelError."""
+    `key` returns the bearer key and is `None` for signed requests; `given` are the variables of their credentials.
+    Raises ModelError."""
     if key is not None:
         bearer = Bearer(key)
         await bearer.renew()
@@ -144,7 +144,7 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
             access_key, secret_key, token = (given.get(name) for name in source.variables)
             return AwsKeys(access_key or "", secret_key or "", token or None)
         try:
-            # A new session each time: the files of profiles may have changed since.
+            # A new session each time, because the files of profiles may have changed.
             found = Session(profile=source.profile).get_credentials()
             frozen = found.get_frozen_credentials() if found is not None else None
         except (BotoCoreError, ClientError) as error:
@@ -172,7 +172,7 @@ def _why(error: Exception, profile: str | None) -> str:
     """Return the failure of AWS's library to find credentials, and the remedy."""
     of_profile = f" --profile {profile}" if profile else ""
     whose = f"AWS profile {profile}" if profile else "the AWS default credentials"
-    # The classes, of which newer versions have more, say what has happened by their names.
+    # Failures are distinguished by the names of their classes, because newer versions of the library have more classes.
     kind = type(error).__name__
     if kind == "ProfileNotFound":
         return f"there is no AWS profile {profile}: correct profile or AWS_PROFILE, or run 'aws configure{of_profile}'"

@@ -24,7 +24,7 @@ async def signer_of(
     headers: Iterable[tuple[str, str]] = (),
     query: Iterable[tuple[str, str]] = (),
 ) -> Signer:
-    """Return the signer, which makes the requests of a model at a cloud.
+    """Return the signer, which builds and signs the requests of a model at a cloud.
 
     `key` returns the key, `variables` are those of other credentials; `headers` and `query` are in every request.
     Raises ModelError if the credentials cannot be used."""

@@ -17,10 +17,10 @@ Key = Callable[[], Awaitable[str]]
 """Returns the key of a model, which may have been printed by a program; raises ModelError."""
 
 MIN_LIFETIME_S = 300.0
-"""The rest of a token's lifetime below which it is renewed: requests wait in queues."""
+"""The remaining lifetime below which a token is renewed, in seconds, because requests may wait in queues."""
 
 FAILURE_S = 3.0
-"""How long a failure counts for others too: a thousand runs must not each wait for a program that gives no token."""
+"""Time for which a failure is reused, in seconds: a thousand runs must not all wait for a failing program."""
 
 DISTRIBUTION = "toolcall-workbench"
 
@@ -84,14 +84,14 @@ class Renewed(Generic[_Value]):
             if self._failure is None:
                 assert self._value is not None
                 return self._value
-            # Credentials that are not renewed are good for requests until they end.
+            # Credentials that cannot be renewed are used until they expire.
             if (value := self._lasting(0.0)) is not None:
                 return value
             failed = self._failure[1]
             raise ModelError(str(failed), retryable=failed.retryable) from failed
 
     async def _renew(self) -> None:
-        refuse_if_read_only("credentials of a cloud were to be fetched")
+        refuse_if_read_only("credentials of a cloud are fetched")
         try:
             value = await asyncio.to_thread(self._fetch)
         except ModelError as error:
@@ -132,7 +132,7 @@ class CredentialStore:
         fetch: Callable[[], _Value],
         secrets_in: Callable[[_Value], Mapping[str, str]],
     ) -> Renewed[_Value]:
-        """Return the credentials of a source; `values` tell them from others of the same source."""
+        """Return the credentials of a source; `values` distinguish credentials of the same source."""
         key = (source, *values)
         if key not in self._known:
             self._known[key] = Renewed(fetch, secrets_in, self.secrets)

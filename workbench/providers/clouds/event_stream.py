@@ -1,6 +1,6 @@
 """Amazon's binary event streams, `application/vnd.amazon.eventstream`, read as server-sent events.
 
-A frame is the lengths of itself and of its headers, a checksum of both, headers, a payload, and a checksum of all:
+A frame consists of its own length, that of its headers, a checksum of both, headers, a payload, and a checksum of all:
 https://smithy.io/2.0/aws/amazon-eventstream.html
 """
 
@@ -101,7 +101,7 @@ def _event(headers: dict[str, str], payload: bytes) -> SseEvent:
         if headers.get(":event-type") == "chunk":
             return SseEvent("message", _content(text))
         return SseEvent(headers.get(":event-type", "message"), text)
-    # An exception in the middle of a stream takes the place of a status: throttling, a failure of the model.
+    # An exception in the middle of a stream reports what a status would: throttling, or a failure of the model.
     kind = headers.get(":exception-type") or headers.get(":error-code", "")
     message = headers.get(":error-message", "")
     try:

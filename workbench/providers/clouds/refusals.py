@@ -1,4 +1,4 @@
-"""Refusals of clouds in words: the meaning of their statuses, codes and messages, and the way out.
+"""Explains refusals of clouds: the meaning of their statuses, codes and messages, and the remedy.
 
 https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html
 https://learn.microsoft.com/azure/ai-foundry/openai/quotas-limits
@@ -63,7 +63,7 @@ def _azure(spec: ModelSpec, status: int, said: str, body: str) -> CloudRefusal |
             "takes no keys", "write credentials = \"default\" in place of api_key_env, and run 'az login'"
         )
     if status == 403 and ("firewall" in said or "virtual network" in said or "public access is disabled" in said):
-        return CloudRefusal("is closed to this network", "look at the network settings of the resource")
+        return CloudRefusal("is closed to this network", "check the network settings of the resource")
     if status in (401, 403) and spec.credentials:
         return CloudRefusal(
             "does not accept this identity of Entra ID",

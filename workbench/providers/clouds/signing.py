@@ -1,4 +1,4 @@
-"""Requests that a vendor's SDK makes (address, credentials, signature) and that are sent as all others.
+"""Requests that a vendor's SDK prepares (address, credentials, signature) and that are then sent like all others.
 
 The SDK is given a transport that sends nothing. So connections, proxies, limits, streams and errors are the same as for
 other endpoints, and broken JSON in an answer stays as it came.
@@ -68,7 +68,7 @@ class Sdk:
 class Bearer:
     """A key or a token for an SDK that asks for it by calling this object.
 
-    It is fetched by `renew` alone: an SDK would put an error of its own in place of one of ours."""
+    The key is fetched only by `renew`, because an SDK would replace our errors by its own."""
 
     def __init__(self, key: Key) -> None:
         self._key = key
@@ -92,7 +92,7 @@ def capturing_client() -> httpx2.AsyncClient:
             return httpx2.Response(204, request=request)
 
     client = httpx2.AsyncClient(transport=Capture(), trust_env=False, follow_redirects=False)
-    # This header would be signed, and the connection here sends its own.
+    # Removed because this header would be signed, but the connection here sends its own.
     del client.headers["connection"]
     return client
 
@@ -108,7 +108,7 @@ def silence_sdks() -> None:
 class Signer:
     """Makes the requests of one model at a cloud.
 
-    Every request needs a signature of its own, since signatures are for one body and valid for minutes."""
+    Every request needs a signature of its own, because a signature is for one body and valid for minutes."""
 
     def __init__(self, sdk: Sdk, name: str, base_url: str, headers: Mapping[str, str]) -> None:
         self._sdk = sdk
@@ -118,7 +118,7 @@ class Signer:
         self._made: Signed | None = None
         self._errors: tuple[type[Exception], ...] = (*sdk.errors, ValueError, TypeError, RuntimeError)
         # The variables OPENAI_CUSTOM_HEADERS, ANTHROPIC_CUSTOM_HEADERS, OPENAI_ORG_ID and OPENAI_PROJECT_ID would add
-        # headers, also one with other credentials. No argument of the SDKs turns that off.
+        # headers, even other credentials. No argument of the SDKs turns that off.
         sdk.client._custom_headers = self._headers
         for of_openai in ("organization", "project"):
             if hasattr(sdk.client, of_openai):
@@ -135,7 +135,7 @@ class Signer:
 
     @property
     def example(self) -> Signed:
-        """A request without a conversation, made when the signer was started."""
+        """A request without a conversation, prepared when the signer was started."""
         assert self._made is not None
         return self._made
 
@@ -146,7 +146,7 @@ class Signer:
         return await self._make(self.example.url, {}, content=body)
 
     def refused(self, status: int, body: bytes) -> None:
-        """Fetch other credentials for the next request if the cloud has refused these, and not only the model."""
+        """Fetch other credentials for the next request if the cloud has refused these, rather than the model."""
         said = body.lower()
         if self._sdk.credentials is not None and (status == 401 or any(words in said for words in _INVALID)):
             self._sdk.credentials.forget()
@@ -162,9 +162,7 @@ class Signer:
             raise ModelError(f"no request to {self._name} can be made: {error}") from error
         request = response.request
         if _origin(str(request.url)) != _origin(self._base_url):
-            raise ModelError(
-                f"no request to {self._name} is made: it would go to another address than {self._base_url}"
-            )
+            raise ModelError(f"no request to {self._name} is sent: its address would differ from {self._base_url}")
         headers = {name: value for name, value in request.headers.items() if name not in _OF_CONNECTION}
         return Signed(str(request.url), headers)
 

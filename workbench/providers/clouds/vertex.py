@@ -1,4 +1,4 @@
-"""Google Vertex: Claude by its raw predictions, and Gemini and others by an endpoint like OpenAI's."""
+"""Google Vertex: Claude by raw predictions, and Gemini and other models by an endpoint like OpenAI's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _LOGIN = "run 'gcloud auth application-default login'"
 async def connect(spec: ModelSpec, key: Key | None, given: Mapping[str, str], store: CredentialStore) -> Sdk:
     """Return a client of the SDK for a model at Vertex.
 
-    `key` returns a token, `None` for credentials that are fetched; `given` are the variables of their source. Raises
+    `key` returns a token and is `None` for credentials that are fetched; `given` are the variables of their source.
+    Raises
     ModelError."""
     assert spec.place is not None
     project = spec.place.project
@@ -32,7 +33,7 @@ async def connect(spec: ModelSpec, key: Key | None, given: Mapping[str, str], st
     else:
         credentials = _credentials(spec, given, store)
         bearer = Bearer(partial(token_of, credentials))
-        # The SDKs need the project for the address, even if the credentials know it.
+        # The SDKs need the project for the address, even if the credentials contain it.
         project = project or (await credentials.current()).project
     if not project:
         raise ModelError(f"{spec.name} has no project: write project into workbench.toml, or set GOOGLE_CLOUD_PROJECT")

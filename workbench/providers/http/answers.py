@@ -105,7 +105,7 @@ class SseParser:
 
 
 DRAIN_TIMEOUT_S = 0.2
-"""The time for the rest of a body after its last event, before the connection is dropped."""
+"""Time to read the rest of a body after its last event before the connection is dropped, in seconds."""
 _SSE_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _MAX_FIELD_BYTES = max(map(len, _SSE_FIELDS))
 
@@ -163,7 +163,8 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
     """Yield the events that a reader finds in server-sent events that arrived together.
 
     When the reader raises, the events before it are yielded first."""
-    # Neighbouring pieces of a text are joined: each event costs time in the listeners, and nobody sees them apart.
+    # Neighbouring pieces of a text are joined, because each event costs time in the listeners and they are shown at the
+    # same moment.
     said: list[ModelEvent] = []
     try:
         for event in events:
@@ -177,7 +178,7 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
 
 
 def _join(said: list[ModelEvent], piece: ModelEvent) -> bool:
-    """Append a piece to the last event if both are of one text; returns whether they are."""
+    """Append a piece to the last event if both belong to one text; return whether they do."""
     match piece, said[-1]:
         case TextDelta(round, text), TextDelta(_, before):
             said[-1] = TextDelta(round, before + text)

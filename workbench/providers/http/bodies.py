@@ -1,4 +1,4 @@
-"""Bodies of responses, which are decompressed if a server compresses them although it was not asked to.
+"""Bodies of responses, which are decompressed if a server compresses them without being asked.
 
 aiohttp's own decompression accepts a gzip stream without its end, and never returns for a `deflate` stream that ends
 before its stated length.
@@ -46,7 +46,7 @@ def content_of(response: aiohttp.ClientResponse) -> Content:
         return response.content
     if encoding in ("gzip", "x-gzip", "deflate"):
         return _Decompressed(response.content)
-    raise BodyError(f"compresses its answers ({encoding[:40]}), which was not asked for: switch that off at the server")
+    raise BodyError(f"compresses its answers ({encoding[:40]}) without being asked: switch that off at the server")
 
 
 class _Decompressed:
@@ -78,7 +78,7 @@ class _Decompressed:
             # Damage may pass with the next attempt; a wrong `content-encoding` is a setting of the server.
             declared = not self._is_plain and "header check" not in str(error)
             problem = "is damaged" if declared else "is not compressed as declared"
-            sentence = f"sends a body that {problem}: look at the server or its proxy"
+            sentence = f"sends a body that {problem}: check the server or its proxy"
             raise BodyError(sentence, retryable=declared) from error
         self._rest = self._decompressor.unconsumed_tail or self._decompressor.unused_data
         return piece

@@ -18,7 +18,7 @@ from workbench.providers.wire.wire import as_dict, dicts_in
 
 CHECK_READ_TIMEOUT_S = 20.0
 CHECK_TIMEOUT_S = 60.0
-"""The time limit of a whole check: an endpoint may send a little from time to time and never end."""
+"""The time limit of a whole check, in seconds: an endpoint might keep sending a little for ever."""
 _LISTED_NAMES = 5
 _LACKING = (404, 405, 501)
 _NOT_AN_API = "answers, but not as a model API does: correct base_url"
@@ -28,7 +28,7 @@ _NOT_AN_API = "answers, but not as a model API does: correct base_url"
 class CheckResult:
     """The result of checking a model's endpoint without asking the model, described by `sentence`.
 
-    `answers` is true as well for an endpoint that answers but lacks the path or the model."""
+    `answers` is also true for an endpoint that answers but lacks the path or the model."""
 
     ok: bool
     sentence: str
@@ -61,9 +61,7 @@ async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Chec
     except ModelError as error:
         return CheckResult(False, str(error))
     except TimeoutError:
-        sentence = (
-            f"did not finish within {seconds_text(CHECK_TIMEOUT_S)}: look at base_url and at what the server does"
-        )
+        sentence = f"did not finish within {seconds_text(CHECK_TIMEOUT_S)}: check base_url, or look at the server's log"
         return CheckResult(False, str(errors.error(sentence)))
 
 
@@ -90,7 +88,7 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
     except client.errors as error:
         if _status_of(error) not in _LACKING:
             return CheckResult(False, str(errors.of_exception(error, path=path)))
-        # Some servers have no listing. Only a hint to a wrong base URL or model makes that an error.
+        # Some servers list no models, which is an error only if there is a hint at a wrong base URL or model.
         missing = str(errors.of_exception(error, path=path))
         if _status_of(error) == 404 and (base_url_hint(spec) or "has no model" in missing):
             return CheckResult(False, missing, answers=True)

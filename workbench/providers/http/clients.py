@@ -1,4 +1,4 @@
-"""Connections to endpoints: one pool for each endpoint and its credentials, made on first use.
+"""Connections to endpoints: one pool for each endpoint and its credentials, created on first use.
 
 Requests go out through aiohttp: the vendors' SDKs take several times the CPU for the same bytes. A vendor's own address
 gets the headers that its SDK would take from the environment, such as organisation and project. Other endpoints get
@@ -62,7 +62,7 @@ _VENDOR_HEADERS = {"openai": (("openai-organization", "OPENAI_ORG_ID"), ("openai
 
 @dataclass(frozen=True)
 class Access:
-    """The values with which a model's endpoint is asked: key, headers and query, without references to variables.
+    """The values for requests to a model's endpoint: key, headers and query, with variables filled in.
 
     `command` prints the key if there is no `key`. `variables` hold credentials of a cloud."""
 
@@ -192,11 +192,11 @@ class Client:
     async def _response(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None, headers: Mapping[str, str]
     ) -> aiohttp.ClientResponse:
-        """Send a request, again if its connection turns out to be closed."""
+        """Send a request; repeat it if its connection turns out to be closed."""
         import aiohttp
 
-        # A server may close a connection that it kept open just when the next request is sent on it. That request is
-        # sent again at once, until a new connection takes it.
+        # A server may close an idle connection just when the next request is sent on it. That request is repeated at
+        # once, until a new connection takes it.
         while True:
             connection = _Connection()
             try:
@@ -234,7 +234,8 @@ class Client:
         is_large = body is not None and len(body) > MAX_BUFFERED_BYTES
         url = f"{self.base_url}{path}"
         if self.signer is not None and body is not None:
-            # Here, so that a request that is sent again is signed again: a signature is valid for some minutes.
+            # Signed here, so that a repeated request gets a new signature, because a signature is valid for only some
+            # minutes.
             url, headers = await self.signer.sign(body)
         async with asyncio.timeout(CONNECT_TIMEOUT_S + 2 * read_timeout_s) if is_large else nullcontext():
             return await self.session.request(
@@ -244,7 +245,7 @@ class Client:
                 headers=headers,
                 allow_redirects=False,
                 proxy=self.proxy,
-                # The rate limiter counts requests, so no request ever waits for a place in the pool.
+                # The pool is unlimited, because the rate limiter already limits requests.
                 timeout=aiohttp.ClientTimeout(connect=CONNECT_TIMEOUT_S, sock_read=read_timeout_s),
                 trace_request_ctx=connection,
             )
@@ -426,7 +427,7 @@ def tls_context() -> ssl.SSLContext:
     try:
         context = httpx2.create_ssl_context()
     except OSError as error:
-        # The error does not name the file that it is about.
+        # Python's error does not name the file.
         file = os.environ.get("SSL_CERT_FILE")
         if file:
             raise ValueError(f"SSL_CERT_FILE is {file}: {error.strerror or error}") from error

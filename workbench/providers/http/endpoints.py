@@ -89,7 +89,7 @@ _AT_ONCE = 1.5
 
 
 class ReportedSlots:
-    """The slots of one endpoint, the number of requests that it computes at a time, as it reports them itself.
+    """The slots of one endpoint (the number of requests that it computes at a time), as reported by the endpoint.
 
     They are found once. `share` is the number of processes that use the endpoint."""
 
@@ -109,10 +109,10 @@ class ReportedSlots:
     async def find(self, spec: ModelSpec, client: Client, allowed: int) -> None:
         """Ask the endpoint for its slots once, unless it is a hosted one.
 
-        The user is told if it has fewer slots than the settings allow requests. Raises nothing that an endpoint can
-        cause."""
+        Report to the user if there are fewer slots than the settings allow requests. No failure of the endpoint raises
+        an error."""
         async with self._finding:
-            # Asked once for all models of the endpoint, also if the answer is that there are no slots.
+            # The endpoint is asked once for all its models, even if it reports no slots.
             if self._is_found:
                 return
             self._is_found = True
@@ -340,7 +340,7 @@ class EndpointModel:
         """Return the context of one request, as `turn` does.
 
         `on_pause` is called with the seconds of a pause that delays the request."""
-        # A judge, for example, is not started before: the time of a start here does not count as latency.
+        # Some models, such as a judge, have not been started; starting here does not count as latency.
         await self.start()
         async with self._limiter.turn(on_pause), self._slots.held():
             yield

@@ -1,4 +1,4 @@
-"""Errors of endpoints: each failure as one sentence that names the place, the event and the remedy."""
+"""Errors of endpoints: each failure becomes one sentence with the address, the failure and the remedy."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Refusal:
             case 401 | 403:
                 return f"does not accept the key in {spec.api_key_env} {why}: correct the variable"
             case 402:
-                return f"requires payment {why}: look at the account behind the key"
+                return f"requires payment {why}: check the account of the key"
             case 404 | 405:
                 return self._not_there(spec)
             case 413 if self.has_media:
@@ -100,7 +100,7 @@ class Refusal:
             case 400 | 422:
                 return f"does not accept the request {why}: look at the model's params and the suite's tools"
             case 429 if not self.is_retryable({}):
-                return f"has no quota left for the account {why}: look at the account behind the key"
+                return f"has no quota left for the account {why}: check the account of the key"
             case 429:
                 return f"asks for fewer requests {why}: lower concurrency or requests_per_minute of the model"
             case 503 | 529:

@@ -24,7 +24,7 @@ KEY_COMMAND_TIMEOUT_S = 30.0
 RERUN_AFTER_S = 30.0
 """The least time between two runs of the command, if no request was accepted with the key in between."""
 _PIPES_TIMEOUT_S = 1.0
-"""How long the output of a command is read after its end: a program that it left behind may hold the pipes open."""
+"""Time to read the output of a command after its end, in seconds: a program left behind may hold the pipes open."""
 _PIECE_BYTES = 4096
 _LAST_LINES = 3
 
@@ -94,7 +94,7 @@ class KeyCommand:
 
     async def _run(self) -> str:
         """Run the command and return the key that it prints."""
-        refuse_if_read_only("the command of a key was to be run")
+        refuse_if_read_only("the command of a key is run")
         self._ran_s = self._clock()
         try:
             process = await asyncio.create_subprocess_exec(
@@ -116,7 +116,7 @@ class KeyCommand:
         try:
             async with asyncio.timeout(self._timeout_s):
                 await asyncio.wait({printed, ended}, return_when="FIRST_COMPLETED")
-                # A command that prints too much is not waited for.
+                # Do not wait for a command that prints too much.
                 if len(_result(printed)) <= MAX_KEY_BYTES:
                     await asyncio.wait({ended})
             await asyncio.wait({printed, said}, timeout=_PIPES_TIMEOUT_S)
@@ -170,7 +170,7 @@ class KeyCommand:
 
 
 async def _beginning(stream: asyncio.StreamReader, most: int) -> bytes:
-    """Return at most that many bytes from the beginning of a stream."""
+    """Return the beginning of a stream, with at most this many bytes."""
     read = bytearray()
     while len(read) < most and (piece := await stream.read(min(_PIECE_BYTES, most - len(read)))):
         read += piece
@@ -178,7 +178,7 @@ async def _beginning(stream: asyncio.StreamReader, most: int) -> bytes:
 
 
 async def _end(stream: asyncio.StreamReader, most: int) -> bytes:
-    """Return at most that many bytes from the end of a stream."""
+    """Return the end of a stream, with at most this many bytes."""
     read = b""
     while piece := await stream.read(_PIECE_BYTES):
         read = (read + piece)[-most:]

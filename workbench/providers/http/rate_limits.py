@@ -59,7 +59,7 @@ class RateLimiter:
 
     @property
     def allowed(self) -> int:
-        """The most requests that may be under way at a time."""
+        """The most requests that may be in progress at a time."""
         if self._lowered is None:
             return self._concurrency
         return min(self._concurrency, self._lowered)
@@ -139,7 +139,7 @@ class RateLimiter:
 # With several processes, the limits of an endpoint are lent to them in parts, whose sum never exceeds the whole.
 
 LOOK_S = 0.02
-"""The time between two looks at leases that are lent to another process, or are in use."""
+"""Interval at which leases that are lent to another process or in use are checked, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class LeasedLimiter(RateLimiter):
         self._interval_s = SPACING_S
         if self._permit_s is not None and permits:
             self._interval_s = self._permit_s / permits
-        # A wait that was computed for few permits is too long for many; each permit has its own time besides.
+        # A wait computed for few permits is too long for many, so requests that wait compute it again.
         self._free_at_s = min(self._free_at_s, self._clock() + self._interval_s)
         self._admit()
 

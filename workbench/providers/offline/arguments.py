@@ -183,8 +183,8 @@ def overlaps(one: Evidence, spans: Iterable[tuple[int, int]]) -> bool:
     return any(start < one.end and one.start < end for start, end in spans)
 
 
-# Search words, prose and phrases have no form of their own: they are the rest of a clause, after all other evidence
-# has found its parameter.
+# Search words, prose and phrases have no recognizable form: they are what remains of a clause after all other evidence
+# has been assigned to parameters.
 
 Span = tuple[int, int]
 """The start and the end of a place in a text."""
@@ -431,7 +431,8 @@ class _Filling:
 
     def run(self, recalled: Sequence[Evidence], result: ToolResult | None, depth: int = 0) -> None:
         """Fill as many arguments as possible."""
-        # The most certain evidence comes first: each step takes only values and places that the earlier ones left.
+        # The most certain evidence comes first, because each step uses only the values and places that earlier steps
+        # left.
         self._choices()
         self._flags()
         self._introduced()
@@ -450,7 +451,7 @@ class _Filling:
         self._without_evidence()
 
     def filled(self) -> Filled:
-        # In the order of the schema, not in that in which they were found.
+        # Arguments are in the order of the schema, not in the order in which they were found.
         ordered: dict[str, JsonValue] = {}
         for parameter in self.parameters:
             if parameter.name in self.values:

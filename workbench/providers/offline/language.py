@@ -336,7 +336,7 @@ class ToolIndex:
         return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
 
     def _alike(self, asked: str) -> dict[str, float]:
-        """Return the words of the tools that are equal to a word, its synonyms or spelt alike, each with a likeness."""
+        """Return the tools' words that equal a word, are its synonyms or are spelt alike, each with a likeness."""
         alike = {}
         for word in RELATED.get(asked, ()):
             if word in self._worth:
@@ -351,7 +351,7 @@ class ToolIndex:
 
     def _score(self, number: int, total: float, matched: Mapping[str, float], question: bool) -> float:
         name = self._names[number]
-        # A tool whose whole name is asked for counts twice as much as one whose name is not mentioned.
+        # A tool whose whole name occurs in the request counts twice as much as one whose name does not.
         whole = sum(self._rarity[word] * _importance(word) for word in name)
         known = sum(self._rarity[word] * _importance(word) * likeness for word, likeness in matched.items())
         coverage = known / whole if whole else 0.0

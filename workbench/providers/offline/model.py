@@ -54,14 +54,14 @@ _SHOWN_IN_RANKING = 3
 _MAX_SHOWN_CLAUSE_CHARS = 60
 _SAME_AGAIN = late_pattern(r"\s*(?:and|what\s+about|how\s+about)\b", re.I)
 _FOLLOWING = late_pattern(r"\s*(?:(?:ok|okay|good|great|thanks)\b[\s,.!]*)?(?:and|now|then|next|finally)\b", re.I)
-"""The beginning of a message that continues an earlier one."""
+"""Matches the beginning of a message that continues an earlier one."""
 _GO_ON = late_pattern(
     r"\s*(?:(?:yes|ok|okay|good|great|fine|thanks|please|now)\b[\s,.!]*){0,3}"
     r"(continue|proceed|carry\s+on|go\s+(?:on|ahead)|keep\s+(?:going|on)|move\s+on)\b",
     re.I,
 )
 _OF_WHAT = late_pattern(r"\s+of\b", re.I)
-"""Follows a result that the request itself describes."""
+"""Matches words after which a request describes a result itself."""
 _OF_ANY_TASK = word_set(
     """accomplish achiev complet first finish goal initial instruction job left next objectiv original plan reach
     remain remaining request rest step task whole work"""
@@ -193,7 +193,7 @@ def _tool_calls(messages: Sequence[Message]) -> Iterator[ToolCall]:
 def _tasks(
     clauses: Sequence[Clause], index: ToolIndex, earlier: Sequence[Message], request: str
 ) -> tuple[list[_Task], tuple[ToolDefinition, tuple[str, ...]] | None]:
-    """Return the clauses with their tools, and the first tool that lacks arguments, with the names of these."""
+    """Return the clauses with their tools, and the first tool that lacks arguments, with their names."""
     recalled = _recalled(earlier)
     tasks: list[_Task] = []
     missing: tuple[ToolDefinition, tuple[str, ...]] | None = None

@@ -20,7 +20,7 @@ _TICKS = 26
 """Height of the line of ticks below the rows."""
 _BINS = 32
 _CELL = 7
-"""About the width of a character of a label; a page without a script cannot measure its texts."""
+"""The approximate width of a character in a label; a page without a script cannot measure texts."""
 
 
 def charts(
@@ -50,7 +50,7 @@ def _figure(title: str, hint: str, size: tuple[float, float], label: str, *drawn
 
 
 def _line(x: tuple[float, float], y: tuple[float, float], class_: str) -> Element:
-    # A tenth of a unit is finer than a pixel; more digits would only make the page longer.
+    # One decimal, because a tenth of a unit is finer than a pixel and more digits would only make the page longer.
     x1, x2, y1, y2 = (round(value, 1) for value in (*x, *y))
     return el("line", class_=class_, x1=x1, x2=x2, y1=y1, y2=y2)
 
@@ -175,7 +175,7 @@ def _time_row(each: ModelTotals, times: Sequence[float], base: float, end: float
     )
 
 
-# Models by their score and a measure of which less is better
+# Models by their score and a measure that should be low
 
 _SIZE = (360, 240)
 _SIDE, _END, _TOP, _BOTTOM = 40, 330, 16, 194

@@ -17,7 +17,7 @@ from workbench.show.spans import Line
 from workbench.show.visible import visible
 
 MAX_UNFOLDED_CHARACTERS, MAX_UNFOLDED_LINES = 1_500, 24
-"""Longest text, in characters and in lines, that does not begin folded."""
+"""The longest text, in characters and in lines, that is not initially folded."""
 
 Node: TypeAlias = "Element | str | Iterable[Node] | None"
 

@@ -1,4 +1,4 @@
-"""A report as a notebook shows it: the verdict, the first runs in a table, and the totals."""
+"""A report for a notebook: the verdict, the first runs in a table, and the totals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.show.views.verdict import result_line
 from workbench.show.visible import one_line
 
 _ROWS_SHOWN = 50
-"""Runs in the table: an output of a cell that is longer than a screen hides the cell."""
+"""The most runs in the table, because output longer than a screen hides its cell."""
 
 
 def notebook_html(report: RunsReport) -> str:

@@ -36,7 +36,7 @@ _BLOCK_RUNS = 100
 """Number of runs in a block: all of them are unpacked to show one."""
 _BLOCK_FACTS = 5_000
 _BLOCK_CHARACTERS = 1 << 20
-"""A block ends when its JSON has this many characters."""
+"""The number of characters of JSON at which a block ends."""
 _GZIP = 31
 """Window size that makes zlib write gzip, which browsers unpack."""
 
@@ -65,7 +65,7 @@ def page_pieces(
     yield '<main class="page">\n'
     for each in flat(overview):
         yield from markup(each, redactor.redact)
-    # Some viewers of build artifacts run no script.
+    # Shown only without scripts: some viewers of build artifacts run none.
     note = el("p", "Cases and runs are shown by the script of this page, which does not run here.")
     for each in (el("div", id="cases-place"), el("noscript", note), el("footer", _KEYS, class_="quiet")):
         yield from markup(each, str)

@@ -25,7 +25,7 @@ class PageHead:
     models: tuple[str, ...]
     """The models, one column each."""
     only_differences: bool
-    """Whether the matrix shows only cases that differ until the reader asks for all."""
+    """Whether the matrix initially shows only cases that differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def facts_of(
     `causes` are the causes by the index of a run.
     """
     columns = {model: place for place, model in enumerate(models)}
-    # Only a run with repeats needs a number; another is named after its status.
+    # Only one of several runs needs a number; a single run is named after its status.
     repeats = Counter((run.suite, run.case_id, run.model) for run in runs)
     for number, (run, result) in enumerate(zip(runs, results, strict=True)):
         name = f"#{run.repeat + 1}"

@@ -54,11 +54,11 @@ from workbench.trajectory.system_prompt import time_text
 from workbench.trajectory.trajectory import CallRecord, Round
 
 _LINE = 80
-"""Longest JSON value, in characters, that is written on one line."""
+"""The longest JSON value, in characters, that is written on one line."""
 _LAID_OUT_MAX = 100_000
-"""Longest result, in characters, that is laid out."""
+"""The longest result, in characters, that is laid out."""
 _FOLDED = 160
-"""Shortest system prompt, in characters, that begins folded."""
+"""The shortest system prompt, in characters, that is initially folded."""
 _PLAIN = Paint(False)
 _ENDINGS = ("answered", "steps done", "decided")
 """Ends of runs that were not cut short."""

@@ -113,7 +113,7 @@ def _links(
 ) -> Mapping[tuple[str, str, str], str]:
     """Return the address of the run that is shown first, by suite, case and model.
 
-    That is the first run that did not pass, or else the first. With `beside`, the run of the earlier batch is shown
+    The run is the first that did not pass, or else the first one. With `beside`, the run of the earlier batch is shown
     next to it.
     """
     first: dict[tuple[str, str, str], int] = {}

@@ -37,7 +37,7 @@ SuitePath = Annotated[
 
 
 def _open(schema: dict[str, JsonValue]) -> None:
-    # Pydantic writes `additionalProperties: false` because of `extra="forbid"`, which shall only find our own
+    # Pydantic writes `additionalProperties: false` because of `extra="forbid"`, which serves only to find our own
     # mistakes.
     schema.pop("additionalProperties", None)
 
