@@ -52,7 +52,7 @@ MAX_DEMANDED_CALLS = Limit(1_000, "must demand at most {limit} calls", "write a 
 """How many calls `times` of one expected call may demand. Graders see each as an expectation of its own."""
 
 MAX_LOOKS = 10
-"""How often a batch that stops early compares its models. The table of critical values ends there."""
+"""How often a batch that stops early evaluates its runs. The table of critical values ends there."""
 
 MAX_CLUSTER_WORKERS = Limit(512, "a local cluster has 1 to {limit} workers, as in local:8, not {given}")
 """Worker processes on one machine. Larger machines are rare, and a typing error must not start thousands."""

@@ -206,7 +206,7 @@ class LeasedLimiter(RateLimiter):
         self._interval_s = SPACING_S
         if self._permit_s is not None and permits:
             self._interval_s = self._permit_s / permits
-        # A wait computed for few permits is too long for many, so requests that wait compute it again.
+        # A wait computed for few permits is too long for many, so the planned time is moved forward.
         self._free_at_s = min(self._free_at_s, self._clock() + self._interval_s)
         self._admit()
 
