@@ -6,7 +6,7 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.dataclasses import compact_json, dataclass, parsed_json
@@ -150,6 +150,8 @@ def grading_text(grading: Grading) -> str | None:
     return compact_json(differing)
 
 
+# The runs of a batch differ in few options, and reading them takes two thirds of the time of a row.
+@lru_cache(maxsize=256)
 def grading_from(text: str | None) -> Grading:
     """Read grading options as `grading_text` writes them.
 
