@@ -24,7 +24,8 @@ async def test_of_a_large_batch_the_first_cases_are_shown_and_all_are_searched(
 ) -> None:
     for name in ("SEARCH_S", "GOING_S"):
         monkeypatch.setattr(f"workbench.tui.comparison.batch_screen.{name}", 0.0)
-    monkeypatch.setattr("workbench.tui.run_book.stored_batches.MAX_RUNS_READ", 2)
+    for name, runs in (("MAX_RUNS_READ", 3), ("RUNS_UNTIL_SEARCHED", 2)):
+        monkeypatch.setattr(f"workbench.tui.run_book.stored_batches.{name}", runs)
     history, project = tmp_path / "history.sqlite3", tmp_path / "project"
     project.mkdir()
     run_kept(project, history, suite=SUITE)
@@ -47,8 +48,8 @@ async def test_of_a_large_batch_the_first_cases_are_shown_and_all_are_searched(
         await app.press("escape", "escape")
         await app.until(lambda: cases() == ["Oslo", "Rome"])
         await app.press("slash", *"passed")
-        await app.until(lambda: "the first 2 that fit, of 5 runs" in title(app))
-        assert cases() == ["Oslo", "Rome"]
+        await app.until(lambda: "the first 3 that fit, of 5 runs" in title(app))
+        assert cases() == ["Oslo", "Rome", "Paris"]
         await app.press(*"xyz")
         await app.until(lambda: cases() == [])
         assert "0 of 5 runs fit" in title(app)

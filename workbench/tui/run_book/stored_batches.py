@@ -44,6 +44,9 @@ class ReadBatches:
 MAX_RUNS_READ = 20_000
 """The largest number of runs of a batch that are read; of a larger batch, only some cases are."""
 
+RUNS_UNTIL_SEARCHED = 4_000
+"""The number of runs of a larger batch that are read until words are searched, so that it opens within 200 ms."""
+
 
 @dataclass(frozen=True)
 class ReadBatch:
@@ -190,6 +193,8 @@ def _batch(
     if most is None or batch.planned <= most:
         gates = history.gates(batch, lambda _: None)
         return ReadBatch(batch, history.runs(number, chosen), chosen, is_going, gates)
+    if not words.split():
+        most = min(most, RUNS_UNTIL_SEARCHED)
     runs, is_all = _first_that_fit(history, number, chosen, words, most, is_wanted)
     return ReadBatch(batch, runs, chosen, is_going, words=words, is_all=is_all)
 
