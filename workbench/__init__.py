@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-# The constant of `typing`, whose import would take ten times as long as the rest of this module.
+# Type checkers know this name from `typing`; importing `typing` itself would take ten times as long as the rest of this
+# module.
 TYPE_CHECKING = False
 
 __all__ = [
@@ -129,7 +130,7 @@ _MODULES = {
     "workbench.trajectory.trajectory": ("Trajectory",),
     "workbench.version": ("__version__",),
 }
-"""The modules of the public names; those of the package itself are modules."""
+"""The module of each public name; a name whose module is the package itself is a submodule."""
 
 # Hidden from type checkers, which would otherwise accept any name.
 if not TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from workbench.startup import end_at_interrupt
 
-# Before the imports that take longest, during which Ctrl+C would print a traceback.
+# Handle Ctrl+C before the slow imports, during which it would print a traceback.
 end_at_interrupt()
 
 import sys  # noqa: E402

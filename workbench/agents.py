@@ -1,14 +1,15 @@
-"""Adapters for agents of other frameworks: each runs its own loop, and tells Workbench what it did.
+"""Adapters for agents of other frameworks: each runs its own loop, and its adapter reports the calls to Workbench.
 
     import workbench
 
     report = workbench.evaluate("weather.toml", model=workbench.agents.pydantic_ai(agent))
 
-An adapter makes a `workbench.Agent` of an agent. For a function of your own around the agent, `pydantic_ai_run` and the
-like make a `workbench.AgentRun` of the framework's result. Each framework is imported only when its agent runs.
+An adapter turns a framework's agent into a `workbench.Agent`. If you call the agent in a function of your own,
+`pydantic_ai_run` and its counterparts turn the framework's result into a `workbench.AgentRun`. Each framework is
+imported only when its agent runs.
 
-`system` of a suite is added to the agent's own instructions, and earlier messages of a case begin its conversation. The
-agent uses its own tools: those of the suite serve its grades.
+A suite's `system` is added to the agent's own instructions, and a case's earlier messages begin the conversation. The
+agent uses its own tools; the suite's tools serve only for grading.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def pydantic_ai(agent: Any, **options: Any) -> Agent:
 def pydantic_ai_run(result: Any) -> AgentRun:
     """Return the run of an `AgentRunResult` of pydantic-ai: the calls in its new messages, and its output.
 
-    Calls of output tools, such as `final_result`, are no calls of tools. A call that the framework had repeated is an
-    error."""
+    Output tools such as `final_result` do not count as tool calls. A call that the framework asked the model to repeat
+    counts as an error."""
     answers = _pydantic_ai_answers(result.new_messages(), {getattr(result, "_output_tool_name", None)})
     return AgentRun(_with_output(answers, result.output))
 
@@ -69,7 +70,7 @@ def _pydantic_ai_answers(messages: Iterable[Any], output_tools: Collection[str |
     parts = [part for message in messages for part in message.parts]
     results = {}
     for part in parts:
-        # A repeated call has a part of its own in version 1, and an outcome in version 2.
+        # Version 1 of pydantic-ai marks a repeated call with a separate message part, version 2 with an outcome.
         if part.part_kind == "retry-prompt" and part.tool_name is not None:
             results[part.tool_call_id] = (_text(part.content), True)
         elif part.part_kind.endswith("tool-return"):
@@ -119,7 +120,7 @@ def _pydantic_ai_messages(messages: Iterable[Message]) -> list[Any]:
 
 
 def openai_agents(agent: Any, **options: Any) -> Agent:
-    """Return an agent of OpenAI's agents SDK as an agent of Workbench; `options` go to `Runner.run`, as `context`."""
+    """Return an agent of OpenAI's Agents SDK as an agent of Workbench; `options` go to `Runner.run` (`context`)."""
 
     async def ask(request: AgentRequest) -> AgentRun:
         from agents import AgentsException, Runner
@@ -140,11 +141,11 @@ def openai_agents(agent: Any, **options: Any) -> Agent:
 def openai_agents_run(result: Any) -> AgentRun:
     """Return the run of a `RunResult` of OpenAI's agents SDK: the calls in its answers, and its final output.
 
-    A handoff is a call of the tool that the model called for it, such as `transfer_to_billing`."""
+    A handoff counts as a call of its tool, such as `transfer_to_billing`."""
     return AgentRun(_with_output(_openai_answers(result), result.final_output))
 
 
-# The only sign of a failed tool: its text by default. A `failure_error_function` of the user's own has none.
+# The SDK marks a failed tool only by its default error text; a custom `failure_error_function` leaves no mark.
 _OPENAI_FAILURE = "An error occurred while "
 
 
@@ -170,7 +171,7 @@ def _openai_answers(result: Any) -> list[AgentAnswer]:
             elif item.type in ("function_call", "mcp_call"):
                 calls.append(_call(_of(item, "call_id") or item.id, item.name, item.arguments, results))
             elif item.type.endswith("_call"):
-                # A tool that OpenAI runs, such as `web_search`.
+                # OpenAI runs these tools itself, such as `web_search`.
                 written = item.model_dump(mode="json", exclude={"id", "type", "status"}, exclude_none=True)
                 calls.append(_call(item.id, item.type.removesuffix("_call"), written, results))
         used = response.usage
@@ -229,8 +230,8 @@ def langgraph(graph: Any, **options: Any) -> Agent:
 def langgraph_run(state: Mapping[str, Any], given: Collection[str] = ()) -> AgentRun:
     """Return the run in the final state of a graph: the calls in its `messages`, and its last answer.
 
-    Messages whose id is `given` were there before. With a `structured_response`, that is the answer, and the call of
-    its name is none of a tool."""
+    Messages whose id is in `given` came before the run. A `structured_response` is the answer, and the call that
+    carries its name does not count as a tool call."""
     messages = [message for message in state["messages"] if message.id not in given]
     structured = state.get("structured_response")
     results = {}
@@ -328,7 +329,7 @@ def ai_sdk_run(result: Any) -> AgentRun:
 
 
 def _ai_sdk_error(part: Mapping[str, Any], step: Mapping[str, Any]) -> str:
-    """Return the error of a tool. As JSON, an `Error` is an empty object: its text is in the message to the model."""
+    """Return a tool's error text, from the message to the model: as JSON, an `Error` itself is an empty object."""
     if isinstance(part["error"], str):
         return part["error"]
     for message in step.get("response", {}).get("messages", ()):
@@ -340,7 +341,7 @@ def _ai_sdk_error(part: Mapping[str, Any], step: Mapping[str, Any]) -> str:
     return _text(part["error"])
 
 
-# What the frameworks have in common.
+# Shared by all frameworks.
 
 _STOPS: Mapping[str, StopReason] = {
     "length": "truncated",
@@ -349,11 +350,11 @@ _STOPS: Mapping[str, StopReason] = {
     "content-filter": "refused",
     "refusal": "refused",
 }
-"""The reasons of an answer's end that are not an ordinary one, in the words of all frameworks."""
+"""The finish reasons of an answer that was cut off or refused, in the words of all frameworks."""
 
 
 def _prompt_and_history(request: AgentRequest) -> tuple[str | None, Sequence[Message]]:
-    """Return the newest message, if it is one of the user, and the messages before it."""
+    """Return the newest message, if the user wrote it, and the messages before it."""
     if request.messages and request.messages[-1].role == "user":
         return request.messages[-1].content, request.messages[:-1]
     return None, request.messages
@@ -375,7 +376,7 @@ def _usage(given: int | None, made: int | None, cached: int | None, thought: int
 
 
 def _with_output(answers: Sequence[AgentAnswer], output: object) -> list[AgentAnswer]:
-    """Return answers that end with the output of the agent; `None` is no output beside the last answer."""
+    """Return the answers, ending with the agent's output; `None` means that the last answer is the output."""
     if output is None:
         return list(answers)
     if answers and not answers[-1].calls:
@@ -384,7 +385,7 @@ def _with_output(answers: Sequence[AgentAnswer], output: object) -> list[AgentAn
 
 
 def _text(value: object) -> str:
-    """Return a text as it is, and another value as JSON, also an object of Pydantic or a data class."""
+    """Return a text unchanged, and any other value as JSON, Pydantic models and data classes included."""
     if isinstance(value, str):
         return value
     return pydantic_core.to_json(value, fallback=str).decode()
@@ -409,7 +410,7 @@ def _of(raw: Any, name: str) -> Any:
 
 
 def _first(part: Mapping[str, JsonValue], *names: str) -> Any:
-    """Return the value of the first of these keys that is there: they differ between versions."""
+    """Return the value of the first key that the item has; the frameworks' versions name fields differently."""
     return next((part[name] for name in names if name in part), None)
 
 

@@ -1,4 +1,4 @@
-"""Makes frozen data classes four times as fast as `dataclasses` does, and converts data classes to JSON and back."""
+"""Create frozen data classes four times as fast as `dataclasses`, and convert data classes to JSON and back."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ _OPTIONS = {"frozen", "slots", "kw_only", "weakref_slot"}
 
 
 def _frozen(cls: type, options: dict[str, bool]) -> Any:
-    # The standard library compiles each method of each class from its source. Here most methods are shared by all
-    # classes, and `__init__` alone is compiled, when it is first used.
+    # The standard library compiles each method of each class from its source. Here all classes share most methods, and
+    # only `__init__` is compiled, on its first use.
     own = vars(cls)
     methods = dict(_METHODS)
     if options.get("slots"):
         methods |= _STATE
     methods = {name: method for name, method in methods.items() if name not in own}
-    # Python sets it to `None` in a class that defines `__eq__`.
+    # Python sets `__hash__` to `None` in a class that defines `__eq__`.
     if own.get("__hash__") is None:
         methods["__hash__"] = _hash
-    # For a class without a docstring, the standard library writes its signature there, with a tokenizer.
+    # Without a docstring, the standard library would generate one from the signature, with a slow tokenizer.
     if not cls.__doc__:
         cls.__doc__ = cls.__name__
     made: Any = dataclasses.dataclass(cls, init=False, repr=False, eq=False, **{**options, "frozen": False})
@@ -76,7 +76,7 @@ def _frozen(cls: type, options: dict[str, bool]) -> Any:
 class _Init:
     """A placeholder for `__init__`, which compiles the method when it is first looked up."""
 
-    # A command never creates objects of most classes that it imports.
+    # Compiled on use, because a command never creates objects of most classes that it imports.
 
     def __init__(self, cls: Any) -> None:
         self._cls = cls
@@ -180,11 +180,12 @@ _Subject = TypeVar("_Subject")
 _Answer = TypeVar("_Answer")
 
 MAX_KNOWN = 2048
-"""The most answers that one `ByIdentity` keeps; then it forgets all, as a large batch reads each of its runs once."""
+"""The most answers that one `ByIdentity` keeps before it forgets all: a large batch reads each of its runs only
+once."""
 
 
 class ByIdentity(Generic[_Subject, _Answer]):
-    """A function that keeps its answer for each object, which must never change, as long as the object lives.
+    """A function that caches its answer for each object as long as the object lives; the object must never change.
 
     Objects are told apart by identity, because comparing or hashing a document takes longer than answering. The cache
     keeps no object alive, so an answer must not refer to its own subject."""
@@ -202,12 +203,12 @@ class ByIdentity(Generic[_Subject, _Answer]):
         answer = self._answer(subject)
         if len(self._known) >= MAX_KNOWN:
             self._known.clear()
-        # Drops the answer before another object can get the id of its subject.
+        # The callback drops the answer before another object can get the same id.
         self._known[identity] = (weakref.ref(subject, lambda _: self._known.pop(identity, None)), answer)
         return answer
 
 
-# Reading JSON checks the type of every field, because a file can have any content.
+# Reading JSON: the type of every field is checked, because a file can have any content.
 
 
 class Most(NamedTuple):
@@ -235,7 +236,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 def escape_lone_surrogates(text: str) -> str:
     """Return a JSON text with escapes such as `\\ud800` in place of lone surrogates, which UTF-8 cannot express."""
-    # Hardly any text has one, which encoding finds out in a twentieth of the time of a search.
+    # Hardly any text has a lone surrogate, and encoding shows that in a twentieth of the time of a search.
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -253,7 +254,7 @@ def stored_name(of: Field[Any]) -> str:
 
 
 def compact_json(value: Any) -> str:
-    """Return a value, which may have data classes in it, as JSON on one line; lone surrogates are escaped.
+    """Return a value, which may contain data classes, as JSON on one line; lone surrogates are escaped.
 
     Raises TypeError, ValueError or RecursionError for a value that JSON cannot express, such as NaN and infinity."""
     return escape_lone_surrogates(_ENCODER.encode(value))
@@ -303,7 +304,7 @@ def _reader_of(hint: Any) -> Reader:
         inner = [argument for argument in arguments if argument is not NoneType]
         if len(inner) == 1:
             return _optional(reader_of(inner[0]))
-        # The only union of several types in use is that of all JSON values.
+        # JsonValue is the only union of several types in use.
         return lambda value: value
     return _of_type(_TYPES[origin or hint], _MAX_NUMBER.get(hint))
 
@@ -333,7 +334,7 @@ def _of_type(wanted: tuple[tuple[type, ...], str], most: float | None = None) ->
 
 
 def _one_of(words: Iterable[str]) -> Reader:
-    # The value of a status, whose own `str` is the word in reports.
+    # The value, because the `str` of a status is its word in reports.
     known = {str.__str__(word): word for word in words}
 
     def read(value: Any) -> Any:
@@ -390,7 +391,7 @@ def _plain(value: object) -> dict[str, Any]:
         stored = {}
         for field in fields(value):
             item = getattr(value, field.name)
-            # An empty object is a value of its own, unlike an empty list.
+            # An empty object differs from an absent one, unlike an empty list.
             if item or isinstance(item, Mapping) or not field.metadata.get("sparse", False):
                 stored[stored_name(field)] = item
         return stored

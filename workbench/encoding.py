@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     import csv
 
 BYTE_ORDER_MARK = "\ufeff"
-"""The mark is kept in a text, so that a file is saved with it; it is not part of the content."""
+"""The byte order mark. A text keeps it, so that its file is saved with it, but it is not part of the content."""
 
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 SAVE_AS_UTF_8 = "save the file as UTF-8, in PowerShell with `-Encoding utf8`"
-"""The way out for a file in another encoding."""
+"""The advice for a file in another encoding."""
 
 
 def is_utf_16(content: bytes) -> bool:
@@ -34,7 +34,7 @@ def why_not_utf_8(content: bytes, error: UnicodeDecodeError) -> tuple[int, str]:
 
 def csv_limit(error: csv.Error) -> Limit | None:
     """Return the limit that a CSV text exceeds; `None` if the text is not CSV."""
-    # Python raises one class for both, and only its message differs.
+    # Python raises the same error for both causes; only the message differs.
     return MAX_CELL_CHARS if str(error).startswith("field larger than field limit") else None
 
 

@@ -91,7 +91,7 @@ def test_clusters_of_one_case_each_change_nothing() -> None:
     assert (found.clusters, plain.clusters) == (52, None)
     assert found.by(PASS_RATE).p == pytest.approx(plain.by(PASS_RATE).p)
     assert (found.by(SCORE).p, found.by(SCORE).interval) == (plain.by(SCORE).p, plain.by(SCORE).interval)
-    said = "better on 7, worse on 2 of 52 in 52 clusters, p = 0.18: not enough to tell; so many cases can show about"
+    said = "better on 7, worse on 2 of 52 in 52 clusters, p = 0.18: not enough to tell; this many cases can show about"
     assert said in found.sentence("A", "B")
 
 

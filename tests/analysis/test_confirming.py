@@ -88,7 +88,9 @@ def test_a_sentence_says_what_the_outcome_rests_on() -> None:
     assert said("confirmed", 4, 0) == "broke: failed 4 of 4 reruns"
     assert said("recovered", 1, 3) == "not confirmed: passed 3 of 4 reruns"
     assert said("perhaps by chance", 1, 0, "stopped") == "perhaps by chance: failed 1 of 1 rerun; stopped"
-    assert said("confirmed", 0, 0, "offline always answers the same") == "broke: offline always answers the same"
+    assert (
+        said("confirmed", 0, 0, "offline always gives the same answer") == "broke: offline always gives the same answer"
+    )
 
 
 @pytest.mark.parametrize("repeats", [1, 3])

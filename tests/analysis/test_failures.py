@@ -156,11 +156,11 @@ def test_a_name_that_no_tool_has_is_a_cause_of_its_own(
 @pytest.mark.parametrize(
     ("trajectory", "advice"),
     [
-        (trajectory_of(answer="For which city?"), "put what the answer asks for into the request"),
+        (trajectory_of(answer="For which city?"), "put the details that the answer asks for into the request"),
         (trajectory_of(answer="It is sunny."), "should be handled with tools such as weather"),
         (
             trajectory_of(("weather", {"city": "Oslo"}), reason="rounds exhausted"),
-            "let the answers of the tools say that a call worked",
+            "let the tools' results say that a call worked",
         ),
         (trajectory_of(*[("weather", {"city": "Oslo"})] * 2), "the same call was made again"),
         (trajectory_of(("weather", {"city": "Oslo"}), ("weather", {"city": "Rome"})), "when it is not needed"),

@@ -133,7 +133,7 @@ def test_cases_alike_in_pass_and_fail_may_have_another_score() -> None:
         (
             compared(3, 3, 10),
             "B +0.0 points (95%: -31.0 to +31.0), better on 3, worse on 3 of 16, p = 1: not enough to tell; "
-            "so many cases can show about 49 points",
+            "this many cases can show about 49 points",
         ),
         (
             compared(5, 0),
@@ -143,7 +143,7 @@ def test_cases_alike_in_pass_and_fail_may_have_another_score() -> None:
         (
             compared(501, 500),
             "B +0.1 points (95%: -6.1 to +6.3), better on 501, worse on 500 of 1,001, p = 1: not enough to tell; "
-            "10,000 more cases like these would not be enough either",
+            "even 10,000 more cases like these would not be enough",
         ),
         (
             compared(0, 0, 10, 3),
@@ -161,7 +161,7 @@ def test_the_sentence_says_how_many_cases_were_left_out() -> None:
         column("b", Status.PASSED, Status.PASSED, Status.PASSED),
     )
     told = "better on 1, worse on 0 of 1, p = 1: not enough to tell; needs about 5 more cases like these"
-    assert paired(first, second).sentence("A", "B").endswith(f"{told} (2 cases without a verdict from both left out)")
+    assert paired(first, second).sentence("A", "B").endswith(f"{told} (2 cases not graded with both left out)")
 
 
 def test_another_says_what_the_test_on_scores_found() -> None:

@@ -136,7 +136,7 @@ def test_the_five_dimensions_are_reported_with_advice_from_what_failed() -> None
     )
     assert summary.details == (
         "failed: b, c",
-        "parameters went wrong: describe them better, with examples: b",
+        "parameters were wrong: describe them better, with examples: b",
         "tools were called needlessly: say when not to call them: c",
     )
     assert summary.numbers["failures"] == ["b", "c"]

@@ -57,7 +57,7 @@ def told(args: dict[str, Any], tool: str = "book", **more: Any) -> list[Finding]
         ({"nights": {"all_of": [{"equals": 0}]}}, "warning", "nights.all_of[0]", "refuses it"),
         ({"nights": {"range": [-5, 0]}}, "warning", "nights", "never holds"),
         ({"price": {"range": [-5, 0]}}, "warning", "price", "never holds"),
-        ({"price": {"near": 110, "tolerance": 10}}, "warning", "price", "only what is below 100"),
+        ({"price": {"near": 110, "tolerance": 10}}, "warning", "price", "only numbers below 100"),
         ({"room": {"kind": {"contains": "double"}}}, "warning", "room.kind", "is compared as a field here"),
         ({"room": {"x": {"one_of": [1]}}}, "warning", "room.x", "is compared as a field here"),
         ({"object": {"has_feild": {"a": 1}}}, "warning", "object", 'did you mean `has_fields = {"a": 1}`?'),

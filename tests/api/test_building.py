@@ -168,15 +168,15 @@ def test_a_problem_names_the_suite_and_the_case(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (lambda: workbench.evaluate(docs().cases), r"is one case: give its suite, as by \.suite"),  # type: ignore[arg-type]
+        (lambda: workbench.evaluate(docs().cases), r"is one case: give its suite, for example"),  # type: ignore[arg-type]
         (lambda: workbench.evaluate([docs(), workbench.Suite("docs").case("A", "b").suite]), "two suites are called"),
         (lambda: workbench.Suite("A", tools=[3]), "a tool is a function, a table, or one that"),  # type: ignore[list-item]
         (lambda: workbench.Suite("A", tools=[lambda x: x]), "a tool needs a name"),
-        (lambda: workbench.Suite("A", tools=[print]), "no schema can be made of the type hints of print"),
+        (lambda: workbench.Suite("A", tools=[print]), "the type hints of print cannot be turned into a schema"),
         (lambda: workbench.Suite("A", servers="uvx x"), r"write servers=\['uvx x'\]"),
         (lambda: workbench.Suite("A", servers=["API_KEY=sk-12345678901234567890 uvx x"]), "value of API_KEY"),
         (lambda: workbench.Suite("A", servers=["ftp://x"]), "'ftp://x' is not a server"),
-        (lambda: docs().cases[0].expects({"tool": "t"}, x=1), "arguments beside the table of a call"),
+        (lambda: docs().cases[0].expects({"tool": "t"}, x=1), "a call given as a table takes no arguments beside it"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_a_way_out(given: Callable[[], object], message: str) -> None:

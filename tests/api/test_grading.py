@@ -151,7 +151,7 @@ def test_calls_hold_what_json_holds(folder: Path) -> None:
     }
     with pytest.raises(TypeError, match="the argument 'when' of search holds a value of type object"):
         workbench.call("search", when=object())  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="no others can be added"):
+    with pytest.raises(TypeError, match="so none can be added"):
         workbench.call("search", "{", limit=1)
     with pytest.raises(TypeError, match=r"calls are made with workbench.call\(TOOL, …\) or .*, not a value of"):
         workbench.grade(workbench.load("clock.toml").case("small-talk"), [{"get_time": 1}])  # type: ignore[list-item]

@@ -35,8 +35,8 @@ def test_what_cannot_be_imported_is_refused(folder: Path) -> None:
     for file, form, fields, says in (
         ("nothing.json", None, None, "cannot be read"),
         ("chat.json", "atif", None, "schema_version"),
-        ("chat.json", "parquet", None, "'parquet' is none of the forms: openai"),
-        ("chat.json", None, {"query": "x"}, "'query', which is none of user"),
+        ("chat.json", "parquet", None, "'parquet' is not one of the forms openai"),
+        ("chat.json", None, {"query": "x"}, "'query', which is not one of user"),
         ("evals.py", None, None, "runs only after you trust it"),
     ):
         with pytest.raises(workbench.UsageError, match=says):

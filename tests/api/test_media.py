@@ -316,8 +316,8 @@ def test_a_fork_says_which_image_it_lacks() -> None:
         with_picture(png(8, 8), BOTH)
         result = forked(report.results[0].trajectory, "seer", ForkPoint(2))
         assert result.error == (
-            f"pictures/door.png [image/png, 7×7, {len(png(7, 7))} bytes] of the run that is forked is not there as it "
-            "was: bring the file back, or run the case again"
+            f"pictures/door.png [image/png, 7×7, {len(png(7, 7))} bytes] of the forked run is missing or changed: "
+            "restore the file, or run the case again"
         )
         assert forked(report.results[0].trajectory, "offline", ForkPoint(2)).error is None
         with_picture(png(7, 7), BOTH)
@@ -330,7 +330,7 @@ def test_a_fork_says_which_image_it_lacks() -> None:
         lacking = replace(trajectory, rounds=(replace(round_, calls=calls), *rest))
         result = forked(lacking, "seer", ForkPoint(2))
     assert result.error is not None
-    assert result.error.endswith(f"is not kept: the history and recordings keep {limit}")
+    assert result.error.endswith(f"was not stored: the history and recordings keep {limit}")
 
 
 def test_an_image_whose_placeholder_a_person_deletes_is_not_sent() -> None:

@@ -152,7 +152,7 @@ def test_a_model_of_another_api_is_not_offered_the_tool_and_the_run_says_so(suit
     assert [tool["function"]["name"] for tool in request["tools"]] == ["get_weather"]
     (notice,) = report.results[0].trajectory.notices
     assert notice.startswith("web_search is not offered to ")
-    assert notice.endswith("`provider_tools` has it for messages, responses alone")
+    assert notice.endswith("`provider_tools` defines it only for messages, responses")
 
 
 def test_providers_run_no_tools_for_a_suite_without_trust(suite: Path) -> None:

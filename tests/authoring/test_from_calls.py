@@ -109,8 +109,8 @@ def test_the_same_mock_again_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        (called("dim", {}, None), "dim has no answer yet: s steps to it"),
-        (called("dim", {}, source="skipped"), "dim was skipped: there is no result for a mock"),
+        (called("dim", {}, None), "dim has no answer yet: press s to step to it"),
+        (called("dim", {}, source="skipped"), "dim was skipped, so there is no result for a mock"),
         (
             replace(called("dim", {}), call=ToolCall("c1", "dim", {}, "{", "not JSON")),
             "the arguments that the model wrote for dim are broken",
@@ -118,7 +118,7 @@ def test_the_same_mock_again_changes_nothing() -> None:
         *(
             (
                 called("dim", {"to": 1}, text),
-                "a mock would replace {to} in the answer by that argument: only a mock with .* as it is",
+                "a mock would replace {to} in the answer by that argument: only a mock with .* unchanged",
             )
             for text in ("dimmed to {to}", '{"dimmed":["{to}"]}')
         ),
@@ -141,7 +141,7 @@ def test_a_call_is_expected_as_it_was_sent_in_the_place_of_what_was_expected() -
     run = ran(called("dim", {"to": 60, "fade": 2}, edited={"to": 5, "fade": 2}))
     said = edited.take(edited.expect(run))
     assert edited.table["ordered"] == [{"tool": "dim", "args": {"to": 5, "fade": {"range": [1, 3]}}}]
-    assert said == "dim is expected as it was sent, in place of what was expected"
+    assert said == "dim is expected as it was sent, in place of the earlier expectation"
 
 
 def test_a_call_that_no_expectation_asks_for_is_one_more() -> None:

@@ -90,7 +90,7 @@ def test_clocks_that_cannot_be_read(text: str, message: str) -> None:
 
 def test_a_computer_without_time_zones_is_told_which_package_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.checks.clock.zone_names", lambda: ())
-    with pytest.raises(ValueError, match="install them with `pip install tzdata`"):
+    with pytest.raises(ValueError, match="install it with `pip install tzdata`"):
         fixed_clock("Nowhere/At_All")
 
 

@@ -56,7 +56,7 @@ def test_a_value_too_deep_to_write_is_said_to_be_so() -> None:
     value: JsonValue = []
     for _ in range(100_000):
         value = [value]
-    assert describe_value(value) == "a value too deep or too long to show"
+    assert describe_value(value) == "a value nested too deeply or too long to show"
 
 
 @given(checks() | json_values.map(lambda value: CHECK.validate_python({"equals": value})))

@@ -95,7 +95,7 @@ def test_a_check_holds(written: Any, value: JsonValue) -> None:
         ({"near": 21, "tolerance": 2}, "warm", "not a number"),
         ({"near": 21, "tolerance": 2}, 10**400, "too large to compare"),
         ({"near": 21, "tolerance": 2}, math.nan, "not a number"),
-        ({"datetime": "2026-06-10"}, 20260610, "not text with a date and time"),
+        ({"datetime": "2026-06-10"}, 20260610, "not a text with a date and time"),
         ({"datetime": "2026-06-10"}, "soon", "not a valid date and time"),
         ({"datetime": "soon"}, "2026-06-10", "the expected date and time is invalid"),
         ({"datetime": "2026-06-10"}, "9" * 60, "too large to compare"),

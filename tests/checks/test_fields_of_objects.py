@@ -132,7 +132,7 @@ user = "Find it."
             "{ has_fields = { a = 1 }, only_field = true }",
             "v: `only_field` is not an option of `has_fields`, so the whole table is compared as a value",
         ),
-        ("{ has_fields = {} }", "v.has_fields: without a field, every object passes"),
+        ("{ has_fields = {} }", "v.has_fields: without any field, every object passes"),
         ("{ has_fields = true }", ""),
     ],
 )

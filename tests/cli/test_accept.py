@@ -113,7 +113,7 @@ def test_what_is_accepted_passes_and_is_accepted_no_more(program: Program) -> No
     assert (again.returncode, again.stdout) == (0, "weather.toml\n  ✓ oslo   unchanged\n  ✓ hello  unchanged\n")
     empty = program.run("accept", "weather.toml", "--model", "offline", "--only-empty")
     assert (empty.returncode, empty.stdout) == (0, "")
-    assert "every chosen case expects something already" in empty.stderr
+    assert "every chosen case already has expectations" in empty.stderr
 
 
 def test_runs_that_do_not_agree_are_reported_and_not_written(program: Program) -> None:
@@ -200,7 +200,7 @@ def test_what_is_interrupted_accepts_nothing(program: Program) -> None:
 
 def test_samples_are_not_written_and_a_suite_is_needed(program: Program, capsys: pytest.CaptureFixture[str]) -> None:
     done = program.run("accept", "--samples", "--model", "offline", "--write")
-    assert done.returncode == 2 and "came with Workbench and stays as it is" in done.stderr
+    assert done.returncode == 2 and "is a bundled sample, which is not changed" in done.stderr
     assert main(["accept"]) == 2
     assert "say what to run: workbench accept PATH …" in capsys.readouterr().err
 

@@ -21,7 +21,7 @@ from tests.tui.in_terminal import Terminal
         (("--break", "error"), "the app cannot be shown: "),
         (
             ("--break", "tool get_wether"),
-            'no open suite is known to have a tool "get_wether" (did you mean `get_weather`?)',
+            'no open suite has a known tool "get_wether" (did you mean `get_weather`?)',
         ),
     ],
 )

@@ -38,7 +38,7 @@ base_url = "{url}/v1"
 price = {{ input = 1000, output = 10000 }}
 """
 
-GO_ON = "to resume, and compare all of it: workbench compare --resume 1"
+GO_ON = "to resume the batch and compare all its runs: workbench compare --resume 1"
 
 BOTH = ("compare", "weather.toml", "--trust", "--model", "right", "--model", "lazy")
 

@@ -71,8 +71,8 @@ def test_the_only_model_is_compared_with_the_only_one_and_other_graders_are_told
     ("against", "words", "said"),
     [
         ("release", (), "nothing was run: there is no batch 'release' in "),
-        ("1", ("--resume",), "--baseline compares what is run now, and --resume completes a stored batch"),
-        ("1", ("--until", "decided"), "--until stops when the models of this batch are decided"),
+        ("1", ("--resume",), "--baseline compares new runs with a batch, and --resume completes a stored batch"),
+        ("1", ("--until", "decided"), "--until stops as soon as the models of this batch are decided"),
         ("1", ("--model", "replay:made,replay:made#offline"), "nothing was run: batch 1 cannot be the baseline"),
     ],
 )

@@ -144,7 +144,7 @@ def test_without_reruns_all_that_broke_decides_or_repeats_do(program: Program, w
         done = booked.run(*BASELINE, "--confirm", way)
         assert len(booked.server.requests) == booked.asked + 5 * 2 + 1
     assert (done.returncode, done.stderr) == (code, "")
-    assert ("its repeats are all there is, and do not decide" in done.stdout) == (way == "repeats")
+    assert ("nothing can be rerun here, and its repeats do not decide" in done.stdout) == (way == "repeats")
     assert ("regression: 1 case broke since the baseline #1\n" in done.stdout) == (way == "none")
 
 
@@ -211,7 +211,7 @@ def test_no_case_is_made_again_that_changed_something_unless_that_is_allowed(pro
         program.write("rooms.toml", suite(5, head).replace("args = { room = 2 }", "args = { room = 3 }"))
         done = program.run(*words, *BASELINE)
         assert (done.returncode, done.stderr) == (0, "")
-        why = "it executed book, which is not read-only; --confirm-writes reruns it all the same"
+        why = "it executed book, which is not read-only; --confirm-writes reruns it anyway"
         assert f"▲ Room 2  perhaps by chance: not rerun: {why}\n" in done.stdout
         assert "rooms.toml changed since the baseline: 1 case changed (Room 2)" in done.stdout
         assert len((program.folder / "booked").read_text()) == 2
@@ -228,9 +228,9 @@ def test_what_a_model_always_answers_needs_no_rerun(program: Program) -> None:
     program.write("weather.toml", WEATHER.replace('args = { city = "Oslo" }', 'args = { city = "Rome" }'))
     done = program.run("run", "weather.toml", *BASELINE)
     assert (done.returncode, done.stderr) == (1, "")
-    assert "✗ Right  broke: offline always answers the same\n" in done.stdout
+    assert "✗ Right  broke: offline always gives the same answer\n" in done.stdout
     annotated = program.run("run", "weather.toml", *BASELINE, "--format", "github").stdout
-    assert "::since the baseline #1: broke: offline always answers the same" in annotated
+    assert "::since the baseline #1: broke: offline always gives the same answer" in annotated
     replayed = program.run(
         "run", "weather.toml", "--model", "replay:made", "--baseline", "2", "--fail-on", "regression"
     )
@@ -259,7 +259,7 @@ def test_a_recording_of_another_answer_is_perhaps_chance(program: Program) -> No
             assert done.returncode == 0
             (program.folder / "made").rename(program.folder / "first")
     assert done.returncode == 0, done.stdout
-    why = "not rerun: a recording always answers the same, and its repeats do not decide"
+    why = "not rerun: a recording always gives the same answer, and its repeats do not decide"
     assert f"▲ Room 3  perhaps by chance: {why}" in done.stdout
 
 
@@ -380,15 +380,15 @@ def test_a_merge_confirms_by_repeats_or_says_that_it_cannot(program: Program) ->
             for which in ("1/2", "2/2"):
                 booked.run("--repeats", "2", "--shard", which, "--plan", way)
             few = program.run("history", "merge", "--plan", way, *BASELINE, *IN_FULL, "--confirm", way)
-            told = "perhaps by chance: not rerun: its repeats are all there is, and do not decide"
+            told = "perhaps by chance: not rerun: nothing can be rerun here, and its repeats do not decide"
             assert (few.returncode, told in few.stdout) == (code, way == "repeats"), few.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--confirm", "none"), "--confirm makes sure of what --fail-on decides by"),
-        (("--confirm-writes",), "--confirm-writes makes sure of what --fail-on decides by"),
+        (("--confirm", "none"), "--confirm confirms the regressions of --fail-on"),
+        (("--confirm-writes",), "--confirm-writes confirms the regressions of --fail-on"),
         ((*BASELINE, "--confirm", "repeats", "--confirm-writes"), "--confirm repeats makes no reruns"),
     ],
 )

@@ -88,7 +88,7 @@ def test_what_was_not_made_is_resumed_under_the_whole_limit(program: Program, se
     assert (stored["interrupted"], stored["exit_code"], stored["totals"]["cost_limited"]) == (False, 3, 8)
     again = program.run("run", "--resume", "1", "--trust")
     assert (again.returncode, len(server.requests)) == (3, 4)
-    assert "8 runs: about $5.60; the limit is $3.00, of which $2.80 was spent before" in again.stderr
+    assert "8 runs: about $5.60; the limit is $3.00, of which $2.80 is already spent" in again.stderr
     more = program.run("run", "--resume", "1", "--trust", "--max-cost", "4.25")
     assert (more.returncode, len(server.requests)) == (3, 6)
     assert "6 runs not made: cost limit" in more.stdout
@@ -185,7 +185,7 @@ def test_each_shard_may_spend_its_part(program: Program, server: Server, suite: 
 def test_a_cluster_keeps_no_limit_and_refuses_one(program: Program, server: Server, suite: Path) -> None:
     done = program.run("run", suite.name, "--model", "paid", "--trust", "--max-cost", "3", "--cluster", "local:2")
     assert (done.returncode, server.requests) == (2, [])
-    assert "a limit on cost is kept by one program: leave out --cluster, or the limit" in done.stderr
+    assert "which needs a single program: leave out --cluster, or the limit" in done.stderr
 
 
 def test_several_processes_keep_one_limit(program: Program, server: Server, suite: Path) -> None:

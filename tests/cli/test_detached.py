@@ -135,7 +135,7 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
         assert f"process {known.pid}: workbench attach 1" in program.run("batches").stdout
         stopped = program.run("batches", "--stop", "1")
         assert stopped.stdout.splitlines() == [
-            "batch #1 has stopped: 0 of 2 runs are over",
+            "batch #1 has stopped: 0 of 2 runs have ended",
             (go_on := f"to resume: workbench run --resume 1 {shlex.join(models)}"),
         ]
         assert f"{go_on.removeprefix('to resume: ')}' runs them" in program.run("history", "show", "1").stdout
@@ -163,14 +163,14 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--no-history",), "is kept in a history: leave out --no-history"),
+        (("--no-history",), "needs a history: leave out --no-history"),
         (
             ("--format", "json"),
-            "write it to a file with -o FILE, or ask for it with 'workbench attach --format json'\n",
+            "write the report to a file with -o FILE, or ask for it with 'workbench attach --format json'\n",
         ),
         (
             ("--format", "jsonl"),
-            "--format jsonl goes to a terminal that --detach leaves behind: write it to a file with -o FILE\n",
+            "--format jsonl writes to a terminal, which --detach leaves: write the report to a file with -o FILE\n",
         ),
         (("--break", "error"), "--detach is for runs without the app, which --break opens"),
         (("--case", "none"), "there is no case 'none'"),
@@ -238,7 +238,7 @@ def test_a_batch_that_nobody_could_attach_to_is_given_up(program: Program) -> No
     file = record_file(folders_of(program), program.folder / "history.sqlite3", 1)
     (file / "full").mkdir(parents=True)
     done = program.run("run", "weather.toml", "--detach", "--history", "history.sqlite3")
-    assert done.returncode == 2 and "the batch was given up: " in done.stderr, done.stderr
+    assert done.returncode == 2 and "the batch was abandoned: " in done.stderr, done.stderr
     assert not [*file.parent.glob("*.sock")]
 
 

@@ -250,7 +250,7 @@ def test_a_score_that_every_batch_reaches_is_warned_of(recorded: Program) -> Non
     done = recorded.run("grade", "out", "--min-score", "0")
     assert done.returncode == 0
     assert done.stderr == (
-        "--min-score 0: every batch reaches 0, so that no failed case counts; name the score to reach\n"
+        "--min-score 0: every batch reaches 0, so failed cases would not count; give the score to reach\n"
     )
     assert recorded.run("grade", RIGHT, "--min-score", "0.5").stderr == ""
 

@@ -79,7 +79,7 @@ def test_what_a_file_lacks_for_results_and_relative_dates_is_named(program: Prog
         return done.returncode, done.stdout, done.stderr
 
     code, out, err = grade()
-    assert (code, "which is not known: write it in `clock`" in out) == (2, True), out
+    assert (code, "which is unknown: write it in `clock`" in out) == (2, True), out
     assert '$.cases["booked"]: the case checks results of calls, and no call has one' in err
     made["result"] = "ok"
     assert grade(started_at="2026-06-09T10:00:00+02:00")[0] == 0

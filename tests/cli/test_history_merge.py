@@ -43,8 +43,8 @@ def test_the_merged_batch_is_that_of_one_machine_with_its_gates_reports_and_base
     assert 'tests="2" failures="1"' in (program.folder / "r.xml").read_text()
     shown = program.run("history", "show", "now")
     assert "merged from 4 of 4 shards, plan monday" in shown.stdout
-    named = "is of the plan that is merged, and no earlier batch of the name now is known: name another with --baseline"
-    for which, why in (("mian", "there is no batch"), ("2", "is of the plan that is merged: name"), ("now", named)):
+    named = "is of the merged plan itself, and no earlier batch of the name now is known: name another with --baseline"
+    for which, why in (("mian", "there is no batch"), ("2", "is of the merged plan itself: name"), ("now", named)):
         refused = program.run("history", "merge", "shards", "--baseline", which)
         assert (refused.returncode, refused.stdout) == (2, "")
         assert refused.stderr.startswith("nothing was merged: ") and why in refused.stderr
@@ -84,7 +84,7 @@ def test_what_a_killed_shard_lacks_is_made_by_it_by_another_or_by_the_merged_bat
     meanwhile = program.run("history", "merge", "killed.sqlite3", "--no-report", "--name", "main")
     assert meanwhile.stderr == (
         "batch 1: merged from 1 of 1 shard, plan monday; 1 of 3 runs, 1 of them new\n"
-        "2 runs missing: merge again when no shard is running any more\n"
+        "2 runs missing: merge again when no shard is running\n"
         "shard 1/1, batch 1 of killed.sqlite3 is still running, with 2 of its 3 runs to make\n"
         "batch 1 is not called main yet: merge again with --name once no run is missing\n"
     )

@@ -176,11 +176,11 @@ def test_what_cannot_be_done_is_said_and_nothing_written(program: Program) -> No
         (["--env", "A B", "npx", "x"], 2, "a variable is written NAME"),
         (["--url", "http://x.test/mcp", "npx", "x"], 2, "npx begins the command of a server"),
         (["shop.toml"], 2, "shop.toml is not a server: give the suite to write with -o shop.toml"),
-        (["http://x.test/mcp", "--tool", "a"], 2, "http://x.test/mcp is an address, which is the last word"),
+        (["http://x.test/mcp", "--tool", "a"], 2, "http://x.test/mcp is an address, which must be the last word"),
         (["gone.py:mcp"], 2, "there is no file"),
-        (["-y", "npx", "x"], 2, "--yes are about drafts"),
+        (["-y", "npx", "x"], 2, "--yes apply to drafts"),
         ([], 2, "workbench init --example "),
-        (["-o", "x.toml", "--ci", "github", "--force"], 2, "nothing was written: say what the suite is for"),
+        (["-o", "x.toml", "--ci", "github", "--force"], 2, "nothing was written: name a server, or give --example"),
         (["--example", "-o", "x.json"], 2, "a suite is a TOML file"),
         (["--example", "-o", "none/x.toml"], 2, "there is no folder"),
     ):
@@ -226,7 +226,7 @@ def test_a_copied_sample_loads_with_the_code_that_it_names(program: Program, nam
 def test_a_server_that_does_not_start_says_why_in_its_own_words(program: Program) -> None:
     done = program.run("init", "--command", f"{sys.executable} -m nonexistent_module", "--trust")
     assert done.returncode == 3
-    assert done.stderr.endswith("--env NAME, before the command, gives it a variable of your shell\n")
+    assert done.stderr.endswith("--env NAME, before the command, passes a variable of your shell to it\n")
     assert "No module named nonexistent_module" in done.stderr
 
 
@@ -288,7 +288,7 @@ def test_a_command_with_variables_a_folder_and_chosen_tools(program: Program) ->
     (program.folder / "suites").mkdir()
     done = program.run("init", "--trust", *given, "-o", "suites/a.toml", *server)
     assert done.returncode == 0, done.stderr
-    assert "set before it runs, in the environment or in a .env beside it: SHOP_TOKEN" in done.stdout
+    assert "before it runs, set these variables in the environment or in a .env beside it: SHOP_TOKEN" in done.stdout
     suite = suite_of(program.folder / "suites" / "a.toml")
     (table,) = suite.servers
     assert (table.cwd, table.env) == ("../inner", {"SHOP_TOKEN": "$SHOP_TOKEN", "LEVEL": "debug"})

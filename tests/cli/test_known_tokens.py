@@ -104,7 +104,7 @@ def test_what_is_recorded_holds_none_and_each_place_is_named(program: Program) -
     assert case["ordered"][0]["args"] == {"at": {"present": True}, "token": {"present": True}, "city": "Oslo"}
     assert case["mocks"][0]["result"] == "at postgres://bob:$PASSWORD@db.test/shop"
     for place in ("ordered[0].args.at", "ordered[0].args.token"):
-        assert f"{place} holds a secret: checked only for `present = true`" in report
+        assert f"{place} holds a secret, so only `present = true` is checked" in report
         assert f"# {place} holds a secret" in suite
     for place in ("user", "mocks[0].result"):
-        assert f"{place} holds a secret: replaced" in report
+        assert f"{place} held a secret, which was replaced" in report

@@ -69,7 +69,7 @@ def test_a_suite_is_run_after_a_login_and_nothing_shows_its_tokens(shop: Program
     before = shop.run(*RUN)
     assert before.returncode == 3 and WANTS in before.stdout and "1 in error" in before.stdout
     rest = log_in(shop)
-    assert "paste that address here" in rest and rest.endswith("tracker: logged in, with 2 tools\n")
+    assert "paste the address that it shows here" in rest and rest.endswith("tracker: logged in, with 2 tools\n")
     called = shop.run(*CALL)
     assert (called.returncode, called.stdout) == (0, "3\n")
     [stored] = logins(shop).glob("*.json")
@@ -88,7 +88,7 @@ def test_a_suite_is_run_after_a_login_and_nothing_shows_its_tokens(shop: Program
 
 def test_the_address_is_pasted_over_ssh(shop: Program) -> None:
     asked = shop.ask(*LOGIN)
-    asked.wait_for("paste that address here")
+    asked.wait_for("paste the address that it shows here")
     address = address_in(asked._said.decode().replace("\r", ""))
     back = httpx2.get(address).headers["location"]
     asked.answer("what?")
@@ -118,10 +118,10 @@ def test_enter_opens_a_browser_on_this_machine(shop: Program) -> None:
 def test_a_login_is_given_up_and_refused(shop: Program) -> None:
     for way in ("interrupt", "refuse"):
         asked: Dialogue = shop.ask(*LOGIN)
-        asked.wait_for("paste that address here")
+        asked.wait_for("paste the address that it shows here")
         if way == "interrupt":
             asked.answer("\x03")
-            assert "the login was given up, and nothing was stored" in asked.end()
+            assert "the login was abandoned, and nothing was stored" in asked.end()
             assert asked.returncode == 130
         else:
             state = address_in(asked._said.decode().replace("\r", "")).partition("state=")[2].partition("&")[0]
@@ -181,7 +181,7 @@ def test_mistakes_have_a_way_out(program: Program, server: Guarded) -> None:
     program.write("third.toml", suite(server, 'auth = "oauth"\nscope = "admin"'))
     program.write("fourth.toml", suite(server, 'auth = "oauth"\nclient_id = "$WHO"', "lacking"))
     for words, says in (
-        (["nobody"], "there is no server 'nobody' in the suites; servers with auth: lacking, tracker"),
+        (["nobody"], "there is no server 'nobody' in the suites; the servers with auth are: lacking, tracker"),
         (["plain"], "server 'plain' of other.toml has no login: write auth = \"oauth\" beside its url"),
         (["tracker"], "several servers have the name tracker: name the suite of one (shop.toml, third.toml)"),
         (["lacking"], "server 'lacking' of fourth.toml needs the environment variable WHO, which is not set"),
@@ -205,7 +205,7 @@ def test_an_interrupt_reaches_a_login_in_a_pipe(shop: Program) -> None:
         with suppress(OSError):  # another test may hold it
             exits.enter_context(socket.create_server(("127.0.0.1", REDIRECT_PORT)))
         running = exits.enter_context(shop.start(*LOGIN))
-        said = unquote(read_until(running, "paste that address here"))
+        said = unquote(read_until(running, "paste the address that it shows here"))
         port = re.search(r"redirect_uri=http://127\.0\.0\.1:(\d+)/callback&", said)
         assert port is not None and int(port[1]) != REDIRECT_PORT
         running.send_signal(signal.SIGTERM)

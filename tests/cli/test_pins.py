@@ -70,7 +70,7 @@ def test_definitions_that_changed_stand_beside_what_broke(program: Program) -> N
     serve(program, "Sets the colour of the lamp.")
     program.run("run", "suite.toml", "--trust", *IN_FULL)
     serve(program, "Breeds ducks.")
-    said = "offered other tools in 1 of 1 case that broke: paint (description)"
+    said = "offered different tools in 1 of 1 case that broke: paint (description)"
     against = program.run("run", "suite.toml", "--trust", *IN_FULL, "--baseline", "1")
     assert said in against.stdout
     assert said in program.run("history", "diff", "1").stdout

@@ -207,7 +207,7 @@ def test_keys_among_the_words_of_the_servers_command_are_not_written_down(progra
         (["--upstream", "openai"], "nothing would be written"),
         (["--upstream", "openai", "--output", "s.toml", "--listen", "0.0.0.0:80"], "on this machine only"),
         (["--server", "-o", "x"], "--server needs a command and a file"),
-        (["-o", "x", "--", "cat"], "a command belongs to --server"),
+        (["-o", "x", "--", "cat"], "a command needs --server"),
     ],
 )
 def test_what_cannot_be_is_refused(program: Program, words: list[str], says: str) -> None:

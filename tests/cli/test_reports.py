@@ -87,7 +87,7 @@ def test_comparisons_grades_batches_and_their_changes_are_reported_too(program: 
     assert [row["kind"] for row in rows((program.folder / "d.csv").read_text())] == changes
     refused = program.run("history", "show", "1", "--run", "1", "--report", "s.csv")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "--report is about a whole batch" in refused.stderr
+    assert "--report reports on a whole batch" in refused.stderr
 
 
 def test_records_and_rows_stand_on_standard_output_alone(program: Program) -> None:

@@ -71,8 +71,7 @@ def test_what_the_batch_settles_is_not_asked_of_it(program: Program) -> None:
     done = program.run("run", "--resume", "1", "--case", "right", "--repeats", "2")
     assert done.returncode == 2
     assert done.stderr == (
-        "--case is settled by the batch that is resumed: leave it out\n"
-        "--repeats is settled by the batch that is resumed: leave it out\n"
+        "the resumed batch determines --case: leave it out\nthe resumed batch determines --repeats: leave it out\n"
     )
 
 
@@ -110,7 +109,7 @@ def test_a_model_that_is_reached_otherwise_is_refused_but_for_anyway(program: Pr
     done = program.run("run", "--resume", "--trust")
     assert done.returncode == 2
     assert done.stderr == (
-        "the model 'near' has other settings than in batch 1: model was m and is now n\n"
+        "the model 'near' has different settings than in batch 1: model was m and is now n\n"
         "nothing was run: give the original options again (--model, --base-url, --param, --judge), or --anyway to "
         "resume regardless\n"
     )

@@ -32,7 +32,7 @@ def test_a_scheduler_says_which_shard_this_is(variables: str, shard: tuple[int, 
 @pytest.mark.parametrize(
     ("variables", "why"),
     [
-        ("", "finds no number of a job"),
+        ("", "finds no job number"),
         ("PARALLEL_SEQ=1 WORKBENCH_SHARDS=0", "it is '0': set WORKBENCH_SHARDS to the number of shards"),
         ("JOB_COMPLETION_INDEX=0", "set WORKBENCH_SHARDS to the number of shards"),
         ("SLURM_ARRAY_TASK_ID=9 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_MIN=1", "not numbered evenly"),
@@ -70,11 +70,11 @@ def test_a_shard_makes_its_runs_and_decides_nothing(program: Program) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ("--shard 2/4 --no-history", "shards are merged from their histories: a shard needs one"),
+        ("--shard 2/4 --no-history", "shards are merged from their histories, so a shard needs one"),
         ("--shard 2/4 --until decided --gate 0.5", "leave out either --shard or --until"),
         ("--shard 2/4 --plan a --baseline 1", "shard 2/4 has only some of the runs"),
-        ("--plan monday", "--plan is about shards: give --shard too"),
-        ("--resume --shard 2/4", "--shard is settled by the batch"),
+        ("--plan monday", "--plan applies to shards: give --shard too"),
+        ("--resume --shard 2/4", "the resumed batch determines --shard"),
         ("--shard 5/4", "there is no shard 5 of 4: write one of 1/4 to 4/4"),
         ("--shard 5/0", "must be such as 3/20"),
         ("--name x", "run has no --name: name the batch when it has ended, with 'workbench history name BATCH NAME'"),

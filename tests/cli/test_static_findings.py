@@ -99,7 +99,7 @@ def test_what_lint_finds_in_tools(program: Program) -> None:
     assert WEAK.splitlines()[found["location"]["lines"]["begin"] - 1] == "[[tools]]"
     listed = program.run("tools", "weak.toml", "--format", "sarif")
     assert (listed.returncode, listed.stdout) == (2, "")
-    assert "are about what --lint finds: give --lint too" in listed.stderr
+    assert "report findings of --lint: give --lint too" in listed.stderr
     assert json.loads(program.run("tools", "weak.toml", "--lint", "--format", "codequality").stdout) == [found]
     assert program.run("tools", "weak.toml", "--report", "listed.json", "--report", "listed.txt").returncode == 0
     assert json.loads((program.folder / "listed.json").read_text())["suites"]

@@ -32,8 +32,8 @@ def test_where_the_grader_counts_surplus_calls_the_key_that_frees_them_is_named(
     assert (done.returncode, done.stderr) == (0, "")
     note, total = done.stdout.splitlines()
     assert note == (
-        "note: `extra_calls` is not written for 2 cases of 2 suites: under `critics` a further call scores 0 for the "
-        'run, a look-up too; extra_calls = "allow_read_only" in [grading] frees calls of read-only tools'
+        "note: `extra_calls` is not set for 2 cases of 2 suites: under `critics` a further call scores 0 for the "
+        'run, even of a look-up; extra_calls = "allow_read_only" in [grading] allows calls of read-only tools'
     )
     assert total == "3 valid suites (3 cases)"
 
@@ -111,7 +111,7 @@ def test_a_table_that_names_no_check_keeps_a_suite_from_running(program: Program
     program.write("pay.toml", AUDITED.replace('{ where = "up" }', '{ where = { contain = "he" } }'))
     said = (
         'pay.toml:19: error: cases[1].ordered[0].args.where of "Refused": names no check, '
-        'and the schema of "look" takes no object'
+        'and the schema of "look" accepts no object'
     )
     for command in ("validate", "run"):
         done = program.run(command, "pay.toml")

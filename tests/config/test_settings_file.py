@@ -61,7 +61,7 @@ def problems(folder: Path, text: str) -> tuple[str, ...]:
         ('key_command = ["a", "--key=sk-hidden1234"]', "3: models.m.key_command holds what looks like a secret"),
         (
             'api_key_env = "A"\nkey_command = ["a"]',
-            "4: models.m.key_command gives the key that api_key_env names too: leave one of them out",
+            "4: models.m.key_command gives the key, as does api_key_env: leave one of them out",
         ),
         ('base_url = "http://h/v1#x"', "3: models.m.base_url must end with its path"),
         (

@@ -20,8 +20,8 @@ UNTOLD = ToolDefinition("ping")
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("tool set_light", 'no open suite is known to have a tool "set_light" (did you mean `set_lights`?)'),
-        ("error xyz", 'no open suite is known to have a tool "xyz"'),
+        ("tool set_light", 'no open suite has a known tool "set_light" (did you mean `set_lights`?)'),
+        ("error xyz", 'no open suite has a known tool "xyz"'),
         (
             "tool set_lights when { nope = 1 }",
             '"set_lights" has no argument "nope" (it has brightness, room, scene)',

@@ -144,7 +144,9 @@ async def test_no_request_comes_after_the_last_step_unless_an_answer_is_wanted()
 
 async def test_a_case_that_became_another_kind_cannot_be_taken_up_again() -> None:
     origin = (await chain_before()).trajectory
-    assert why_not(origin, ForkPoint(3)) == ("the case no longer makes request 1 as this run did: the case has changed")
+    assert why_not(origin, ForkPoint(3)) == (
+        "the case no longer makes request 1 of this run, because the case has changed"
+    )
 
 
 async def test_nothing_is_asked_after_a_refusal() -> None:
@@ -423,7 +425,7 @@ async def test_a_fork_sets_its_own_tools_up_and_says_what_they_have_not_seen(tmp
         assert made.final_answer == "Bye."
 
 
-UNSEEN = "the tools of this run have not seen what it replays, such as send: their state begins anew with it"
+UNSEEN = "the tools of this run did not execute the calls that it replays, such as send; their state is new"
 STATEFUL = """format = 1
 name = "Box"
 tools = [{ name = "send" }, { name = "count" }]

@@ -95,7 +95,7 @@ async def test_anything_else_is_no_verdict(answer: Answer) -> None:
         ),
         (
             verdict(f'{{"holds": false, "holds": true, "mark": "{MARK}", "rationale": "Because."}}'),
-            "the key 'holds' stands there twice",
+            "the key 'holds' occurs twice",
         ),
         (verdict({**YES, "rationale": " \n. "}), "its `rationale` is blank"),
         (verdict({"rationale": "Because.", "holds": None}), '"holds": null}: a text `rationale` and a boolean `holds`'),

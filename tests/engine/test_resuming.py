@@ -208,7 +208,7 @@ def test_a_model_that_is_reached_otherwise_today_is_a_difference(suite: Path, hi
     assert resumption(history, then, "local").differences == ()
     (difference,) = resumption(history, reached_at(tmp_path, "http://localhost:2/v1"), "local").differences
     assert difference == (
-        "the model 'local' has other settings than in batch 1: "
+        "the model 'local' has different settings than in batch 1: "
         "base_url was http://localhost:1/v1 and is now http://localhost:2/v1"
     )
 

@@ -222,7 +222,6 @@ def test_a_run_from_elsewhere_without_a_time_is_not_graded_by_the_present_one() 
     open_end = graded((HEAD + CASE).replace(FIXED, "Europe/Berlin"))
     assert open_end.status == Status.ERROR
     assert (
-        open_end.result.error
-        == "remind.due: `today` needs the time of the run, which is not known: write it in `clock`"
+        open_end.result.error == "remind.due: `today` needs the time of the run, which is unknown: write it in `clock`"
     )
     assert graded(HEAD + CASE).passed

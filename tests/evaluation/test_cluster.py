@@ -260,10 +260,10 @@ async def test_what_is_not_as_approved_is_refused_before_the_first_run(
         "version": r": it has Workbench 0\.1\.0, and this is 99\.0: install the same there",
         "python": rf": it has Python {platform.python_version()}, and this is .*: use the same one",
         "key": r": mine needs a key, and OTHER_KEY is not set there: set it where the worker is started",
-        "code": r": refused, since that is not what was approved: the code of checks \(of weather.toml\) is different",
+        "code": r": refused, because it differs from the approval: the code of checks \(of weather.toml\) is different",
         "model": r": refused, .*: the model 'mine', test at http://127.0.0.1:10/v1 with no key, is different there",
         "secret": r"a secret would travel: .*weather.toml:\d+ \(.*\) holds a secret: write \$\{CITY_TOKEN\}",
-        "folder": r": refused, since that is not what was approved: the code of checks",
+        "folder": r": refused, because it differs from the approval: the code of checks",
     }
     assert refused.match(expected[what])
     assert not (tmp_path / "history-cluster.db").exists() or not told_in(tmp_path / "history-cluster.db")
@@ -354,7 +354,7 @@ async def test_a_batch_ends_when_no_worker_of_this_machine_can_be_started_again(
     monkeypatch.setattr(batch, "NO_WORKER_S", 0.0)
     heard: list[str] = []
     report = await evaluated(planned(tmp_path, "local:1", repeats=3, history=None), heard)
-    assert heard[-1] == "no worker could be started again for 0 s: what is missing was not run"
+    assert heard[-1] == "no worker could be started again for 0 s: the missing runs were not made"
     assert [result.status for result in report.results] == ["stopped"] * 3 and report.interrupted
     assert len(nannies) >= 2, "a start that does not succeed is tried again"
 

@@ -229,8 +229,8 @@ def test_a_baseline_with_other_instructions_is_named_as_such(capsys: pytest.Capt
     assert "New." in str(prompts)
     assert other.against is not None and other.against.notes == (
         "the instructions of the server 'a' differ between the baseline and this batch",
-        "the baseline was made with instructions of the server 'b', which this batch does not send",
-        "the baseline was made without the instructions of the server 'c', which this batch sends",
+        "the baseline sent instructions of the server 'b', which this batch does not send",
+        "the baseline did not send the instructions of the server 'c', which this batch sends",
     )
     assert main(["history", "diff", "1", "3"]) == 0
     assert "the instructions of the server 'a' differ between #1 and #3" in capsys.readouterr().out

@@ -18,8 +18,8 @@ def test_an_id_or_an_argument_that_stands_twice_is_an_error_with_both_places(tmp
     calls.write_text('{"cases": {\n  "oslo": [],\n  "\\u006fslo": [{"tool": "f", "arguments": {"a": 1, "a": 2}}]}}')
     with pytest.raises(RecordingError) as refused:
         read_calls(calls)
-    assert '"oslo" stands twice in one object, at line 2, column 3 and line 3, column 3' in str(refused.value)
-    assert '"a" stands twice in one object, at line 3, column 45 and line 3, column 53' in str(refused.value)
+    assert '"oslo" occurs twice in one object, at line 2, column 3 and line 3, column 3' in str(refused.value)
+    assert '"a" occurs twice in one object, at line 3, column 45 and line 3, column 53' in str(refused.value)
 
 
 def test_two_lines_of_one_case_are_two_runs_and_a_key_twice_in_a_line_is_an_error(tmp_path: Path) -> None:

@@ -160,7 +160,9 @@ def test_a_secret_in_what_a_tool_said_keeps_the_verdict() -> None:
     places = redacted_places(raw, stored, asking, None)
     assert [place.what for place in places] == ["state"]
     result = RunResult("r", "s", "c", "C", "m", 0, Status.PASSED, stored, redacted=tuple(places))
-    assert "what a tool said after the run holds a secret" in (why_not_regraded(result, asking, as_stored=True) or "")
+    assert "the answer of a tool after the run holds a secret" in (
+        why_not_regraded(result, asking, as_stored=True) or ""
+    )
     assert why_not_regraded(result, other, as_stored=True) is None
 
 

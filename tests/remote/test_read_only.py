@@ -165,7 +165,7 @@ def test_no_suite_with_a_secret_in_it_is_shown(tmp_path: Path) -> None:
     done = program.run("serve", "--read-only", ".", str(recording))
     assert done.returncode == 2 and "planted" not in done.stderr and "own-secret" not in done.stderr
     *said, last = done.stderr.splitlines()
-    assert last == "visitors would read secrets in 4 places: nothing is served", done.stderr
+    assert last == "visitors would see secrets in 4 places, so nothing is served", done.stderr
     assert [line.split("/")[-1].split(" holds a secret: ")[0] for line in said[:3]] == [
         "comment.toml:1",
         "header.toml:31 (servers[0].headers.Authorization)",

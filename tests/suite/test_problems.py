@@ -297,7 +297,7 @@ def test_a_wrong_value_of_a_case_is_explained(line: str, where: str, says: str, 
         ("{ near = 1, tolerance = '5 percent' }", ".tolerance", "a number, or a share of the expected number", ""),
         ("{ near = 1, tolerance = -1 }", ".tolerance", "must be at least 0, not -1", ""),
         ("{ has_length = [3, 1] }", ".has_length", "low ≤ high", "swap"),
-        ("{ has_length = -1 }", ".has_length", "whole numbers from 0", ""),
+        ("{ has_length = -1 }", ".has_length", "whole numbers of at least 0", ""),
         ("{ has_elements = [5, { range = [1] }] }", ".has_elements[1].range", "two numbers", ""),
         (
             "{ each_element = { each_element = { range = ['a', 1] } } }",

@@ -13,7 +13,7 @@ from workbench.trajectory.events import JsonValue, ResultReceived, ToolCall
 from workbench.trajectory.system_prompt import with_instructions
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, tools_of
 
-# The first difference, made by the model or by a person who changed one of the runs.
+# The first difference, whether the model or a person's change caused it.
 
 What = Literal["message", "tool", "argument", "text", "result", "end"]
 """The kind of a difference: in a message to the model, a call, an argument, the model's text, the result of a call, or
@@ -289,7 +289,7 @@ def _quoted(text: str, other: str) -> str:
     same = 0
     while same < min(len(text), len(other)) and text[same] == other[same]:
         same += 1
-    # Eight characters of context, from the start of a word.
+    # Eight characters of context, extended to the start of a word.
     begin = text.rfind(" ", 0, max(same - 8, 0)) + 1
     if begin == 0:
         return json_text(_cut(text))
@@ -313,7 +313,8 @@ How = Literal["same", "differs", "left", "right"]
 """The result of comparing a part with its counterpart; `left` and `right` mean that only that side has the part."""
 
 MAX_COMPARED = 10_000
-"""The most pairs of rounds (or calls) that are compared with each other; longer runs are paired in order."""
+"""The most pairs of rounds (or calls) that are compared with each other; rounds and calls of longer runs are paired in
+order."""
 
 _Item = TypeVar("_Item")
 
@@ -322,8 +323,8 @@ _Item = TypeVar("_Item")
 class Part:
     """One part of a run.
 
-    `round` counts from 1, and is 0 before the first round. `text` is the text of a prompt, a message or the model, or
-    the end in words; a call and a result have `call`, a round has `of`."""
+    `round` counts from 1, and is 0 before the first round. `text` is a prompt, a message, the model's text, or a
+    description of the end. Calls and results have `call`, rounds have `of`."""
 
     kind: Kind
     round: int
@@ -381,7 +382,7 @@ def _first_texts(run: Trajectory) -> list[str]:
 
 
 def _texts(kind: Kind, rounds: tuple[int, int], left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
-    """Yield the rows of texts that are paired in order."""
+    """Yield rows that pair texts in order."""
     lefts = (Part(kind, rounds[0], text) for text in left)
     rights = (Part(kind, rounds[1], text) for text in right)
     for old, new in zip_longest(lefts, rights):
@@ -402,7 +403,7 @@ def _row(left: Part | None, right: Part | None, *, same: bool) -> Row:
 
 def _round(left: Round | None, right: Round | None) -> list[Row]:
     """Return the rows of two corresponding rounds, or of one round that stands alone."""
-    # An empty round has no parts, so that the code below need not ask which side is missing.
+    # An empty round has no parts, so the code below need not check which side is missing.
     one, other = left or _NO_ROUND, right or _NO_ROUND
     numbers = (one.number, other.number)
     old = Part("round", left.number, of=left) if left is not None else None
@@ -457,7 +458,7 @@ def _part_of(kind: Literal["call", "result"], round_: int, call: CallRecord | No
 
 
 def _alike(left: Round, right: Round) -> bool:
-    """Return whether two rounds are the same except for their numbers and times."""
+    """Return whether two rounds differ at most in their numbers and times."""
     if len(left.calls) != len(right.calls) or left.text != right.text:
         return False
     if (_prompt(left), _asked(left), left.added) != (_prompt(right), _asked(right), right.added):
@@ -477,7 +478,8 @@ class _Sketch:
 
 def _likeness_of_rounds(left: _Sketch, right: _Sketch) -> int:
     """Return a weight for pairing two rounds; 0 if nothing suggests that they correspond."""
-    # Two rounds that answer the same step of a case belong together: 5 outweighs the at most 4 points of tools.
+    # Two rounds that answer the same step of a case correspond: its 5 points outweigh the at most 4 points of equal
+    # tools.
     likeness = 5 if left.step is not None and left.step == right.step else 0
     if left.tools and left.tools == right.tools:
         return likeness + 3 + (left.identity == right.identity)
@@ -497,7 +499,7 @@ def _sketch_of_call(call: CallRecord, known: dict[Hashable, int]) -> _Sketch:
 
 
 def _sketch_of_round(of: Round, known: dict[Hashable, int]) -> _Sketch:
-    # `None` separates the texts: a prompt alone is not the same as a message alone.
+    # `None` separates the texts, so that a prompt alone differs from a message alone.
     texts = (of.text, *_prompt(of), None, *_asked(of), None, *of.added)
     calls = tuple((identity_of_call(call), identity_of_answer(call)) for call in of.calls)
     number = known.setdefault((texts, calls), len(known))
@@ -505,7 +507,7 @@ def _sketch_of_round(of: Round, known: dict[Hashable, int]) -> _Sketch:
 
 
 def _matched_rounds(left: Sequence[Round], right: Sequence[Round]) -> Iterator[tuple[Round | None, Round | None]]:
-    # Equal ends are paired without the table of all pairs: most runs differ in a few rounds of many.
+    # Equal items at both ends are paired first, without the table of all pairs: most runs differ only in a few rounds.
     shorter = min(len(left), len(right))
     first = last = 0
     while first < shorter and _alike(left[first], right[first]):
@@ -537,7 +539,7 @@ def _matched(
         one = sketch(each, known)
         like.append([likeness(one, other) for other in others])
     # The alignment of Needleman and Wunsch (1970) without a penalty for gaps: `best[at][to]` is the largest total
-    # likeness of left[at:] and right[to:]. It is filled from the end, so that the walk after it goes forward.
+    # likeness of left[at:] and right[to:]. The table is filled from the end, so that the walk through it runs forward.
     best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
     for at in range(len(left) - 1, -1, -1):
         for to in range(len(right) - 1, -1, -1):

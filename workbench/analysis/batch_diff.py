@@ -1,8 +1,8 @@
 """Compare two batches case by case: cases that broke, were fixed, moved, are new, gone, slower or in error.
 
-A case counts with the joined result of its repeats, by its own rule. Cases correspond by suite, id and model. If each
-batch was planned with one model, and the two differ, one model is compared with the other. Otherwise runs with a model
-that only one batch was planned with are left out: their cases are neither new nor gone. The kinds of changes:
+The result of a case joins its repeats by the case's own rule. Cases correspond by suite, id and model. If each batch
+was planned with one model, and these differ, one model is compared with the other. Otherwise runs with a model that
+only one batch was planned with are left out: their cases are neither new nor gone. The kinds of changes:
 
 - `broke`: passed or warned before, failed now;
 - `fixed`: failed before, passed or warned now;
@@ -39,7 +39,7 @@ from workbench.numerals import duration_text, score_text, times_text
 from workbench.suite.model import GraderName
 from workbench.suite.settings import Grading
 
-# The deciding graders of cases: a suite that changes its grader changes statuses without a change of the model.
+# The deciding graders of cases: another grader changes statuses although the model is the same.
 
 Deciders = tuple[GraderName, ...]
 """The deciding graders of one case, sorted by name: several if its runs were graded at different times."""
@@ -65,7 +65,7 @@ def deciders_of(runs: Iterable[RunSummary]) -> Deciders:
 
 
 class CasesByDeciders:
-    """Fold of the cases that were graded both times into groups with the same deciding graders."""
+    """The cases that were graded both times, added one at a time and grouped by their deciding graders."""
 
     def __init__(self) -> None:
         self._cases: dict[tuple[Deciders, Deciders], dict[tuple[str, str], int]] = {}
@@ -110,7 +110,7 @@ class CaseSide:
 
     @classmethod
     def of(cls, cell: Cell | None) -> CaseSide | None:
-        """Return the figures of a cell; `None` for `None`, a case that is not in the batch."""
+        """Return the figures of a cell; `None` if the case is not in the batch."""
         if cell is None:
             return None
         reasons = tuple(dict.fromkeys(run.reason for run in cell.runs if run.reason))
@@ -149,15 +149,15 @@ class CaseChange:
 class BatchDiff:
     """The changes from one batch to another, sorted by kind, then by the order of the later batch's cases.
 
-    `compared` counts the cases that were graded both times, and `left_out` the cases of both batches that were not,
-    and have no change; both numbers count a case once for each model, `cases` counts each compared case once. `models`
-    are the models that both batches were planned with; `only_before` and `only_after` are left out. `across` holds the
-    earlier and the later model if one was compared with the other; `models` then has the later one. `decided` holds the
-    compared cases by their deciding graders, and `rules` the options of grading that differ: option, value before and
-    value after, with the number of compared cases.
+    `compared` counts the cases that were graded both times, and `left_out` the other cases of both batches that have no
+    change; both count a case once for each model, while `cases` counts each compared case once. `models` are the models
+    that both batches were planned with; `only_before` and `only_after` are left out. `across` holds the earlier and the
+    later model if one was compared with the other; `models` then has the later one. `decided` holds the compared cases
+    by their deciding graders, and `rules` the options of grading that differ: option, value before and value after,
+    with the number of compared cases.
 
-    `tests` holds a paired test for each of `models`, on the scores that count in gates. The tests are without their
-    pairs (`Paired.in_numbers`).
+    `tests` holds a paired test for each of `models`, on the scores that count in gates. The tests omit their pairs
+    (`Paired.in_numbers`).
     """
 
     changes: tuple[CaseChange, ...]
@@ -195,7 +195,7 @@ def batch_diff(
     `unfinished` holds the cases that the earlier and the later batch planned but never finished: they are left out,
     neither new nor gone. `same` maps the keys of the earlier batch's suites to those of the later batch, where they
     differ. `lost` holds cases, by suite and id in the later batch, that have lost their expectations: they count as not
-    graded. The runs of one model are in memory at a time.
+    graded. Only the runs of one model are in memory at a time.
     """
     earlier, later = runs_of_models(before), runs_of_models(after)
     then, now = _models(earlier, unfinished[0]), _models(later, unfinished[1])
@@ -278,7 +278,7 @@ def _ungraded(cell: Cell) -> Cell:
 
 
 _NO_RULES = ("by", "quarantined", "compare_by", "cluster")
-"""The options of grading that are not compared: they leave a run's grade alone, or are reported elsewhere."""
+"""The options of grading that are not compared: they do not affect a run's grade, or are reported elsewhere."""
 
 
 def _rules_that_differ(before: Grading, after: Grading) -> Iterator[tuple[str, str, str]]:
@@ -369,7 +369,7 @@ def _sentence(kind: ChangeKind, before: CaseSide | None, after: CaseSide | None)
         why = f", before{_because(before)}"
     then, now = came_to(before), came_to(after)
     if kind == "moved" and then == now:
-        # Both look the same, but only one of them failed for a reason besides the score, and counts 0.
+        # Both scores look the same, but only one run failed for another reason as well, and so counts 0.
         then += f", counts {score_text(before.counted_score, 'nothing')}"
         now += f", counts {score_text(after.counted_score, 'nothing')}"
     return f"{then} → {now}{why}"

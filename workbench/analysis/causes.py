@@ -53,7 +53,7 @@ NEVER_ALONE: frozenset[Cause] = frozenset({"over calling", "latency"})
 ABOUT_TOOLS: frozenset[Cause] = frozenset(
     {"unknown tool", "gave up", "forbidden call", "wrong tool", "missing call", "extra call"}
 )
-"""The causes with which reports show the confusion table."""
+"""The causes for which reports show the confusion table."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ ADVICE: Mapping[Cause, Advice] = {
         "fix the endpoint that serves the model, or use another one",
     ),
     "sent too much": Advice(
-        "An answer was too long, and its rest was not read.",
+        "An answer was too long and was cut off.",
         "limit the model's output tokens in its parameters",
     ),
     "cut off": Advice(
@@ -115,7 +115,7 @@ ADVICE: Mapping[Cause, Advice] = {
         "say in the description of {where} what has to be true before it is called",
     ),
     "wrong order": Advice(
-        "The calls were made, but not in the expected order, or not in one answer.",
+        "The calls were made, but in the wrong order, or not all in one answer.",
         "say in the description of {where} what has to be called before it",
     ),
     "schema violation": Advice(
@@ -156,7 +156,7 @@ ADVICE: Mapping[Cause, Advice] = {
     ),
     "low score": Advice(
         "Nothing is plainly wrong, but values that are only close, or a rule of the grader, make the score too low.",
-        "look at the grades: what {where} earned, and how the score came about",
+        "look at the grades, which show how {where} earned the score",
     ),
     "over calling": Advice(
         "More calls were made than the limit allows. This alone fails no run.",
@@ -169,15 +169,15 @@ ADVICE: Mapping[Cause, Advice] = {
 }
 
 BASELINE = "offline"
-"""The offline model, which matches words and is not a language model."""
+"""The model id of the offline baseline, which matches words and is no language model."""
 
 FOR_BASELINE = "this baseline matches words: write the request in words of the tool, or choose a model"
-"""The advice on failures of the offline model, which no better description prevents."""
+"""The advice on failures of the offline baseline, which a better description does not prevent."""
 
 # Advice that depends on more than the cause of a failure.
-ASKED_BACK = "put what the answer asks for into the request, or name a tool that finds it out"
-USED_UP = "let the answers of the tools say that a call worked, or raise max_rounds"
-REPEATED = "let the answer of {where} say that it worked: the same call was made again"
+ASKED_BACK = "put the details that the answer asks for into the request, or offer a tool that finds them"
+USED_UP = "let the tools' results say that a call worked, or raise max_rounds"
+REPEATED = "let the result of {where} say that the call worked: the same call was made again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ class Confusion:
 
     @property
     def without_sure_ones(self) -> Confusion:
-        """The table without the tools that were called exactly where they were expected."""
+        """The table without the tools whose every call was expected and made."""
         unsure: set[str | None] = set()
         for expected, called in self.counts:
             if expected != called:
@@ -288,26 +288,26 @@ class Symptom:
 
     @property
     def to_do(self) -> str:
-        """The advice, with `{where}` for its subject."""
+        """The advice, with `{where}` standing for its subject."""
         return self.advice or ADVICE[self.cause].first
 
     @property
     def remark(self) -> str:
-        """`why`, or nothing if the subject says the same: the tool that was expected and the one that was called."""
+        """`why`; empty if the subject already names the expected and the called tool."""
         if self.instead is not None:
             return ""
         return self.why
 
     @property
     def tool(self) -> str | None:
-        """The tool that the symptom is about; `None` for one of the whole run."""
+        """The tool that the symptom concerns; `None` if it concerns the whole run."""
         if self.subject is not None:
             return self.subject.tool
         return None
 
     @property
     def instead(self) -> str | None:
-        """The tool that was called in place of the expected one, if the symptom is such a call."""
+        """The tool that was called in place of the expected one, if any."""
         if self.subject is not None:
             return self.subject.instead
         return None
@@ -322,7 +322,7 @@ def causes_of(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
 class FailedRun:
     """A failed run, its index among all runs (from 0), and its symptoms in the order of causes.
 
-    `result` is without its rounds, or packed, because thousands of runs may have failed."""
+    `result` omits its rounds or is packed, because thousands of runs may have failed."""
 
     index: int
     result: RunResult
@@ -351,7 +351,7 @@ class FailedRun:
 
 @dataclass(frozen=True)
 class CauseGroup:
-    """The failed runs with a cause, be it their main cause or not."""
+    """The failed runs with a cause, whether or not it is their main cause."""
 
     cause: Cause
     runs: tuple[FailedRun, ...]
@@ -409,11 +409,11 @@ class CauseNumbers:
 
 
 class CauseFold:
-    """Fold of failed runs into the numbers of a cause."""
+    """The numbers of a cause, accumulated from failed runs."""
 
     def __init__(self, cause: Cause) -> None:
         self._cause = cause
-        # Arrays of indices instead of runs: thousands of runs may fail by one cause.
+        # Arrays of indices instead of runs: one cause may fail thousands of runs.
         self._indices, self._main = array("L"), array("L")
         self._cases: set[tuple[str, str]] = set()
         self._seen: Counter[tuple[str, Subject | None]] = Counter()
@@ -486,4 +486,4 @@ class Failures:
 
 
 NOTHING_FAILED = Failures(0, (), (), Confusion({}))
-"""The failures of no runs."""
+"""The failures of an empty set of runs."""

@@ -1,4 +1,4 @@
-"""Cells, the result of one case with one model, and the totals of a model's cells."""
+"""Cells (a cell is one case with one model) and the totals of a model's cells."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CellKey = tuple[str, str, str]
 """The suite, the case's id, and the model of a cell."""
 
 SAME_SCORE = 0.005
-"""The largest difference of scores that counts as none: reports show two digits."""
+"""The largest difference of scores that counts as equal: reports show two digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Cell:
     def cluster(self) -> tuple[str, str | None, str]:
         """The key of the case's independent observation: suite, cluster and case id.
 
-        A case with a cluster in its suite shares the key with the rest of the cluster (its case id is empty); any other
-        case has one of its own (its cluster is `None`)."""
+        Cases of one cluster in a suite share a key with an empty case id; any other case has its own key, whose cluster
+        is `None`."""
         cluster = self.runs[-1].grading.cluster
         if cluster is not None:
             return self.suite, cluster, ""
@@ -122,7 +122,7 @@ class Cell:
 
     @property
     def broke_off(self) -> Status | None:
-        """For a graded cell, the worst status of its runs that were not graded; `None` if all were."""
+        """The worst status among the ungraded runs of a graded cell; `None` if all runs were graded."""
         if not self.is_graded:
             return None
         return worst_of(run.status for run in self.runs if not run.status.graded)
@@ -163,10 +163,10 @@ class ModelTotals(StatusCounts):
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
-    """US dollars, over the runs of known cost, graded or not; `None` if only free runs have a known cost and others
-    have not."""
+    """US dollars, over the runs of known cost, graded or not; `None` if runs of unknown cost remain and only free runs
+    have a known one."""
     runs_of_unknown_cost: int
-    """The number of runs that the cost leaves out."""
+    """The number of runs of unknown cost, which the cost leaves out."""
     cases_a_minute: float | None
     """Graded cases divided by the time during which at least one run of the model was in progress."""
     passing: tuple[Passing, ...]
@@ -176,7 +176,7 @@ class ModelTotals(StatusCounts):
     gates: tuple[GateResult, ...] = ()
     """The results of the gates of suites that judge each model by itself."""
     endpoint_faults: int = 0
-    """The number of failed cases with a run that a fault of the endpoint failed."""
+    """The number of failed cases with a run that failed because of the endpoint."""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """The means of the named checks of answers, 0..1, by their names, over the graded runs that have them."""
     valid_arguments: ValidArguments = NOTHING_CHECKED
@@ -271,7 +271,7 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
     scored = [cell for cell in cells if cell.score is not None]
     scores = scores_of(scored)
     rate_interval = score_interval = None
-    # A batch that stopped at a difference overstates it: intervals for a fixed number of cases do not hold.
+    # A batch that stops early at a difference overstates it: intervals for a fixed number of cases are invalid.
     if not any(map(is_not_needed, runs)):
         rate_interval = bounded_interval([float(cell.is_good) for cell in graded], clusters_of(graded))
         score_interval = bounded_interval(scores, clusters_of(scored))
@@ -337,7 +337,7 @@ def _valid_arguments(runs: Iterable[RunSummary]) -> ValidArguments:
 def _gates_on_model(runs: Sequence[RunSummary], gates: Mapping[str, Gate]) -> Iterator[GateResult]:
     for suite, gate in gates.items():
         of_suite = [run for run in runs if run.suite == suite]
-        # A gate without runs is missed, but a model that did not run the suite must not miss its gate.
+        # A gate without any run is missed, but a model that did not run the suite must not miss the suite's gate.
         if gate.per == "model" and of_suite:
             yield from gates_of(suite, gate, of_suite)
 
@@ -393,12 +393,12 @@ def _sum(values: Iterable[int | None]) -> int | None:
 def busy_ms(runs: Iterable[RunSummary]) -> float:
     """Return the time in milliseconds during which at least one of the runs was in progress.
 
-    The pauses between batches are not part of it."""
+    Pauses between batches do not count."""
     times = []
     for run in runs:
         if run.began_ms is not None and run.ended_ms is not None:
             times.append((run.began_ms, run.ended_ms))
-    # The union of intervals: sorted by their start, each adds the part after the latest end so far.
+    # The union of intervals: in the order of their starts, each adds its part after the latest end so far.
     busy, until = 0.0, -math.inf
     for began, ended in sorted(times):
         # A run that ended before it began, because the clock was set back, has no known duration and adds nothing.

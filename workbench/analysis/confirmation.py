@@ -1,4 +1,4 @@
-"""Confirm regressions: tell a case that broke from one that failed by chance, by rerunning it or by its repeats.
+"""Confirm regressions: tell cases that broke from cases that failed by chance, by reruns or by their repeats.
 
 The reruns are a sequential likelihood-ratio test (Wald 1945) of pass rate p/4 against p. The evidence begins at 1; a
 failed rerun multiplies it by (1 - p/4) / (1 - p), a good one by 1/4. While a case passes p of its runs or more, the
@@ -18,7 +18,7 @@ Confirmation = Literal["confirmed", "recovered", "perhaps by chance"]
 """The verdict on a case that failed after it had passed: it broke, it passes again, or neither is certain."""
 
 WRONG = 0.025
-"""The probability of confirming any case when each passes its typical share of runs.
+"""The probability of confirming any case when every case still passes its typical share of runs.
 
 It is half of 5%: the regression gate's test of all cases together takes the other half."""
 
@@ -28,21 +28,21 @@ TYPICAL = 0.8
 MAX_RERUNS = 15
 """The most reruns of one case; a case that is undecided after them is "perhaps by chance"."""
 
-# The logarithm of the evidence after two good reruns and no failed one: 1/16.
+# The logarithm of 1/16, the evidence after two good reruns and no failed one.
 _RECOVERED = -2 * math.log(4)
 
 _MIN_EARLIER = 5
-"""The fewest earlier runs from which a typical share is taken."""
+"""The fewest earlier runs that determine a typical share."""
 
-# The sums of logarithms are rounded: evidence of exactly 40 · B has to count as reached.
+# Sums of logarithms are rounded, but evidence of exactly 40 · B must count as reached.
 _SLACK = 1e-9
 
 
 def typical_share(good: int, graded: int) -> float:
-    """Return the pass rate that is assumed of a case if it is unchanged, from its earlier runs: at most `TYPICAL`."""
+    """Return the pass rate assumed for an unchanged case, from its earlier runs; at most `TYPICAL`."""
     if graded < _MIN_EARLIER:
         return TYPICAL
-    # Half a good and half a failed run are added: a few earlier runs do not prove a rate of 0.
+    # Half a good and half a failed run are added, because a few earlier runs do not prove a rate of 0.
     return min(TYPICAL, (good + 0.5) / (graded + 1))
 
 
@@ -67,7 +67,7 @@ class Evidence:
 
     @property
     def needed(self) -> int:
-        """The fewest further reruns that can decide it; 0 once it is decided."""
+        """The fewest further reruns that can decide the case; 0 once it is decided."""
         more = 0
         while self._after(self.good + more, self.failed) is None and self._after(self.good, self.failed + more) is None:
             more += 1
@@ -107,7 +107,7 @@ def repeats_confirm(failed: int, graded: int, among: int) -> bool:
 
 @dataclass(frozen=True)
 class ConfirmedCase:
-    """The confirmation of one case, with its name in the later batch: its reruns, or the reason `why` it has none."""
+    """The confirmation of one case, named as in the later batch: its reruns, or the reason `why` it has none."""
 
     suite: str
     case_id: str

@@ -1,8 +1,8 @@
 """Early stopping: decide a batch from its finished runs, and name the remaining runs that are not needed.
 
 Results are counted in the order of the plan, which is random, not in the order in which runs end. So a decision depends
-on the results alone, and is the same when a stored batch is read again. In the order of their ends, quick runs would
-come first, and these are not a random sample.
+on the results alone, and stays the same when a stored batch is read again. Runs in the order of their ends would begin
+with the quick ones, which are not a random sample.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from workbench.suite.model import Gate
 class Place:
     """The place of a planned run: its case, its model, and the case's cluster.
 
-    The cases of one `cluster` of a suite are one observation; a case without a cluster is one by itself."""
+    The cases of one `cluster` of a suite are one observation; a case without a cluster is an observation of its own."""
 
     suite: str
     case_id: str
@@ -55,7 +55,7 @@ class Place:
 
 @dataclass
 class _Pair:
-    """The comparison of model `second` with model `first`, and its state after the units that were `seen`.
+    """The comparison of model `second` with model `first`, and its state after the units in `seen`.
 
     A unit maps suite, case and model to the number of planned runs, for the cases that are planned with both models."""
 
@@ -67,7 +67,7 @@ class _Pair:
     better: int = 0
     worse: int = 0
     greatest: float = 1.0
-    """The greatest e-value so far."""
+    """The greatest e-value (evidence against equal models) so far."""
     decided: bool = False
     look: int = 0
     p: float = 1.0
@@ -128,8 +128,8 @@ class _Pairs:
         """Return the level of a look, by O'Brien and Fleming (1979)."""
         level = level_of_look(look, looks)
         if len(self.pairs) > 1:
-            # Their levels keep to 5% for one comparison only. Divided among several comparisons, the looks are no
-            # longer covered by their joint distribution: the sum of the levels is kept to 5% in its place.
+            # O'Brien and Fleming's levels keep the error at 5% for one comparison only. For several comparisons their
+            # joint distribution no longer applies, so the sum of all levels is limited to 5% instead.
             level *= LEVEL / max(LEVEL, sum(level_of_look(each, looks) for each in range(1, looks + 1)))
         return level
 
@@ -161,11 +161,11 @@ class _Pairs:
             looks, level, e_value_now = None, LEVEL, None
             if self._until.looks:
                 looks = len(looks_after(len(pair.units), self._until.looks))
-                # Without a unit there is no look, and no level of a look either.
+                # Without a unit there is no look, and so no level.
                 level = self._level(max(pair.look, 1), looks) if looks else LEVEL
             if self._until.rule == "e-value":
                 e_value_now = pair.greatest
-            # Runs with the first model serve every comparison. They count as its own only if there is a single one.
+            # Runs with the first model serve every comparison, and belong to a comparison only if there is no other.
             spared_runs = spared[pair.second]
             if len(self.pairs) == 1:
                 spared_runs = spared.total()
@@ -189,7 +189,7 @@ class _Pairs:
 
 
 class Watch:
-    """The early stopping of one batch: its comparisons, or its pass rates, after the runs that are over.
+    """The early stopping of one batch: its comparisons or its pass rates, after the finished runs.
 
     `places` holds the planned runs by their numbers, in the order of the plan, and `gates` the gates of the suites.
     Give each finished run to `take`, in any order, and ask `why_not` before starting one."""
@@ -202,7 +202,7 @@ class Watch:
 
     def take(self, number: int, run: RunSummary) -> None:
         """Take the finished run with this number in the plan."""
-        # A stopped run decides nothing: a resumed batch makes it again.
+        # A stopped run decides nothing: a resumed batch repeats it.
         if run.status == Status.STOPPED:
             return
         if is_not_needed(run):
@@ -236,14 +236,14 @@ class Watch:
 
     @property
     def out_of_reach(self) -> tuple[TooFewUnits, ...]:
-        """The gates that cannot be reached early because there are too few cases or clusters, each once."""
+        """The gates that too few cases or clusters keep from an early decision, each once."""
         if self._gates is None:
             return ()
         return tuple(dict.fromkeys(self._gates.out_of_reach))
 
 
 def stored_watch(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Gate]) -> Watch | None:
-    """Rebuild the early stopping of a stored batch from its runs; `None` for a batch that makes all of them.
+    """Rebuild the early stopping of a stored batch from its runs; `None` for a batch that makes all planned runs.
 
     `gates` holds the gate of each suite, by the path of its file."""
     until = Until.of(batch.settings)
@@ -252,7 +252,7 @@ def stored_watch(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Ga
     rows = [run for run in runs if not run.is_fork]
     if not rows:
         return None
-    # A run that was not made has no figures; it gets the cluster from another run of its case.
+    # A run that was not made has no figures; its cluster comes from another run of its case.
     clusters = {}
     for run in rows:
         if run.figures is not None:
@@ -302,7 +302,7 @@ class _Gate:
     good: int = 0
     bad: int = 0
     shares: list[float] = field(default_factory=list)
-    """The share of good runs of each case so far."""
+    """The share of good runs of each counted case."""
     units_of_shares: list[int] = field(default_factory=list)
     """The number of the unit that each of these cases belongs to."""
 
@@ -360,7 +360,7 @@ class _Gates:
         self._runs: dict[int, RunSummary] = {}
         self.gates: list[_Gate] = []
         demands: dict[str | None, Gate] = dict(gates.items())
-        # A rate demanded on the command line replaces the gates of the suites, as in `quality_of`.
+        # As in `quality_of`, a rate demanded on the command line replaces the suites' gates.
         if until.gate:
             demands = {None: Gate(min_pass_rate=until.gate)}
         for suite, demand in demands.items():

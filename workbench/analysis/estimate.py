@@ -17,7 +17,7 @@ class Estimate:
     """The expected tokens (input and output together) and cost of `runs`.
 
     `tokens` and `cost_usd` are sums over the runs that can be estimated; `without_tokens` and `without_cost` count the
-    others."""
+    runs that cannot."""
 
     runs: int
     tokens: int

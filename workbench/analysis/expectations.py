@@ -41,8 +41,8 @@ class Expectation:
 class Expectations:
     """Everything that a case expects.
 
-    `calls` are in the order of `Case.expected_calls()`, `disallowed` in that of `Case.disallowed`. `no_calls` is
-    whether the case expects no calls at all. `others` describes the calls besides the expected ones that fail a run,
+    `calls` are in the order of `Case.expected_calls()`, `disallowed` in that of `Case.disallowed`. `no_calls` is true
+    if the case expects no calls at all. `others` describes the calls besides the expected ones that fail a run,
     `answer` the checks of the final answer and `final` the conditions after the run, one line each."""
 
     calls: tuple[Expectation, ...] = ()
@@ -95,7 +95,7 @@ def final_lines(case: Case) -> Iterator[str]:
             said.append("an error")
         if state.result is not None:
             said.append(describe_whole(state.result))
-        yield f"{state.tool}({given}) says {', '.join(said) or 'no error'}"
+        yield f"{state.tool}({given}) returns {', '.join(said) or 'no error'}"
 
 
 def _described(call: ExpectedCall) -> str:

@@ -43,8 +43,8 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Confusion:
     """Return the confusion table of runs, each given as its expected tools and its called tools, in order.
 
-    Within a run, equal tools are paired in any order, then the others in order, so that a tool that was called in place
-    of another is paired with it. The rules of the deciding grader play no part."""
+    Within a run, equal tools are paired first, wherever they occur, and the others then in order, so that each pair
+    shows which tool was called in place of which. The rules of the deciding grader are ignored."""
     fold = ConfusionFold()
     for expected, called in runs:
         fold.add(expected, called)
@@ -52,7 +52,7 @@ def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Confusi
 
 
 class ConfusionFold:
-    """Fold of runs into their confusion table, as in `confusion_of`."""
+    """The confusion table of `confusion_of`, accumulated from runs."""
 
     def __init__(self) -> None:
         self._counts: Counter[Pair] = Counter()
@@ -68,7 +68,7 @@ class ConfusionFold:
         return Confusion(self._counts)
 
     def _canonical(self, name: str) -> str:
-        # Providers change the spelling of names. One spelling of each tool, the first, is counted.
+        # Providers change the spelling of names, so all calls of a tool count under its first spelling.
         if name not in self._known:
             self._known[name] = self._names.setdefault(comparable_name(name), name)
         return self._known[name]
@@ -83,7 +83,7 @@ def _pairs(expected: Sequence[str], called: Sequence[str]) -> Iterator[Pair]:
             yield tool, tool
         else:
             left.append(tool)
-    # Expected tools take the first of several equal calls, so the calls that are left are the last ones.
+    # Expected tools are paired with the first of several equal calls, so the last ones remain.
     over: deque[str] = deque()
     for tool in reversed(called):
         if open_calls[tool]:
@@ -101,7 +101,8 @@ def _pairs(expected: Sequence[str], called: Sequence[str]) -> Iterator[Pair]:
 def failures_of(runs: Iterable[tuple[RunResult, Case | None]]) -> Failures:
     """Return the failed runs with their causes.
 
-    Each run comes with the case that it was graded by, or with `None` if it does not count. Runs are read one by one.
+    Each run comes with the case that it was graded by, or with `None` if it does not count. Only one run is in memory
+    at a time.
     """
     failed: list[FailedRun] = []
 
@@ -178,8 +179,8 @@ _CAUSE_OF: Mapping[IssueKind, Cause] = {
     "partial credit": "low score",
     "sent too much": "sent too much",
 }
-"""The causes of issues. Issues of the other kinds have none: the quantities of older grades count what other issues
-name, the finish of a run shows that its rounds were used up, and failed steps have issues of their own."""
+"""The causes of issues, by kind. Other kinds need no cause: quantities of older grades only count other issues, a run's
+finish shows that its rounds were used up, and failed steps have their own issues."""
 
 
 def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
@@ -196,7 +197,7 @@ def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
 
 
 def _resolved_tools(pairings: Iterable[CallPairing], result: RunResult, case: Case) -> Iterator[str]:
-    """Yield the tools of the calls that a run was graded by: of alternatives, the one that was called."""
+    """Yield the tools of the calls that a run was graded by; of alternatives, the called one."""
     expected, calls = case.expected_calls(), result.trajectory.calls
     never_reached = {step.expected_call for step in result.steps if step.status is None}
     for line in pairings:
@@ -243,7 +244,7 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
     for issue in dict.fromkeys(root_issues):
         if issue.kind in _CAUSE_OF:
             found.append(_symptom(issue, expected, calls))
-    # After a fault of the endpoint, or an answer that was not read to its end, nothing else says much of the model.
+    # After a fault of the endpoint or a cut answer, the other issues say little about the model.
     for alone in ("endpoint", "sent too much"):
         only = _with_cause(found, alone)
         if only:
@@ -269,7 +270,7 @@ def _counting_issues(result: RunResult) -> Iterator[Issue]:
     if result.grade is not None:
         issues = result.grade.issues
     if _stopped_at_a_step(result):
-        # The grade of the whole chain also misses the steps that were never reached.
+        # The grade of the whole chain also lists the unreached steps as missing.
         issues = list(chain.from_iterable(step.issues for step in result.steps))
     elif result.steps:
         issues = _issues_of_chain(issues, result.steps)
@@ -278,7 +279,7 @@ def _counting_issues(result: RunResult) -> Iterator[Issue]:
         # An unexpected argument that costs nothing does not explain a failure.
         if are_others_free and issue.kind == "unexpected argument":
             continue
-        # A schema violation that does not decide was corrected by a later call, or is only noted.
+        # A schema violation that does not decide is only noted, or a later call corrected it.
         if issue.kind == "schema violation" and not issue.decides:
             continue
         yield issue
@@ -295,7 +296,7 @@ def _without_cause(symptoms: Iterable[Symptom], cause: Cause) -> list[Symptom]:
 def _without_consequences(
     issues: Sequence[Issue], trajectory: Trajectory, calls: Sequence[CallRecord]
 ) -> Iterator[Issue]:
-    """Yield the issues without those that follow from another one: of broken arguments, or of an early end."""
+    """Yield the issues without those that only follow from broken arguments or from an early end."""
     broken = set()
     violated = set()
     ended = False
@@ -323,7 +324,7 @@ def _without_consequences(
 
 
 def _top(place: str | None) -> str | None:
-    """Return the argument that a place in the arguments of a call lies in: `to` for `to[0].name`."""
+    """Return the argument that contains a place within a call's arguments: `to` for `to[0].name`."""
     if place is not None:
         return place.partition(".")[0].partition("[")[0]
     return None
@@ -363,7 +364,7 @@ def _subject(issue: Issue, expected: Sequence[ExpectedCall]) -> Subject | None:
         return Subject(meant, instead=issue.tool)
     if issue.tool is None:
         return None
-    # Providers change the spelling of names. One tool is one subject, in the spelling of the suite.
+    # Providers change the spelling of names; the suite's spelling makes each tool one subject.
     if meant is not None and same_tool(meant, issue.tool):
         return Subject(meant, issue.argument)
     return Subject(issue.tool, issue.argument)
@@ -386,7 +387,7 @@ def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
 
 
 def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
-    """Merge a missing call and an extra call of another tool into one wrong tool, as some graders do themselves.
+    """Merge a missing call and an extra call of another tool into the cause "wrong tool", as some graders do.
 
     An unknown tool stays a symptom by itself, and replaces a wrong tool with the same name."""
     missing, extra = _with_cause(found, "missing call"), _with_cause(found, "extra call")
@@ -416,7 +417,7 @@ def _tools(symptoms: Iterable[Symptom]) -> set[str | None]:
 
 
 def _of_another_tool(calls: Iterable[Symptom], symptom: Symptom) -> Symptom | None:
-    """Return the first of the calls that is of another tool than the symptom's."""
+    """Return the first call of a tool other than the symptom's."""
     for call in calls:
         if call.tool != symptom.tool:
             return call
@@ -426,7 +427,7 @@ def _of_another_tool(calls: Iterable[Symptom], symptom: Symptom) -> Symptom | No
 def _without_given_up(
     trajectory: Trajectory, expected: Sequence[ExpectedCall], found: Sequence[Symptom]
 ) -> list[Symptom]:
-    """Return the symptoms; if the run ended early, "gave up" stands for those that follow from that."""
+    """Return the symptoms; "gave up" replaces those that follow from an early end."""
     how = _end(trajectory, calls_expected=bool(expected))
     causes = causes_of(found)
     if how is None or not set(causes).isdisjoint(("cut off", "refused")):
@@ -438,7 +439,7 @@ def _without_given_up(
     elif answer.rstrip().endswith(("?", "？")):
         advice = ASKED_BACK
     lacking, rest = _with_cause(found, "missing call"), _without_cause(found, "missing call")
-    # Without an answer, its content is missing for the same reason as the calls.
+    # If there is no answer, its content is missing for the same reason as the calls.
     if not answer:
         rest = _without_cause(rest, "content")
     if lacking:
@@ -458,7 +459,7 @@ _USED_UP = "the rounds were used up"
 def _end(trajectory: Trajectory, *, calls_expected: bool) -> str | None:
     """Return a description of an end that may have come too early; `None` for any other end."""
     reason = trajectory.finish.reason if trajectory.finish is not None else None
-    # A single round leaves no others to use up: the missing call was simply not made.
+    # With a single round, no further rounds could be used up: the missing call was simply not made.
     if reason == "rounds exhausted" and len(trajectory.rounds) > 1:
         return _USED_UP
     if calls_expected and not trajectory.calls:

@@ -1,7 +1,7 @@
 """Gates: decide whether a batch is good enough.
 
-A demand of the command line (`--min-score`, `--until`) decides if there is one, otherwise the gate of each suite, and
-without a gate the statuses of the suite's cases.
+A demand on the command line (`--min-score`, `--until`) decides; without one, the gate of each suite does, and for
+suites without a gate the statuses of their cases.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class AggregateGate:
     statistic: Statistic
     threshold: float
     strictly: bool
-    """Whether the statistic must exceed the threshold; to reach it is not enough."""
+    """Whether the statistic must exceed the threshold instead of only reaching it."""
     reached: float | None
     at_most: bool = False
     """Whether the threshold is an upper bound."""
@@ -88,12 +88,12 @@ class AggregateResult:
 
     @property
     def replaces_statuses(self) -> bool:
-        """Whether the aggregate's gates replace the statuses of the cases: those that demand a score do."""
+        """Whether the aggregate's gates replace the cases' statuses, as demands on scores do."""
         return is_score(self.of) and any(not gate.at_most for gate in self.gates)
 
     @property
     def is_published(self) -> bool:
-        """Whether the aggregate is of a published metric, which ignores every reason for failure besides the score."""
+        """Whether the aggregate is of a published metric, which ignores every reason for failure except the score."""
         return self.of != SCORE.name
 
 
@@ -139,7 +139,7 @@ def statistic(name: Statistic, values: Sequence[float]) -> float | None:
 class _Values:
     """The values of an aggregate over the runs of a model, or of all models.
 
-    `counts` is whether any of the runs could be graded."""
+    `counts` is true if any of the runs could be graded."""
 
     found: array[float] = field(default_factory=lambda: array("d"))
     zeros: int = 0
@@ -147,7 +147,7 @@ class _Values:
 
 
 class _AggregateFold:
-    """Fold of a suite's runs into one of its aggregates."""
+    """One aggregate of a suite, accumulated from its runs."""
 
     def __init__(self, path: str, suite: Suite, aggregate: Aggregate) -> None:
         self._path = path
@@ -157,7 +157,7 @@ class _AggregateFold:
         if aggregate.tags:
             self._cases = frozenset(_tagged(suite, aggregate.tags))
         self._values: dict[str | None, _Values] = {}
-        # A demand on the whole batch has a result even without a run: nothing was graded, so it is missed.
+        # A demand on the whole batch is missed if nothing was graded, so it has a result even without a run.
         if aggregate.per == "batch":
             self._values[None] = _Values()
 
@@ -189,7 +189,7 @@ class _AggregateFold:
 
 
 def _tagged(suite: Suite, tags: Iterable[str]) -> Iterator[str]:
-    """Yield the ids of the cases that have one of some tags, by themselves or by their suite."""
+    """Yield the ids of the cases that have one of the tags, their own or their suite's."""
     wanted = set(tags)
     for case in suite.cases:
         if wanted.intersection((*suite.tags, *case.tags)):
@@ -202,7 +202,7 @@ def _key_of(run: GatedRun, demand: Aggregate | Gate) -> str | None:
 
 
 class _Counting(Protocol):
-    """The figures of a model's runs, of which `counts` says whether any could be graded."""
+    """The figures of a model's runs; `counts` is true if any of them could be graded."""
 
     counts: bool
 
@@ -290,7 +290,7 @@ class GateResult:
     model: str | None = None
     counted_zero: int = 0
     graded: int = 0
-    """The number of graded runs that the value rests on."""
+    """The number of graded runs behind the value."""
     watched: GateWatched | None = None
     """The early stopping of this pass rate, in a batch that may stop early; its verdict, if any, decides."""
 
@@ -331,8 +331,8 @@ def quality_of(
 
     `gates` holds the gate of each suite by its path; `suite_of` returns the same key for cases of the same suite. A
     suite without a gate is good enough if no case failed, by the rule for its repeats. The gates of `aggregates` count
-    with those of their suites: a demand on scores replaces the statuses of the cases, any other is added to them. A
-    demand on published metrics alone replaces only the failures by score.
+    with those of their suites: a demand on scores replaces the cases' statuses, any other applies in addition to them.
+    If only published metrics are demanded, they replace only failures by score.
 
     `watched` are the pass rates of a batch that may stop early. `min_score` (0..1), or a watched rate over all suites,
     replaces all gates of suites, and the result then contains none of them.
@@ -348,7 +348,7 @@ def quality_of(
         demanded = Gate(min_score=min_score, min_pass_rate=rate)
         asked = tuple(as_watched(gates_of(None, demanded, results), known))
         without_gates = tuple(replace(each, gates=()) for each in aggregates)
-        # Without any run to judge there is no result, and the demand is missed.
+        # Without any run there is no result, so the demand is missed.
         met = bool(asked) and _all_met(asked)
         return Quality(met, asked, cases, without_gates, ungraded)
     with_failures = set()
@@ -404,7 +404,7 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
 def as_watched(
     gates: Iterable[GateResult], watched: Mapping[tuple[str | None, str | None], GateWatched]
 ) -> Iterator[GateResult]:
-    """Yield the gates; those on pass rates get their early stopping from `watched`, by suite and model."""
+    """Yield the gates, those on pass rates with the early stopping that `watched` holds for their suite and model."""
     for gate in gates:
         if gate.measure == "pass rate":
             gate = replace(gate, watched=watched.get((gate.suite, gate.model)))
@@ -423,7 +423,7 @@ class GatedRun(Scored, Protocol):
 
 
 def gates_of(suite: str | None, gate: Gate, runs: Iterable[GatedRun]) -> Iterator[GateResult]:
-    """Compare the runs of a suite with its gate, for each model or for all models together.
+    """Return the results of a suite's gate on its runs, for each model or for all models together.
 
     Runs in quarantine do not count."""
     fold = GateFold(suite, gate)
@@ -445,7 +445,7 @@ class _Reached:
         if not run.status.graded:
             return
         self.graded += 1
-        # Passed and warned are the good ones among the graded statuses.
+        # Of the graded statuses, passed and warned are good.
         self.good += run.status != Status.FAILED
         self.zeros += counts_zero(run)
         if (score := counted_score(run)) is not None:
@@ -453,7 +453,7 @@ class _Reached:
 
 
 class GateFold:
-    """Fold of a suite's runs into the results of its gate."""
+    """The results of a suite's gate, accumulated from its runs."""
 
     def __init__(self, suite: str | None, gate: Gate) -> None:
         self._suite = suite

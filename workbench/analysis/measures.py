@@ -40,7 +40,7 @@ Unit = Literal["share", "ms", "tokens", "usd", "number"]
 Direction = Literal["more", "less", "neither"]
 
 PairTest = Literal["McNemar", "permutation"]
-"""The tests of values that are paired by case (`analysis.paired`)."""
+"""The kinds of tests of values that are paired by case (`analysis.paired`)."""
 
 _TEXTS: Final[Mapping[Unit, Callable[[float | None], str]]] = {
     "share": mean_text,
@@ -121,8 +121,8 @@ class Measure:
     it is empty for measures of single suites. `test` compares two values: in pairs of cases, by thresholds, or not at
     all.
 
-    `of_case` returns the value of a case in paired tests; `only_deciding` leaves out the cases in quarantine.
-    `per_run` is the number of a typical run, for the Pareto front against the score. A rate is shown in percent.
+    `of_case` returns the value of a case in paired tests; `only_deciding` leaves out the cases in quarantine. `per_run`
+    is the value of a typical run, for the Pareto front against the score. A rate is shown in percent.
     """
 
     name: str
@@ -183,7 +183,7 @@ def _tokens(run: RunResult) -> float | None:
 
 def _mean_cost(totals: OfModel) -> float | None:
     """Return the mean cost of a run; `None` if the cost of any run is unknown."""
-    # The mean of the known costs would flatter a model whose dear runs are of unknown cost.
+    # The mean of the known costs would flatter a model whose expensive runs have no known cost.
     if totals.cost_usd is None or not totals.runs or totals.runs_of_unknown_cost:
         return None
     return totals.cost_usd / totals.runs
@@ -237,7 +237,7 @@ SCORE: Final = Measure(
     by_grader=True,
     of_case=lambda case: case.score,
 )
-"""The score of the deciding grader, as it counts in gates: 0 for a run that failed for another reason."""
+"""The score of the deciding grader, as gates count it: 0 for a run that failed for another reason."""
 
 COST: Final = Measure(
     "cost_usd",
@@ -250,7 +250,7 @@ COST: Final = Measure(
     per_run=Pooled("cost of a run", "mean", _mean_cost),
 )
 SLOWER: Final = Growth(times=1.5, by=200.0)
-"""The growth of a case's latency, in milliseconds, that counts as slower."""
+"""The growth of a case's latency, in milliseconds, from which the case counts as slower."""
 
 _LATENCIES: Final = tuple(Pooled(f"latency {name}", how, _of_latency(name)) for name, how in PERCENTILES.items())
 LATENCY: Final = Measure(
@@ -323,7 +323,7 @@ def _of_grader(run: RunResult, grader: str, number: str) -> float | None:
             return grade.score
         if grade.verdict in (NOT_APPLICABLE, Status.ERROR):
             return grade.numbers.get(number)
-        # A run that a rule of `critics` decided before scoring earned nothing: its numbers are 0, not missing.
+        # If a rule of `critics` failed a run before scoring, its numbers count as 0, not as missing.
         return grade.numbers.get(number, TRAITS[grade.grader].number_if_decided_before)
     return None
 
@@ -342,7 +342,7 @@ class GateMeasure:
     option: str
     demanded: Callable[[Gate], float | None]
     reached: Callable[[Sequence[float], int, int], float | None]
-    """Returns the value reached, from the scores that count, the number of good runs, and that of graded runs."""
+    """Returns the reached value, from the counted scores and the numbers of good and of graded runs."""
 
     @property
     def is_rate(self) -> bool:

@@ -1,6 +1,6 @@
 """Mutation testing of tool definitions: the mutants of a suite's tools, and the cases that noticed each.
 
-A mutant spoils a description or a schema. A suite that passes with it does not test what the definition says.
+A mutant spoils a description or a schema. A suite that still passes does not test that part of the definition.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Mutant:
     """A change of tool definitions, as a variant of the suite in `table`.
 
     `tools` are the changed tools; the cases that expect one of them should notice the mutant. `decoys` is the number of
-    tools that were added without a purpose."""
+    added tools that no case needs."""
 
     name: str
     kind: MutantKind
@@ -57,7 +57,7 @@ class MutantResult:
     @property
     def survives(self) -> bool:
         """Whether the mutant was run, and no case noticed it; never for decoys."""
-        # A model that ignores decoys is right: of them, only the pass rate is of interest.
+        # A model rightly ignores decoys, so only their pass rate matters.
         return bool(self.run) and not self.noticed and self.mutant.kind != "decoys"
 
     @property
@@ -74,7 +74,7 @@ class MutationReport:
 
     results: tuple[MutantResult, ...]
     left_out: Mapping[str, str]
-    """The reasons why cases were left out, by model and title: they do not pass without a mutant either."""
+    """The reasons why cases were left out, by model and title: these cases fail even without a mutant."""
     spared: int = 0
     """The number of runs that were not needed."""
 
@@ -95,7 +95,7 @@ class MutationReport:
         return tuple(found)
 
     def blind(self, model: str) -> tuple[str, ...]:
-        """Return the cases that were run with mutants of tools that they expect, and noticed none of them."""
+        """Return the cases that noticed no mutant, although mutants of tools that they expect were run with them."""
         should: dict[str, None] = {}
         noticed: set[str] = set()
         for result in self.results:

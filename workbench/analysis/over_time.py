@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.analysis.statistics import Interval
     from workbench.grading.run_summary import RunSummary
 
-# Flaky cases: the same request and expectations, with results that change.
+# Flaky cases: cases whose results change although request and expectations stay the same.
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class StoredStatus:
 
 @dataclass(frozen=True, slots=True)
 class FlakyCase:
-    """A case with a model that is flaky since a batch.
+    """A case that has been flaky with a model since a batch.
 
-    `good` of its `runs` passed or were warned; `interval` is the 95% interval of this share. `course` holds the batch,
-    its good runs and its graded runs, for each batch, the oldest first.
+    `good` of its `runs` passed or were warned; `interval` is the 95% interval of this share. `course` holds each batch
+    with its good and its graded runs, the oldest first.
     """
 
     suite: str
@@ -67,8 +67,8 @@ def flaky_cases(runs: Iterable[StoredStatus]) -> list[FlakyCase]:
     """Return the flaky cases among runs in the order of their batches, those with the lowest pass rate first.
 
     The runs of a case count if they have the content of its latest run. A case is flaky if the runs of one batch
-    differ, or if it changed more than once between batches: a single change is a regression or a repair. It is flaky
-    since the first batch with a result that differs from the batches before.
+    differ, or if it changed more than once between batches: a single change is a regression or a repair. It counts as
+    flaky since the first batch whose result differs from the batches before.
     """
     by_case: dict[tuple[str, str, str], list[StoredStatus]] = {}
     for run in runs:
@@ -90,7 +90,7 @@ class _BatchShare(NamedTuple):
         return 0 < self.good < self.runs
 
     def differs(self, before: _BatchShare) -> bool:
-        """Return whether the case changed since an earlier batch between no good runs and some."""
+        """Return whether the case had good runs in only one of this batch and an earlier one."""
         return (self.good == 0) != (before.good == 0)
 
 
@@ -109,7 +109,7 @@ def _flaky(runs: list[StoredStatus]) -> FlakyCase | None:
     first = 0
     while not (course[first].is_mixed or course[first].differs(course[0])):
         first += 1
-    # Imported here: the list of batches reads this file, and needs no statistics.
+    # Imported here, because the list of batches imports this module and needs no statistics.
     from workbench.analysis.statistics import share_interval
 
     good, of = _number_good(same), len(same)
@@ -132,14 +132,14 @@ def _number_good(runs: Iterable[StoredStatus]) -> int:
     return sum(run.status.good for run in runs)
 
 
-# The last result of each case in the history, for the app's tree.
+# The last result of each case in the history, for the app's tree of suites.
 
 
 @dataclass(frozen=True)
 class LastResult:
     """The runs of a case in the last batch in which it finished a run, of all models and repeats.
 
-    `edited` is whether the text of the case has changed since."""
+    `edited` is true if the text of the case has changed since."""
 
     runs: tuple[RunRow, ...]
     edited: bool
@@ -147,7 +147,7 @@ class LastResult:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """The cells of the case, one for each model."""
-        # Imported here and below: the list of batches reads this file, and compares nothing.
+        # Imported here and below, because the list of batches imports this module and compares nothing.
         from workbench.analysis.comparison import cells_of
 
         return tuple(cells_of(figures for _, figures in self._finished).values())
@@ -212,7 +212,7 @@ def last_results(
             gradings = history.gradings(run.batch)
             regraded[run.batch] = history.regraded_texts(gradings[-1]) if gradings else {}
         then = regraded[run.batch].get(suite.key, {}).get(run.case_id)
-        # An unchanged file, the usual case, spares reading the texts of its cases from the history.
+        # If the file is unchanged, as usual, the texts of its cases need not be read from the history.
         if then is None and file.hash == suite.hash:
             return False
         if then is None:
@@ -232,7 +232,7 @@ def last_results(
 def edited_texts(
     history: History, suite: SuiteRef, file: SuiteFile, cases: Iterable[str], redacted: Callable[[str], str]
 ) -> dict[str, str]:
-    """Return today's texts of those cases of a suite whose text is not the one that ran, by their ids, redacted."""
+    """Return the current, redacted texts of the cases whose text has changed since they ran, by their ids."""
     if file.hash == suite.hash or file.parts is None:
         return {}
     then, places = history.case_texts(suite), _places(file)
@@ -251,7 +251,7 @@ def _key_of(path: Path) -> str:
 
 
 def _places(file: SuiteFile) -> dict[str, int]:
-    """Return the index of each case of a suite by its id, also for a file with errors."""
+    """Return the index of each case of a suite by its id, even if the file has errors."""
     if file.suite is not None:
         return {case.id: at for at, case in enumerate(file.suite.cases)}
     if file.parts is None:
@@ -267,7 +267,7 @@ def _say_the_same(one: str, other: str) -> bool:
     if one.strip() == other.strip():
         return True
     try:
-        # As text, NaN equals NaN, and 1 differs from 1.0 and true.
+        # Compared as text, because NaN then equals NaN, and 1 differs from 1.0 and true.
         return repr(toml_of(one)) == repr(toml_of(other))
     except ValueError:
         return False

@@ -1,4 +1,4 @@
-"""Compare two models case by case: the cases on which they differ, and a test whether that is more than chance."""
+"""Compare two models case by case: the cases on which they differ, and a test of whether that is chance."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Pair = tuple[Cell, Cell]
 """The cells of one case: with model A, and with model B."""
 
 MAX_MORE_CASES = 10_000
-"""The most further cases that are proposed: models that need more cases to be told apart are practically equal."""
+"""The most further cases that are proposed: models that only more cases could tell apart are practically equal."""
 
 _MIN_APPROXIMATED = 50
 """The fewest discordant pairs for which the normal approximation may replace the exact test."""
@@ -73,19 +73,19 @@ class Differences(NamedTuple):
 
     @property
     def better(self) -> int:
-        """Differences of statuses: the number of pairs in which B alone is good."""
+        """For differences of statuses, the number of pairs in which B alone is good."""
         return self.values.count(1)
 
     @property
     def worse(self) -> int:
-        """Differences of statuses: the number of pairs in which A alone is good."""
+        """For differences of statuses, the number of pairs in which A alone is good."""
         return self.values.count(-1)
 
 
 class Statistics(NamedTuple):
     """A test of paired differences, its interval, and the smallest difference that it detects in four of five tries.
 
-    `interval` and `detectable` take the level of the test, 0.05 for a single comparison."""
+    `interval` and `detectable` are functions of the test's level, which is 0.05 for a single comparison."""
 
     p: Callable[[Differences], float]
     interval: Callable[[Differences, float], Interval | None]
@@ -178,17 +178,17 @@ class Contrast:
 
     @property
     def is_real(self) -> bool:
-        """Whether the difference is more than chance."""
+        """Whether the difference is significant: more than chance explains."""
         return _is_real(self.adjusted)
 
     @property
     def level(self) -> float:
-        """The level of each comparison that gives 5% over all of them (Bonferroni)."""
+        """The level of each comparison that keeps the error over all comparisons at 5% (Bonferroni)."""
         return LEVEL / max(1, self.comparisons)
 
     @property
     def interval(self) -> Interval | None:
-        """The interval of `difference`, at 95% for all comparisons together; it agrees with the test about 0.
+        """The interval of `difference`, at 95% for all comparisons together; it excludes 0 exactly if `is_real`.
 
         `None` without a test, without pairs, or with a single cluster."""
         if self.difference is None or self.statistics is None:
@@ -200,7 +200,7 @@ class Contrast:
 
     @property
     def detectable(self) -> float | None:
-        """Approximately the smallest difference that a test of as many cases shows in four of five tries."""
+        """Approximately the smallest difference that a test of this many cases detects in four of five tries."""
         if self.statistics is None:
             return None
         return self.statistics.detectable(self.found, self.level)
@@ -220,7 +220,7 @@ class Contrast:
         if (found := self.interval) is None:
             return ""
         low, high = map(self.measure.signed_text, found)
-        # The interval of a real difference excludes 0, even where a bound is rounded to it.
+        # The interval of a real difference excludes 0, even where rounding a bound would show 0.
         if self.is_real and found.low >= 0 and not float(low):
             low = "above 0"
         if self.is_real and found.high <= 0 and not float(high):
@@ -242,8 +242,8 @@ class Contrast:
             shown += f" ({adjusted} for {self.comparisons} comparisons)"
         if self.is_real and decides:
             return f"{shown}: a real difference at the 5% level"
-        # A status and a score are two questions about the same runs. If both could decide, chance would be called a
-        # difference in more than 5% of comparisons.
+        # Status and score are two tests of the same runs. If either could decide, more than 5% of comparisons would
+        # report a difference by chance.
         if self.is_real:
             return f"{shown}: a hint, which does not decide"
         if self.p <= LEVEL:
@@ -276,7 +276,7 @@ class Paired:
     pairs: tuple[Pair, ...]
     left_out: int
     watched: PairWatched | None = None
-    """The decision of a batch that may stop early; then no other test is valid."""
+    """The decision of a batch that may stop early, for which no other test is valid."""
     among: Sequence[Paired] = field(default=(), repr=False, compare=False)
 
     numbers: PairNumbers | None = field(default=None, repr=False, compare=False)
@@ -308,7 +308,7 @@ class Paired:
         return self._contrasts[measure.name]
 
     def is_tested(self, measure: Measure) -> bool:
-        """Return whether a measure has a test: some pair has both values, and the batch could not stop early."""
+        """Return whether a measure can be tested: some pair has both values, and the batch could not stop early."""
         return self.watched is None and bool(self._numbers.differences[measure.name].values)
 
     @property
@@ -389,8 +389,8 @@ class Paired:
         if self.better == self.worse or self.clusters is not None or self.watched is not None:
             return None
         pairs, of_status = self.count, self.by(PASS_RATE)
-        # The exact test is slow for thousands of counts. Its normal approximation with continuity correction rules out
-        # most of them first; 3% of slack keep it from ruling out a count that the exact test accepts.
+        # The exact test is slow for thousands of counts. The normal approximation with continuity correction first
+        # rules out most counts; a slack of 3% keeps it from ruling out one that the exact test accepts.
         limit = 0.97 * z_of(of_status.level) ** 2
         for more in range(MAX_MORE_CASES + 1):
             better = _rounded(self.better * (pairs + more), pairs)
@@ -427,8 +427,8 @@ class Paired:
     def sentence(self, name_a: str, name_b: str) -> str:
         """Return the result on pass and fail in one plain sentence.
 
-        It has the difference with its interval, the number of cases, the result of the test, and the number of cases
-        that are left out."""
+        The sentence has the difference with its interval, the number of cases, the result of the test, and the number
+        of left-out cases."""
         if self.watched is not None and self.count:
             return self.watched.sentence(name_a, name_b)
         found = self.by(PASS_RATE)
@@ -436,7 +436,7 @@ class Paired:
             return f"nothing to compare: no case was graded with both {name_a} and {name_b}"
         left_out = ""
         if self.left_out:
-            left_out = f" ({_cases(self.left_out)} without a verdict from both left out)"
+            left_out = f" ({_cases(self.left_out)} not graded with both left out)"
         if not found.differs:
             agree = f"{name_a} and {name_b} agree on {_cases(self.count)}"
             return f"{agree}, {found.size}: nothing tells them apart{left_out}"
@@ -462,7 +462,7 @@ class Paired:
         decides, seen = QUESTIONS[self.primary] is SCORE, found.detectable
         needed = ""
         if decides and not found.is_real and seen is not None and seen > abs(found.difference):
-            needed = f"; so many cases can show about {decimals(seen, 3)}"
+            needed = f"; this many cases can show about {decimals(seen, 3)}"
         apart = found.measure.signed_text(found.difference)
         size = apart if float(apart) else "about the same"
         return f"{name_b} scores {size}{found.bounds} on the mean of {over}, {found.result(decides=decides)}{needed}"
@@ -472,14 +472,14 @@ class Paired:
         if self.clusters is None and self.better != self.worse:
             more = self.more_cases
             if more is None:
-                return f"; {count_text(MAX_MORE_CASES)} more cases like these would not be enough either"
+                return f"; even {count_text(MAX_MORE_CASES)} more cases like these would not be enough"
             if more == 1:
                 return "; needs about one more case like these"
             return f"; needs about {count_text(more)} more cases like these"
         seen, apart = self.by(PASS_RATE).detectable, self.by(PASS_RATE).difference
         if seen is None or seen <= abs(apart or 0.0):
             return ""
-        return f"; so many cases can show about {decimals(100 * seen, 0)} points"
+        return f"; this many cases can show about {decimals(100 * seen, 0)} points"
 
 
 def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
@@ -490,7 +490,7 @@ def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
         if a.is_good == b.is_good:
             both_good += a.is_good
             other_scores += a.score is not None and b.score is not None and scores_differ(a.score, b.score)
-    # Pass and fail can be compared for every case, the score only where each suite asks for it.
+    # Every case has a status to compare, but the score decides only if every suite asks for it.
     primary: ComparedBy = "score" if questions == {"score"} else "status"
     differences = {measure.name: _differences(measure, pairs) for measure in PAIRED}
     return PairNumbers(differences, both_good, other_scores, primary)
@@ -539,7 +539,7 @@ def all_paired(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> d
 def together(comparisons: Iterable[Paired]) -> list[Paired]:
     """Return the same comparisons, each corrected for their number."""
     # Each comparison holds the list that contains it. The number of tests differs by measure (a model may have no
-    # scores), so each counts the members of the list that have a test.
+    # scores), so each comparison counts the members of the list that have a test.
     among: list[Paired] = []
     among += (replace(comparison, among=among) for comparison in comparisons)
     return among
@@ -567,7 +567,7 @@ def _clusters(pairs: Iterable[Pair]) -> Clusters:
     found: list[Hashable] = []
     any_written = False
     for a, b in pairs:
-        # B is the later batch if two batches are compared, and its suite the one that counts.
+        # If two batches are compared, B is the later one, and its suite counts.
         cluster = b.cluster
         if cluster[1] is None:
             cluster = a.cluster

@@ -22,8 +22,8 @@ def first_value(name: str, schema: Schema | None) -> object:
     """Return the first check of a new argument, from the schema of its parameter.
 
     The check expects the first suggested value that the schema accepts (a default, an example, an enum's member).
-    Without such a value, the argument has to be `present`, or null if its schema allows nothing else: a bound of a
-    number says what is allowed, not what a request demands."""
+    Without such a value, the check is `present`, or null if the schema allows nothing else; a number's bound is no
+    suggestion, because it states what is allowed and not what a request demands."""
     if types_of(schema) == {"null"}:
         return {"equals_null": True}
     for value in suggested_values(schema):
@@ -37,14 +37,14 @@ def required_args(parameters: Schema) -> Table:
     required = dict.fromkeys(required_names(parameters))
     known = properties_of(parameters)
     args: Table = {}
-    # A schema may require a name that it does not describe: these come last.
+    # A schema may require names that it does not describe; these come last.
     for name in dict.fromkeys((*filter(required.__contains__, known), *required)):
         schema = known.get(name)
         if isinstance(schema, Mapping):
             args[name] = first_value(name, with_definitions(schema, parameters))
         else:
             args[name] = first_value(name, None)
-    # A part that refers to the whole schema (`#`) can only be checked within it.
+    # A part that refers to the whole schema (`#`) can only be validated within that schema.
     refused = refused_parts(values_of(args), parameters)
     if refused is None:
         return {name: {"present": True} for name in args}
@@ -77,7 +77,7 @@ def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str,
 
 
 def as_check(name: str, value: object) -> object:
-    """Return the check that an argument equals a value: the value, or `{ equals = … }` if it would read as a check."""
+    """Return the check that an argument equals a value: the value, or `{ equals = … }` if it looks like a check."""
     if name in SWALLOWED:
         return {"equals": value}
     if isinstance(value, dict) and value and (check_names_in(value) or OPTION_NAMES.issuperset(value)):
@@ -101,7 +101,7 @@ def _value_of(check: object) -> object:
 
 
 def _one_property(schema: Schema) -> Schema:
-    # References into the definitions of the whole schema have to keep working from the new root.
+    # The part becomes the root of its own schema, so it needs the definitions that its references point to.
     definitions = {}
     for name in ("$defs", "definitions"):
         if name in schema:

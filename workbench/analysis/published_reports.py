@@ -1,4 +1,4 @@
-"""The reports of published evaluation systems: each suite as the system whose grader decides it would report it.
+"""The reports of published evaluation systems: each suite is reported as the system of its deciding grader would.
 
 The names, the rounding and the order of these figures are those of the published systems, and so are their oddities.
 """
@@ -73,7 +73,7 @@ def share(part: int, whole: int, digits: int) -> float:
 def score_metadata(grade: Grade) -> dict[str, JsonValue]:
     """Return the metadata that the `accuracy` scorer reports with its score, in its own names and words.
 
-    If nothing was expected, or nothing called, that is a sentence and the number of the other side."""
+    If no calls were expected or none were made, the metadata is a sentence and the number of the other calls."""
     counts = {name: int(amount) for name, amount in grade.numbers.items()}
     expected, made = counts["expected"], counts["made"]
     if not expected and not made:
@@ -94,8 +94,8 @@ def flexible_details(
 ) -> dict[str, JsonValue]:
     """Return the calls behind the counts of the scorer's flexible mode, under its own names.
 
-    Unlike the count of missing calls, `missingToolCalls` also has the expected calls of which only the name matched;
-    equal calls are grouped, in the order of the first of them. An expected value is plain, or a check in words.
+    Unlike the count of missing calls, `missingToolCalls` also has the expected calls that matched by name only. Equal
+    calls are grouped, in the order of their first occurrence. An expected value is a plain value, or a check in words.
     """
 
     def made(outcome: str) -> list[JsonValue]:
@@ -173,14 +173,14 @@ _CALLS_SCORER = "Tool Call Accuracy"
 
 
 def _eval_scores(run: RunResult) -> dict[str, float]:
-    """Return the scores of an eval's scorers by name: of the calls, and of each named check of the answer."""
+    """Return the scores of an eval's scorers by name: one for the calls, and one for each named check of the answer."""
     scores: dict[str, float] = {}
     grade = run.grade
     if grade is None or "expected" in grade.numbers:
         own = run.score if grade is None else grade.numbers.get("calls", grade.score)
         scores[_CALLS_SCORER] = own or 0.0
     for metric in run.metrics:
-        # A metric about something else is the score of the system that made the run.
+        # Metrics of other things are scores of the system that made the run.
         if metric.about is None:
             scores[metric.name] = metric.value
     return scores
@@ -200,7 +200,7 @@ _ACCURACY = System(lambda runs: _accuracy_summary(runs, {}), with_cases=_accurac
 
 
 TIE = "Tie"
-"""The best model of a case in which several models reached the highest score."""
+"""The value of "best model" for a case in which several models reached the highest score."""
 
 
 def _critics_summary(runs: Sequence[RunResult]) -> Summary:
@@ -264,7 +264,7 @@ def _cases(runs: Sequence[RunResult]) -> list[_Case]:
 
 def _status(run: RunResult) -> Status:
     """Return the status of a run by the system's own thresholds."""
-    # A grade without numbers was decided by a rule before scoring, and stands.
+    # A grade without numbers was decided by a rule before scoring, so its status stands.
     if run.grade is None or run.score is None or not run.grade.numbers:
         return run.status
     return verdict_of(run.score, _by_own_rules(run.grading), slack=0.0)
@@ -272,15 +272,15 @@ def _status(run: RunResult) -> Status:
 
 def _by_own_rules(grading: Grading) -> Grading:
     """Return the options of grading with the system's rule for repeats and its use of the thresholds."""
-    # In the system, a run passes from the fail threshold on, and a warning needs a threshold below it.
+    # In the published system, a run passes from the fail threshold on, and warnings need a threshold below it.
     warn_threshold = min(grading.warn_threshold, grading.fail_threshold)
-    # The system's default rule replaces Workbench's, which the system does not have.
+    # The system lacks Workbench's default rule for repeats, so its own default replaces it.
     rule = "last" if grading.repeat_rule == "every" else grading.repeat_rule
     return replace(grading, repeat_rule=rule, warn_threshold=warn_threshold)
 
 
 def pass_rate(cases: Sequence[_Case]) -> float:
-    """Return the share of passed cases in percent with two digits; a warned case has not passed."""
+    """Return the share of passed cases in percent with two digits; a warned case does not count as passed."""
     return share(sum(case.status == Status.PASSED for case in cases), len(cases), 2)
 
 
@@ -299,7 +299,7 @@ def _comparison(runs: Sequence[RunResult]) -> Summary:
     rates = {model: pass_rate(cases) for model, cases in by_model.items()}
     best = max(rates, key=rates.__getitem__)
     headline = f"best model {best}, pass rate {rates[best]:.2f}%"
-    # A model that did not run the hard cases looks better than it is.
+    # Said, because a model that did not run the hard cases looks better than it is.
     if any(len(cases) != len(by_model) for cases in by_case.values()):
         headline += ", the cases of the models differ"
     winners = {}
@@ -321,12 +321,12 @@ _CRITICS = System(_critics_summary, _comparison)
 
 
 MIN_FOR_PERCENTILES = 20
-"""The fewest values of which one lies beyond the 95th percentile."""
+"""The fewest values with one value beyond the 95th percentile."""
 
 
 @dataclass(frozen=True)
 class PrintedLatency:
-    """Latencies of a model's answers, each counted alone, in milliseconds.
+    """The latencies of a model's single answers, in milliseconds.
 
     `p95` is computed as the published system does (see `printed_latency`)."""
 
@@ -338,7 +338,7 @@ class PrintedLatency:
 
     @property
     def has_percentiles(self) -> bool:
-        """Whether there are enough answers for percentiles; of two, the system's p95 lies below its p50."""
+        """Whether there are enough answers for percentiles: with only two, the system's p95 lies below its p50."""
         return self.answers >= MIN_FOR_PERCENTILES
 
     def __str__(self) -> str:
@@ -406,11 +406,11 @@ Group = Literal["param_errors", "wrong_tool", "missing_tool", "over_calling"]
 ADVICE: dict[Group, tuple[str, str]] = {
     "param_errors": (
         "improve_param_descriptions",
-        "parameters went wrong: describe them better, with examples",
+        "parameters were wrong: describe them better, with examples",
     ),
     "wrong_tool": (
         "disambiguate_tool_descriptions",
-        "tools were confused: say in their descriptions what tells similar ones apart",
+        "tools were confused: say in their descriptions how similar tools differ",
     ),
     "missing_tool": (
         "add_trigger_phrases",
@@ -449,7 +449,7 @@ class GradedTest:
 
 
 def graded_test(run: RunResult) -> GradedTest:
-    """Return a run, graded by `dimensions`, as a test of the published system."""
+    """Return a run that `dimensions` graded as a test of the published system."""
     grade = run.grade
     assert grade is not None and grade.score is not None
     return GradedTest(
@@ -468,7 +468,7 @@ def _groups(grade: Grade) -> Iterator[Group]:
     """Yield the groups of failures that the issues of a grade belong to."""
     expects_calls = bool(grade.expected_pairings)
     for issue in grade.issues:
-        # An extra call counts as a wrong tool, unless no call is expected at all.
+        # The published system counts an extra call as a wrong tool, unless no call is expected at all.
         if issue.kind == "extra call" and not expects_calls:
             yield "over_calling"
         elif issue.kind in _GROUP_OF:
@@ -579,7 +579,7 @@ _NO_CASES: Mapping[str, Case] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class PublishedReport:
-    """A system's report on the runs of one suite (by its path) with one model; with all, if `model` is `None`."""
+    """A system's report on the runs of one suite (by its path) with one model, or with all models if it is `None`."""
 
     suite: str
     model: str | None
@@ -596,7 +596,7 @@ def _by_its_grader(run: RunResult, verdict: Status) -> RunResult:
 
 
 def _as_published(run: RunResult) -> RunResult:
-    """Return the run with the grade of the published system, which knows no free calls."""
+    """Return the run with the grade of the published system, which allows no extra calls without penalty."""
     if not run.has_free_calls:
         return run
     grade = run.grade

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from workbench.analysis.watched import PairWatched
 
 MAX_ALL_PAIRS = 3
-"""The most models of which every pair is compared; of more models, each is compared with the first one only.
-
-Each pair is one more comparison for which the tests are corrected."""
+"""The most models among which every pair is compared; more models are compared with the first one only, because the
+tests are corrected for every further comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two models compared case by case; `found` has `first` as its A and `second` as its B."""
+    """Two models compared case by case; `found` compares `first` as model A with `second` as model B."""
 
     first: str
     second: str
@@ -65,7 +64,7 @@ class Comparison:
     rows: tuple[Row, ...]
     totals: tuple[ModelTotals, ...]
     on_same_cases: tuple[ModelTotals, ...]
-    """The totals over the cases that were graded with every model that ran at all; only these are comparable."""
+    """The totals over the cases that every model with runs was graded on; only these totals are comparable."""
     pairs: tuple[Pair, ...]
 
     @property
@@ -102,8 +101,8 @@ class Comparison:
 
 
 WhenLeft = Callable[[Comparison, Sequence[int]], None]
-"""A callback for leaving the app's comparison: it gets the comparison, and the numbers of stored batches with missing
-runs."""
+"""A callback for leaving the app's comparison; its arguments are the comparison and the numbers of stored batches with
+missing runs."""
 
 
 def compared(
@@ -116,7 +115,7 @@ def compared(
     """Return a comparison of cells, in columns by `models`.
 
     `suite_names` and `gates` have the suites' keys in the cells. `watched` are the pairs of a batch that may stop
-    early: no other pair is then tested, and a case that was needed with no model has no row."""
+    early: no other pair is then tested, and a case that the early decision spared every model has no row."""
     models = tuple(dict.fromkeys(models))
     columns: dict[str, list[Cell]] = {model: [] for model in models}
     rows_cells: dict[tuple[str, str], list[Cell | None]] = {}
@@ -211,11 +210,11 @@ class Point:
 
 
 def front(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Return the Pareto front: the points that no other point beats, from the one that takes least.
+    """Return the Pareto front: the points that no other point beats, in ascending order of `takes`.
 
-    Equal points are on the front together."""
+    Of equal points, all are on the front or none is."""
     found: list[Point] = []
-    # In the order of what the points take, a point is on the front if it scores more than the last one found.
+    # In ascending order of `takes`, a point is on the front if it scores more than the last point of the front.
     for point in sorted(points, key=lambda each: (each.takes, -each.score)):
         if not found or point.score > found[-1].score or _are_equal(point, found[-1]):
             found.append(point)

@@ -38,7 +38,7 @@ def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | Non
     This extends the mid-p interval of Clopper and Pearson (1934; mid-p: Lancaster 1961) from shares to scores. The
     values and one extra value, 0 or 1, get random weights (a Dirichlet distribution). The beta distribution with the
     mean and variance of the weighted mean is computed for either extra value, and the bounds are quantiles of the
-    average of the two. For values that are all 0 or 1, the result is exactly the mid-p interval.
+    average of the two. If every value is 0 or 1, the result is exactly the mid-p interval.
 
     The interval always has a width. With `clusters`, one for each value, n values count as n / d independent ones: d is
     the design effect, times the squared ratio of Student's quantile to the normal one.
@@ -56,7 +56,7 @@ def share_interval(good: int, of: int) -> Interval:
     Raises ValueError unless 0 <= good <= of and of > 0."""
     if not 0 <= good <= of or not of:
         raise ValueError(f"{good} of {of} is not a share")
-    # Of values that are 0 or 1, the mean of the squares is the mean itself.
+    # For values of 0 and 1, the mean of the squares equals the mean.
     return _beta_mid(float(of), good / of, good / of)
 
 
@@ -64,7 +64,7 @@ def _effect_of(values: Sequence[float], clusters: Sequence[Hashable] | None) -> 
     if clusters is None:
         return 1.0
     # Few clusters estimate the variance poorly. Student's quantile allows for that; the beta distribution, like the
-    # normal one, takes the variance as known, so its sample size shrinks by the squared ratio of the quantiles.
+    # normal one, takes the variance as known, so the sample size is divided by the squared ratio of the two quantiles.
     freedom = max(len(set(clusters)) - 1, 1)
     return design_effect(values, clusters) * (student(freedom) / z_of(BEYOND)) ** 2
 
@@ -77,8 +77,8 @@ def _beta_mid(count: float, middle: float, square: float) -> Interval:
     with_0, with_1 = _beta_with(count, middle, square, 0), _beta_with(count, middle, square, 1)
 
     def below(at: float) -> float:
-        # If all values are 0, the distribution with an extra 0 is a point at 0, and all of it lies below; if all are
-        # 1, the distribution with an extra 1 is a point at 1, and none of it does.
+        # If all values are 0, the distribution with an extra 0 is concentrated at 0, so all of it lies below any point;
+        # if all are 1, the distribution with an extra 1 is concentrated at 1, so none of it does.
         share_0, share_1 = 1.0, 0.0
         if with_0 is not None:
             share_0 = _beta_below(at, *with_0)
@@ -112,7 +112,7 @@ def _beta_below(at: float, a: float, b: float) -> float:
     The fraction is evaluated by Lentz's method (1976)."""
     if not 0 < at < 1:
         return float(at >= 1)
-    # The fraction converges fast only left of about the mean; right of it, the function of the mirrored distribution
+    # The fraction converges fast only to the left of about the mean; to its right, the mirrored distribution's fraction
     # does.
     if at > (a + 1) / (a + b + 2):
         return 1 - _beta_below(1 - at, b, a)
@@ -137,7 +137,7 @@ def _away_from_0(number: float) -> float:
 
 
 def _falls(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return the root of a falling function between two places, by bisection."""
+    """Return the root of a decreasing function between two bounds, by bisection."""
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         if function(middle) > 0:
@@ -155,11 +155,11 @@ def standard_error(values: Sequence[float], clusters: Sequence[Hashable] | None 
     """
     sums = _sums(values, clusters, mean(values) if values else 0.0)
     count = len(sums)
-    # One cluster is one observation, whose deviations add up to 0: it says nothing about the error.
+    # The deviations within a single cluster add up to 0, which says nothing about the error.
     if count < 2:
         return None
     found = math.sqrt(count / (count - 1) * math.fsum(map(_square, sums))) / len(values)
-    # Equal values have no error, but rounding leaves about this much in their sums.
+    # The error of equal values is 0, but rounding leaves about this much in their sums.
     if found <= 1e-12:
         return 0.0
     return found
@@ -171,7 +171,7 @@ def _square(number: float) -> float:
 
 
 def _sums(values: Sequence[float], clusters: Sequence[Hashable] | None, middle: float) -> Collection[float]:
-    """Return the sum of deviations from the middle within each cluster."""
+    """Return the sum of the deviations from the mean within each cluster."""
     if clusters is None:
         return [value - middle for value in values]
     sums: dict[Hashable, float] = {}
@@ -189,8 +189,8 @@ def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) 
     alone, together = standard_error(values), standard_error(values, clusters)
     if alone and together is not None:
         return max(1.0, (together / alone) ** 2)
-    # Equal values show no variance to compare. The careful reading is that a cluster's members agree because they
-    # depend on each other entirely.
+    # Equal values have no variance to compare. The cautious assumption is that the members of a cluster depend on each
+    # other entirely.
     sizes = Counter(clusters).values()
     return sum(map(_square, sizes)) / len(values)
 
@@ -232,8 +232,8 @@ def mean_difference_interval(
     freedom = len(differences if clusters is None else set(clusters)) - 1
     if freedom < 1:
         return None
-    # Scores of two sides are rarely different at all, and Student's interval of many zeros is far too narrow (it covers
-    # 82% instead of 95%). The two quarter cases raise that to at least 94%.
+    # Most score differences are 0, and Student's interval of many zeros is far too narrow (it covers 82% instead of
+    # 95%). The two quarter cases raise that to at least 94%.
     most = max(1.0, max(map(abs, differences)))
     cases, groups = len(differences) + 0.5, freedom + 1.5
     middle = math.fsum(differences) / cases
@@ -244,7 +244,7 @@ def mean_difference_interval(
 
 
 def agreeing(found: Interval, *, is_real: bool, apart: float) -> Interval:
-    """Return the interval, moved to contain 0 exactly if the test of the same difference does not call it real.
+    """Return the interval, adjusted so that it excludes 0 exactly if the test finds the difference real.
 
     The test decides about 0, the interval about every other value. Test and interval use different approximations and
     disagree in 1 to 5% of comparisons. After a real difference, a bound of 0 means "above 0" or "below 0"."""
@@ -256,7 +256,7 @@ def agreeing(found: Interval, *, is_real: bool, apart: float) -> Interval:
 
 
 POWER = 0.8
-"""The probability with which a test shows its smallest detectable difference."""
+"""The probability with which a test detects its smallest detectable difference."""
 
 MIN_CLUSTERS = 6
 """The fewest cases, or clusters, that can give a p of at most 0.05: five give at least 2 / 32."""
@@ -270,7 +270,7 @@ def detectable_share(better: int, worse: int, pairs: int, level: float, effect: 
     large enough."""
     trials = pairs / effect
     reach = _z_sum(level) ** 2 / trials
-    # Two more pairs, both discordant, keep the share above 0 where no pair differed.
+    # Two extra discordant pairs keep the share above 0 if no pair differed.
     discordant = ((better + worse) / effect + 2) / (trials + 2)
     # If all discordant pairs are better, the difference equals their share: d = (z + z') · √(d ÷ n), so d = `reach`.
     found = max(math.sqrt(reach * discordant), reach)
@@ -287,7 +287,7 @@ def detectable_mean(error: float | None, clusters: int, level: float) -> float |
 
 
 def _z_sum(level: float) -> float:
-    # The number of standard errors that a test at `level` detects with this power.
+    # The detectable difference in standard errors, for a test at `level` with this power.
     return z_of(level) + NormalDist().inv_cdf(POWER)
 
 
@@ -351,9 +351,9 @@ def passing(cases: Iterable[tuple[int, int]]) -> tuple[Passing, ...]:
 
 
 class _CasesOfShare(NamedTuple):
-    """The cases, `times` many, with the same numbers of good and graded runs.
+    """The number (`times`) of cases with the same numbers of good and graded runs.
 
-    `none_good` and `all_good` hold the probabilities for 1, 2, … runs that are drawn."""
+    `none_good` and `all_good` hold the probabilities that of 1, 2, … drawn runs none or all are good."""
 
     times: int
     none_good: Sequence[float]
@@ -361,7 +361,7 @@ class _CasesOfShare(NamedTuple):
 
 
 def _shares(some: int, of: int) -> Iterator[float]:
-    """Return C(some, k) / C(of, k) for k from 1 to `of`: a product over the draws, without factorials."""
+    """Return C(some, k) / C(of, k) for k from 1 to `of`: as a product over the draws, without factorials."""
     return accumulate((max(some - drawn, 0) / (of - drawn) for drawn in range(of)), float.__mul__)
 
 
@@ -370,7 +370,7 @@ def _passing_of(k: int, cases_of_share: Iterable[_CasesOfShare]) -> Passing:
     none_good: list[float] = []
     all_good: list[float] = []
     for cases in cases_of_share:
-        # There is no way to draw k runs of a case that has fewer.
+        # A case with fewer than k runs offers no way to draw k.
         if len(cases.all_good) >= k:
             count += cases.times
             none_good.append(cases.times * cases.none_good[k - 1])
@@ -379,28 +379,28 @@ def _passing_of(k: int, cases_of_share: Iterable[_CasesOfShare]) -> Passing:
 
 
 LEVEL = 0.05
-"""The largest p that counts as a real difference."""
+"""The largest p for which a difference counts as real."""
 
 DRAWS = 9_999
-"""The random sign vectors that are drawn if there are too many to count; the observed one makes them 10,000."""
+"""The number of random sign vectors drawn if there are too many to count; with the observed one, they are 10,000."""
 
 STEPS = 277_200
 """The steps into which the permutation test divides the largest difference (or 1, if that is larger).
 
-The number is a multiple of all numbers up to 12, of 16, 25 and 100, so that the scores of the graders lie on the grid,
-and sums that are equal stay equal: floats would break ties at random."""
+The number is a multiple of all numbers up to 12, of 16, 25 and 100, so that the graders' scores lie on the grid and
+equal sums stay equal; sums of floats would break ties at random."""
 
 _ENUMERATED = 16
-"""The most differences whose sign vectors are summed one by one: 65,536 of them."""
+"""The most differences whose sign vectors are enumerated: 16 differences have 65,536."""
 
 _COUNTED_BITS = 400_000_000
-"""The most bits that may be moved to count all sign vectors: some 20 ms."""
+"""The most bits that counting all sign vectors may shift, which takes about 20 ms."""
 
 
 def mcnemar(one: int, other: int) -> float:
     """Return the exact two-sided p of McNemar's test (1947) from the counts of pairs that are good on one side alone.
 
-    If the sides were equal, each of these n pairs would fall to either side with probability 1/2. So p is twice the
+    If the sides are equal, either side is the good one with probability 1/2 in each of these n pairs. So p is twice the
     probability that Binomial(n, 1/2) is at most the smaller count, and at most 1.
     """
     of = one + other
@@ -414,10 +414,10 @@ def mcnemar(one: int, other: int) -> float:
 def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[Hashable] | None = None) -> float:
     """Return the two-sided p of the paired permutation test (Fisher 1935, Pitman 1937) on finite differences.
 
-    If the sides were equal, each difference could as well have the opposite sign. So p is the share of all sign vectors
-    whose sum is at least as far from 0 as the observed sum. It is exact if all sign vectors can be counted; otherwise
-    it is estimated from `DRAWS` random ones and the observed one, the same for the same `seed`. With `clusters`, one
-    for each difference, the differences of a cluster change their signs together.
+    If the sides are equal, each difference is as likely to have the opposite sign. So p is the share of all sign
+    vectors whose sum is at least as far from 0 as the observed sum. It is exact if all sign vectors can be counted;
+    otherwise it is estimated from `DRAWS` random ones and the observed one, the same for the same `seed`. With
+    `clusters`, one for each difference, all differences of a cluster change their signs together.
     """
     values = list(differences)
     unit = max(1.0, max(map(abs, values), default=0.0))
@@ -432,8 +432,8 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
         return 1.0
     shared = reduce(math.gcd, sizes)
     sizes = [size // shared for size in sizes]
-    # A sign vector chooses the sizes that get a plus; the others get a minus. The sum is as far from 0 as the observed
-    # one if either the chosen sizes or the others weigh at most `light`. By symmetry, both happen equally often.
+    # A sign vector splits the sizes into those with a plus and those with a minus. Its sum is at least as far from 0 as
+    # the observed sum if either part weighs at most `light`, which by symmetry is equally likely for both.
     light = (sum(sizes) - abs(sum(steps)) // shared) // 2
     ways = 1 << len(sizes)
     if len(sizes) <= _ENUMERATED:
@@ -446,8 +446,8 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
 def bonferroni(p: float, comparisons: int) -> float:
     """Return the p of one of several tests, adjusted for their number (Dunn 1961).
 
-    The adjustment bounds the probability that any of the tests calls chance a difference. Holm's adjustment is slightly
-    more powerful, but has no matching intervals."""
+    The adjustment bounds the probability that any of the tests takes chance for a difference. Holm's adjustment is
+    slightly more powerful, but has no matching intervals."""
     return min(1.0, p * max(comparisons, 1))
 
 
@@ -462,23 +462,23 @@ def _enumerated(sizes: Sequence[int], light: int) -> int:
 def _counted(sizes: Sequence[int], light: int) -> int:
     """Return the number of subsets of sizes that weigh at most `light`, by dynamic programming over the weights.
 
-    One large integer holds a field for each weight up to `light`: the number of subsets with that weight. A further
-    size adds the integer to itself, shifted by that size: each subset without it makes one with it. This is a loop
-    over a list of counts, done by the interpreter's big-number addition."""
+    One large integer holds a field for each weight up to `light`: the number of subsets with that weight. For each
+    size, the integer is added to a copy of itself that is shifted by the size: every subset without the size yields one
+    with it. So one addition of large integers replaces a loop over a list of counts."""
     width = len(sizes) + 1
     mask = (1 << (light + 1) * width) - 1
     fields = 1
     for size in sizes:
         fields += (fields << size * width) & mask
-    # The remainder of a number divided by base - 1 is the sum of its digits, here of all fields.
+    # Modulo base - 1, a number equals the sum of its digits, which here are the fields.
     return fields % ((1 << width) - 1)
 
 
 def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
-    """Return how many of `DRAWS` random subsets of sizes weigh at most `light`, or leave sizes that do."""
+    """Return how many of `DRAWS` random subsets of sizes, or their complements, weigh at most `light`."""
     total, count = sum(sizes), len(sizes)
-    # A subset is a number with a bit for each size. The plane of a binary digit has the bits of the sizes with this
-    # digit, so that a subset is weighed by counting bits, without a loop over thousands of sizes.
+    # A subset is an integer with a bit for each size. The plane of a binary digit marks the sizes that have this digit,
+    # so that counting the bits in common weighs a subset without a loop over thousands of sizes.
     planes = []
     for digit in range(max(sizes).bit_length()):
         plane = 0
@@ -494,9 +494,9 @@ def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
     return found
 
 
-# Sequential tests, which may be read while results come in and may stop a batch. A usual test that is repeated after
-# every few cases calls equal models different far more often than its level says; the three below keep their level.
-# All of them need cases in random order: the first cases must be a sample of all.
+# Sequential tests, which may be read while results come in, and may stop a batch. An ordinary test that is repeated
+# every few cases finds equal models different far more often than its level allows; the three tests below keep their
+# level. They need cases in random order, so that the first cases are a sample of all.
 
 ENOUGH: Final = 1 / LEVEL
 """The smallest e-value that decides a difference."""
@@ -509,16 +509,15 @@ _OBRIEN_FLEMING: Final = (1.960, 1.977, 2.004, 2.024, 2.040, 2.053, 2.063, 2.072
 def e_value(one: int, other: int) -> float:
     """Return the evidence that two sides differ, from the counts of pairs that are good on one side alone.
 
-    The e-value is a likelihood ratio: the probability of these n pairs if each falls to one side with an unknown
-    probability (with the prior Beta(1/2, 1/2)), divided by their probability if both sides are equally likely:
-    B(one + 1/2, other + 1/2) / B(1/2, 1/2) · 2ⁿ. If the sides are equal, it ever reaches 20 with a probability of at
-    most 5%, however often it is read (Ville 1939; Grünwald, de Heide and Koolen 2024). It is infinite if a float cannot
-    hold it.
+    The e-value is a likelihood ratio: the probability of these n pairs if each favours one side with an unknown
+    probability (with the prior Beta(1/2, 1/2)), divided by their probability if both sides are equally likely: B(one +
+    1/2, other + 1/2) / B(1/2, 1/2) · 2ⁿ. If the sides are equal, it ever reaches 20 with a probability of at most 5%,
+    however often it is read (Ville 1939; Grünwald, de Heide and Koolen 2024). It is infinite if a float cannot hold it.
     """
     of = one + other
     exponent = math.lgamma(one + 0.5) + math.lgamma(other + 0.5) - math.lgamma(of + 1) - math.log(math.pi)
     exponent += of * math.log(2)
-    # `exp` overflows from about 710 on.
+    # `exp` overflows above about 709.
     return math.exp(exponent) if exponent < 700 else math.inf
 
 
@@ -528,19 +527,19 @@ def anytime_p(greatest: float) -> float:
 
 
 def level_of_look(look: int, looks: int) -> float:
-    """Return the significance level of one of several equally spaced looks, so that all together have 5%.
+    """Return the significance level of one of several equally spaced looks, which have 5% together.
 
     By O'Brien and Fleming (1979): the early looks decide only very clear differences, and the last look is nearly a
     usual test. `look` counts from 1. Raises ValueError unless 1 <= look <= looks <= `MAX_LOOKS`.
     """
     if not 1 <= look <= looks <= MAX_LOOKS:
-        raise ValueError(f"look {look} of {looks} is none of 1 to {MAX_LOOKS} looks")
+        raise ValueError(f"look {look} of {looks} is not one of 1 to {MAX_LOOKS} looks")
     z = _OBRIEN_FLEMING[looks - 1] * math.sqrt(looks / look)
     return math.erfc(z / math.sqrt(2))
 
 
 def looks_after(cases: int, looks: int) -> tuple[int, ...]:
-    """Return the numbers of cases after which results are looked at: 4, 7 and 10 for three looks at 10 cases.
+    """Return the numbers of cases after which a test looks at the results: 4, 7 and 10 for three looks at 10 cases.
 
     Fewer cases than looks give one look after each case."""
     if not cases:
@@ -552,11 +551,12 @@ def looks_after(cases: int, looks: int) -> tuple[int, ...]:
 Decided = Literal["reached", "missed"]
 
 _ALMOST_ALL: Final = 0.99
-"""The largest share of its wealth that a bet may lose on one unit; one that loses all can never win again."""
+"""The largest share of its wealth that a bet may lose on one unit; a player who has lost everything can never win
+again."""
 
 
 class GateEvidence:
-    """A sequential test whether a pass rate is above `worse` or below `gate`, on units in random order.
+    """A sequential test of whether a pass rate is above `worse` or below `gate`, on units in random order.
 
     A unit is a case, or a cluster of cases, with the share of its runs that are good. Shares of whole units make the
     test valid however the runs within a unit depend on each other. The test is a pair of betting games (Wald 1945;
@@ -571,8 +571,8 @@ class GateEvidence:
                 f"a gate of {setting_text(gate)} and {setting_text(worse)} for worse: both lie between 0 and 1, and "
                 "worse is less"
             )
-        # Wald's stakes win fastest if the rate is exactly `gate`, or exactly `worse`. Each player spreads the wealth
-        # over several stakes, to win soon at other rates too.
+        # Wald's stakes win fastest if the rate is exactly `gate` or exactly `worse`. Each player spreads the wealth
+        # over several stakes, to win soon at other rates, too.
         apart, most_up, most_down = gate - worse, _ALMOST_ALL / worse, _ALMOST_ALL / (1 - gate)
         walds = apart / (gate * (1 - gate))
         self._up = _Bets(worse, [min(apart / (worse * (1 - worse)), most_up), 0.9 / worse, most_up])
@@ -593,12 +593,12 @@ class GateEvidence:
 
     @property
     def up(self) -> float:
-        """The evidence that the rate is above `worse`: 1 at first, 20 decides."""
+        """The evidence that the rate is above `worse`; it starts at 1, and 20 decides."""
         return self._up.worth
 
     @property
     def down(self) -> float:
-        """The evidence that the rate is below the gate: 1 at first, 20 decides."""
+        """The evidence that the rate is below the gate; it starts at 1, and 20 decides."""
         return self._down.worth
 
 
@@ -622,9 +622,10 @@ class _Bets:
 
 
 def fewest_that_reach(gate: float, worse: float, sizes: Iterable[float]) -> int | None:
-    """Return the number of units, in the given order of sizes, that reach a gate if all their runs are good.
+    """Return how many units, in the given order of sizes, reach a gate if all their runs are good.
 
-    `None` if even all of them do not."""
+    `None` if even all units together do not.
+    """
     evidence = GateEvidence(gate, worse)
     for number, size in enumerate(sizes, 1):
         evidence.take(1.0, size)

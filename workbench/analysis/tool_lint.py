@@ -37,7 +37,7 @@ from workbench.trajectory.json_schema import (
 from workbench.trajectory.system_prompt import too_long
 
 DEEPEST = 8
-"""The levels of nesting that are read: no model fills in more, and a schema may refer to itself endlessly."""
+"""The most levels of nesting that are read: no model fills in more, and a schema may refer to itself endlessly."""
 
 _SAYS_TYPE = ("type", "enum", "const", "not", "if", *ALTERNATIVES)
 """The keywords that restrict the type of a value."""
@@ -47,9 +47,9 @@ _SAYS_TYPE = ("type", "enum", "const", "not", "if", *ALTERNATIVES)
 class Parameter:
     """A parameter of a tool, at any level of nesting.
 
-    `path` is its place, such as `to[].name`; `schema` is its schema with references followed, where a description and
-    default beside a reference take precedence, and `written` its schema as written. `depth` counts from 0; an `item` is
-    the element of a list."""
+    `path` is its place, such as `to[].name`; `schema` is its schema with references followed (a description and a
+    default beside a reference take precedence), and `written` its schema as written. `depth` counts from 0; an `item`
+    is the element of a list."""
 
     path: str
     name: str
@@ -80,9 +80,9 @@ def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
 
 
 class _Position(NamedTuple):
-    """The position of a schema inside that of a tool, its `root`; `levels` further levels below it are read.
+    """The position of a schema inside the schema of a tool (`root`); `levels` further levels below it are read.
 
-    A schema that is not `sure` is one of several alternatives, and requires none of its parameters. `entered` are the
+    A schema that is not `sure` is one of several alternatives, so its parameters are not required. `entered` are the
     references that led here: a recursive definition is not entered again."""
 
     root: Schema
@@ -146,7 +146,7 @@ def _description(schema: Schema) -> str:
 
 
 CHARACTERS_PER_TOKEN = 4
-"""The usual rule of thumb; every tokenizer counts differently."""
+"""The usual rule of thumb for characters per token; every tokenizer counts differently."""
 
 
 def definition_size(tool: ToolDefinition) -> int:
@@ -165,19 +165,19 @@ def tokens_of(tools: Iterable[ToolDefinition]) -> int:
 
 
 LARGE_TOOL_TOKENS = 1_000
-"""The tokens from which a definition is large: usual ones take 100 to 300, and every request pays for them again."""
+"""The tokens from which a definition is large: most take 100 to 300, and every request pays for them again."""
 
 LARGE_OFFER_TOKENS = 8_000
 """The tokens from which all definitions together are large: the context of many small local models is 8,192 tokens."""
 
 MIN_DESCRIPTION_CHARS = 15
-"""The characters below which a description is short: a verb and an object, which the name says already."""
+"""The characters below which a description is short: just a verb and an object, which the name already says."""
 
 SHOWN_CHARACTERS = 80
 """The characters of a description that a message quotes."""
 
 ALIKE = 90.0
-"""The similarity (rapidfuzz's `token_sort_ratio`, 0..100) of sentences that differ in one or two words."""
+"""The similarity (rapidfuzz's `token_sort_ratio`, 0..100) from which sentences differ in at most one or two words."""
 
 ACCEPTED_NAME = late_pattern(r"[a-zA-Z0-9_-]{1,64}")
 """The names of tools that OpenAI and Anthropic accept. In other names, `_` replaces the refused characters."""
@@ -226,8 +226,9 @@ class ToolName:
 class LintFinding:
     """A finding of the linter.
 
-    `tools` are the tools concerned, empty if all are; `where` is the place of a parameter, such as `to[].name`, and
-    empty for the tool itself. An error means that this program or a provider refuses requests with the tool."""
+    `tools` are the tools concerned, empty if all are concerned; `where` is the place of a parameter, such as
+    `to[].name`, and empty for the tool itself. An error means that this program or a provider refuses requests with the
+    tool."""
 
     rule: Rule
     severity: Severity
@@ -279,7 +280,7 @@ def lint_listing(
             hint = "list it once: models are offered the first definition"
             yield LintFinding("same name", "error", issue.message, hint, about, issue.where)
         elif issue.outcome == "repaired":
-            hint = "correct it: it is repaired here, but other clients may refuse the tool or the whole server"
+            hint = "correct it: Workbench repairs it, but other clients may refuse the tool or the whole server"
             yield LintFinding("malformed tool", "error", issue.message, hint, about, issue.where)
         else:
             hint = "correct it: models are not offered it, and other clients may refuse the whole server"
@@ -333,7 +334,7 @@ def _same_descriptions(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]
         names = names_of_tools(group)
         if len(set(names)) > 1:
             message = f"{_listed(names)} have the same description"
-            hint = "say what each does that the others do not"
+            hint = "say what only this tool does, in each description"
             yield LintFinding("same description", "warning", message, hint, tuple(map(_name, group)))
 
 
@@ -351,7 +352,7 @@ def _groups(
 
 def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
     """Yield a finding for each pair of tools with the same arguments and nearly the same description."""
-    # A model tells tools with different arguments apart by their arguments, and comparing all pairs would be slow.
+    # A model can tell tools apart by different arguments, and comparing all pairs would be slow.
     by_parameters: dict[frozenset[tuple[str, str]], list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
         if tool.description.strip():
@@ -369,7 +370,7 @@ def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
 
 def _say_the_same(one: ToolDefinition, other: ToolDefinition) -> bool:
     ours, theirs = _meanings(one.description), _meanings(other.description)
-    # Equal descriptions are a finding of their own.
+    # Equal descriptions are already another finding.
     if _words(one.description) == _words(other.description):
         return False
     if fuzz.token_sort_ratio(" ".join(ours), " ".join(theirs)) < ALIKE:
@@ -393,7 +394,7 @@ _FILLERS = frozenset(("a", "an", "the", "of", "for", "to", "in", "on", "and", "t
 
 
 COMPARED_CHARACTERS = 2_000
-"""The characters of a description that are compared: a description begins with the purpose of its tool."""
+"""The most characters of a description that are compared: it begins with the purpose of its tool."""
 
 
 @lru_cache(maxsize=4_096)
@@ -416,7 +417,7 @@ def _tool_findings(tool: ToolDefinition) -> Iterator[LintFinding]:
     about = (_name(tool),)
     if not ACCEPTED_NAME.fullmatch(tool.name):
         message = "OpenAI and Anthropic accept only A-Z, a-z, 0-9, _ and - in a name, 64 of them at most"
-        hint = "rename it: until then it is sent under a changed name"
+        hint = "rename it: until then Workbench sends it under a changed name"
         yield LintFinding("refused name", "warning", message, hint, about)
     description = tool.description.strip()
     if not description:
@@ -461,8 +462,8 @@ def _schema_findings(schema: Schema) -> Iterator[_Found]:
     reported: set[tuple[Rule, int]] = set()
     for parameter in parameters_of(schema):
         for finding in _parameter_findings(parameter, schema):
-            # A definition to which several parameters refer is reported where it is used first. Only a name and a
-            # description are those of the parameter itself.
+            # A definition that several parameters share is reported where it is first used; only the name and the
+            # description are a parameter's own.
             faulty: JsonValue | Schema = parameter.written
             if finding[0] in _OF_DEFINITIONS:
                 *_, faulty = (faulty, *followed(faulty, schema))
@@ -497,7 +498,7 @@ def _parameter_findings(parameter: Parameter, root: Schema) -> Iterator[_Found]:
             "object without properties",
             "warning",
             where,
-            "the properties of its object are not described",
+            "its object lists no properties",
             "name its properties",
         )
     yield from _unknown_required(resolved(schema, root), where)
@@ -505,13 +506,13 @@ def _parameter_findings(parameter: Parameter, root: Schema) -> Iterator[_Found]:
 
 def _unknown_required(schema: Schema, where: str) -> Iterator[_Found]:
     known = properties_of(schema)
-    # An alternative may have the properties that the schema requires.
+    # The required properties may be listed in an alternative.
     if not set(ALTERNATIVES).isdisjoint(schema):
         return
     for name in dict.fromkeys(required_names(schema)):
         if name not in known:
-            message = f"{name} is required, but not among the properties"
-            yield "unknown required", "warning", where, message, "describe it, or do not require it"
+            message = f"{name} is required, but not listed among the properties"
+            yield "unknown required", "warning", where, message, "list it there, or do not require it"
 
 
 def _listed(names: Iterable[str]) -> str:

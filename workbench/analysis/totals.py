@@ -1,6 +1,6 @@
 """Totals of runs: counts, rates, means, latency, cost, and the agreement of imported runs with their source's verdicts.
 
-Totals are folds, to which runs are added one by one: the runs of a large batch do not fit in memory together.
+Totals are accumulated run by run, because the runs of a large batch do not fit in memory together.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workbench.trajectory.events import Usage
 
 @dataclass(frozen=True)
 class Difference:
-    """A unit with different verdicts: `value` is the source's score, 0..1, `passed_here` the verdict of the case."""
+    """A unit with different verdicts: `value` is the source's score, 0..1, `passed_here` the verdict by the case."""
 
     about: str
     value: float
@@ -33,10 +33,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The verdicts by one score of the source system, compared with the verdicts of the cases.
+    """The verdicts that follow from one score of the source system, compared with the cases' verdicts.
 
-    `agree` of the `of` units with both verdicts have the same; `differ` lists the others. `ungraded` counts the units
-    without a verdict here."""
+    Of the `of` units with both verdicts, `agree` have the same verdict twice, and `differ` lists the others. `ungraded`
+    counts the units that Workbench did not grade."""
 
     name: str
     agree: int
@@ -47,7 +47,7 @@ class Agreement:
 
 @dataclass
 class _Scored:
-    """A unit that the source scored: one run, or several such as the turns of a conversation."""
+    """A unit that the source scored: one run, or several runs such as the turns of a conversation."""
 
     value: float
     passed: bool
@@ -55,7 +55,7 @@ class _Scored:
 
 
 class AgreementFold:
-    """Fold of runs into the agreement for each score of their source.
+    """The agreement for each score of the source, accumulated from runs.
 
     A unit of several runs passes here if all of its graded runs pass."""
 
@@ -98,7 +98,7 @@ def _agreement(name: str, scored: dict[tuple[str, str], _Scored]) -> Agreement:
 
 
 PERCENTILES: Final = {"p50": "median", "p95": "95th percentile", "max": "maximum"}
-"""The percentiles of latency that reports show: the names in tables, each with its words."""
+"""The percentiles of latency that reports show: the name of each in tables, and in words."""
 
 
 @dataclass(frozen=True)
@@ -125,26 +125,27 @@ class Totals(StatusCounts):
     runs: int
     counts: Mapping[Status, int]
     mean_score: float | None
-    """Over the graded runs to which the deciding grader applies, 0..1."""
+    """The mean score of the graded runs to which the deciding grader applies, 0..1."""
     pass_rate: float | None
-    """Passed and warned over graded runs, 0..1."""
+    """The pass rate: passed and warned over graded runs, 0..1."""
     latency: Latency | None
-    """Of the graded runs; a run counts with the sum of the times of its model answers."""
+    """The latency of the graded runs: of each, the sum of the times of its model answers."""
     usage: Usage | None
     retries: int = 0
-    """Retried model requests in all runs."""
+    """The number of retried model requests in all runs."""
     executions: int = 0
-    """Calls that were really executed on a server, in all runs."""
+    """The number of calls in all runs that a server really executed."""
     cost_usd: float | None = None
-    """US dollars, over the runs of known cost; `None` if only free runs have a known cost and others have not."""
+    """US dollars, over the runs of known cost; `None` if runs of unknown cost remain and only free runs have a known
+    one."""
     runs_of_unknown_cost: int = 0
-    """The number of runs that the cost leaves out."""
+    """The number of runs of unknown cost, which the cost leaves out."""
     endpoint_faults: int = 0
-    """The number of failed runs that failed by a fault of the endpoint."""
+    """The number of runs that failed because of the endpoint."""
     cost_limited: int = 0
     """The number of stopped runs that a limit on cost prevented."""
     judging: JudgeUse = NOBODY_ASKED
-    """The use of judge models, which the cost, the usage and the latency leave out."""
+    """The usage of judge models, which the cost, the tokens and the latency leave out."""
     valid_arguments: ValidArguments = NOTHING_CHECKED
     """The calls of the graded runs whose arguments their tools' schemas accept."""
     agreement: tuple[Agreement, ...] = ()
@@ -161,10 +162,10 @@ class Totals(StatusCounts):
 def that_count(results: Iterable[RunResult]) -> Sequence[RunResult]:
     """Return the runs that count in totals: all but the forks, or all if every run is a fork.
 
-    A fork is an experiment with a run, which a person changed on the way."""
+    A fork is an experiment: a run that a person changed on the way."""
     if not isinstance(results, Sequence):
         results = tuple(results)
-    # Indices instead of runs: a stored batch reads each run again when it is asked for.
+    # Indices instead of runs, because a stored batch reads each run from the history whenever it is accessed.
     counting = array("L", (index for index, result in enumerate(results) if not result.is_fork))
     if 0 < len(counting) < len(results):
         return Chosen(results, counting)
@@ -189,7 +190,7 @@ def totals_by_model(results: Iterable[RunResult]) -> tuple[Totals, dict[str, Tot
 
 
 class TotalsFold:
-    """Fold of runs into their totals."""
+    """The totals of runs, accumulated run by run."""
 
     def __init__(self) -> None:
         self._counts: Counter[Status] = Counter()
@@ -253,7 +254,7 @@ class TotalsFold:
 class Cost:
     """The joint cost of runs: the known US dollars, and the number of runs of `unknown` cost.
 
-    `dollars` is `None` without runs, and if the known costs are 0 while others are unknown."""
+    `dollars` is `None` without runs, and if all known costs are 0 while some are unknown."""
 
     dollars: float | None
     unknown: int
@@ -285,7 +286,7 @@ def nearest_rank(ascending: Sequence[float], percent: float) -> float:
 
 def latency_of(values: Sequence[float]) -> Latency | None:
     """Return mean, percentiles and maximum of latencies in milliseconds; `None` if none is known."""
-    # Imported runs of unknown latency have 0.
+    # In imported runs, a latency of 0 means that it is unknown.
     ascending = sorted(value for value in values if value)
     if not ascending:
         return None

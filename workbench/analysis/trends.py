@@ -1,4 +1,4 @@
-"""The pass rates of suites from batch to batch."""
+"""Trends: the pass rates of suites from batch to batch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rate_of(parts: Iterable[BatchPart]) -> tuple[int, int]:
 
 
 def is_whole(part: BatchPart) -> bool:
-    """Return whether a part ran a whole suite, each planned run has a result, and at least one of them is graded.
+    """Return whether a part ran a whole suite with a result for each planned run, at least one of them graded.
 
     Runs that were skipped or had no expectations also have a result."""
     _, graded = rate_of((part,))
@@ -58,12 +58,12 @@ def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, flo
 
 def counts_in_trend(part: BatchPart, *, stops_early: bool) -> bool:
     """Return whether a part of a batch counts in trends; `stops_early` is whether the batch may stop when decided."""
-    # The runs that an early decision spares are recorded as skipped.
+    # Runs that an early decision spared are recorded as skipped.
     return is_whole(part) and not (stops_early and part.counts[Status.SKIPPED])
 
 
 def stored_trends(history: History, keys: Iterable[TrendKey], up_to: int) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Return `trends_of` of a history for these keys: the latest `MAX_TREND` values up to a batch.
+    """Return the trends of these keys from a history, as `trends_of`: the latest `MAX_TREND` values up to a batch.
 
     The history may have any size: it is read backwards, until there are enough values. Raises HistoryError."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}

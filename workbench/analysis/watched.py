@@ -15,7 +15,7 @@ class PairWatched:
     """The comparison of model `second` with model `first` after `cases` of the `of` planned cases.
 
     `better` and `worse` count the cases that were good with `second` or `first` alone. `p` is adjusted for all
-    `comparisons` of the batch, and decides if it is at most `level`; the p of an e-value is valid at any time. `saved`
+    `comparisons` of the batch, and decides if it is at most `level`; a p from an e-value is valid at any time. `saved`
     counts the runs with `second` that were not needed, and in a single comparison also those with `first`."""
 
     first: str
@@ -49,7 +49,7 @@ class PairWatched:
                 at = f"at look {self.look} of {self.looks}"
             found = f"{p_text(self.p, LEVEL)}{among} {at}, which asks for {decimals(self.level, 5).rstrip('0')}"
         else:
-            found = f"no look yet, of {self.looks}"
+            found = f"no look yet of {self.looks} planned looks"
         if self.decided:
             return f"decided after {seen}: {counts}, a real difference at the 5% level ({found})"
         return f"not decided after {seen}: {counts}, not enough to tell ({found})"
@@ -61,12 +61,12 @@ class PairWatched:
             return "scores are not tested: this batch was watched for pass and fail"
         return (
             f"{counted(self.saved, 'run')} saved; the pass rates of cases that were stopped at a "
-            f"difference overstate it, and usual intervals, p values and tests of scores do not hold for them"
+            f"difference overstate it, so usual intervals, p values and tests of scores are invalid for them"
         )
 
 
 def _e_text(value: float) -> str:
-    # 20 decides; the digits of a far larger e-value have no meaning.
+    # An e-value of 20 decides; the digits of a far larger one have no meaning.
     if value >= 1e6:
         return "beyond a million"
     if value >= 100:
@@ -76,10 +76,10 @@ def _e_text(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GateWatched:
-    """A demanded pass rate after `runs` graded runs of `of` planned ones, of `cases` of the `of_cases` planned cases.
+    """A demanded pass rate after `runs` of `of` planned runs were graded, in `cases` of `of_cases` planned cases.
 
     `clusters` counts the clusters so far if the suite has any. `verdict` is `None` while the rate is undecided. `rate`
-    is the mean over these cases of the share of good runs, `interval` its 95% interval if the batch did not stop early.
+    is the mean share of good runs over these cases, and `interval` its 95% interval if the batch did not stop early.
     """
 
     suite: str | None
@@ -99,7 +99,7 @@ class GateWatched:
 
     @property
     def runs(self) -> int:
-        """The number of graded runs that the rate rests on."""
+        """The number of graded runs behind the rate."""
         return self.good + self.bad
 
 
@@ -117,12 +117,12 @@ class TooFewUnits:
     def sentence(self) -> str:
         """The consequence for the batch, and the ways out."""
         unit = "cluster" if self.are_clusters else "case"
-        # An endless supply of units whose runs are all good reaches every gate.
+        # Enough units whose runs are all good reach every gate.
         fewest = fewest_that_reach(self.gate, self.worse, repeat(1.0))
         assert fewest is not None
         return (
             f"{counted(self.units, unit)} cannot reach a gate of {setting_text(self.gate)} against "
             f"{setting_text(self.worse)} early: that takes at least {count_text(fewest)} {unit}s, all of them good. "
-            "Unless it is missed, all runs are made and their rate decides, without a bound on errors: add cases, or "
-            "give --until a lower worse=X"
+            "Unless the gate is missed early, all runs are made and their rate decides, without a bound on errors: "
+            "add cases, or give --until a lower worse=X"
         )

@@ -1,4 +1,4 @@
-"""Approval of the needs of suites from Python: of nothing, of everything, of trusted suites, or standing."""
+"""Approval of suites' needs from Python: of nothing, of everything, of trusted suites, or a standing approval."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.suite.trust import SuiteNeeds
 
 # A standing approval is given once and holds for many evaluations, as in the MCP server for coding agents. The agent
-# that asks for runs may itself edit the suites, their code and their `.env` files, so an approval covers what they
-# needed when it was given and nothing newer: each evaluation is compared with that state.
+# that asks for runs may itself edit the suites, their code and their `.env` files. So an approval covers only what they
+# needed when it was given, and every evaluation is compared with that state.
 
 _Environment = Mapping[str, str] | ConfigError
 
@@ -39,9 +39,9 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class _Folder:
-    """The environment variables and the models of the suites in a folder, at the time of the approval."""
+    """The environment variables and the models of the suites in one folder, at the time of the approval."""
 
-    # A `.env` file usually holds keys, so the variables stay out of texts that show the approval.
+    # A `.env` file usually holds keys, so `repr` leaves the variables out.
     environment: _Environment = field(repr=False)
     models: _Models
 
@@ -86,7 +86,7 @@ class StandingApproval:
             raise ApprovalError(refused)
 
     def _new_needs(self, request: Request) -> Iterator[str]:
-        """Describe the needs of a suite that were not approved, and the approved needs that it no longer has."""
+        """Return descriptions of a suite's unapproved needs, with the approved needs that they replace."""
         suite = self.suites.get(absolute(request.file.path))
         if suite is None:
             yield from request.needs.lines(request.asked)
@@ -104,7 +104,7 @@ class StandingApproval:
     def _changed_around(self, request: Request, asked: Iterable[ModelSpec]) -> Iterator[str]:
         path = absolute(request.file.path)
         folder = _Folder({}, {})
-        # The nearest approved folder around the suite counts.
+        # The variables and models of the nearest approved folder around the suite apply.
         for place in path.parents:
             if place in self.folders:
                 folder = self.folders[place]
@@ -185,7 +185,7 @@ def _environment_at(folder: Path, program: Program) -> _Environment:
 
 
 def _changed_variables(before: _Environment, now: _Environment) -> list[str]:
-    # A `.env` file that cannot be read is an error, which is not a change as long as it is the same error.
+    # An unreadable `.env` file yields its error as the state, so that only another error counts as a change.
     if isinstance(before, ConfigError) or isinstance(now, ConfigError):
         if str(before) == str(now):
             return []
@@ -194,10 +194,10 @@ def _changed_variables(before: _Environment, now: _Environment) -> list[str]:
 
 
 def _reached(folder: Path, names: Iterable[str], program: Program) -> _Models:
-    """Return the models of some names as a folder knows them; a name that it does not know is left out."""
+    """Return the models of these names as a folder defines them, without the names that it does not define."""
     found = {}
     for name in names:
-        # `_refuse_unknown` refuses a model that no folder knows.
+        # `_refuse_unknown` refuses a model that no folder defines.
         with suppress(ConfigError):
             found[name] = program.models.resolve(name, folder, by_suite=False, judges=True)
     return found
@@ -206,7 +206,7 @@ def _reached(folder: Path, names: Iterable[str], program: Program) -> _Models:
 def _refuse_unknown(
     names: Iterable[str], folders: Collection[_Folder], files: Iterable[SuiteFile], program: Program
 ) -> None:
-    """Raise UsageError for a model that no folder knows, and that is the subject of no suite."""
+    """Raise UsageError for a model that no folder defines and no suite has as its subject."""
     files = tuple(files)
     for name in names:
         if any(name in folder.models for folder in folders):
@@ -227,11 +227,11 @@ def _difference(before: ModelSpec, now: ModelSpec) -> str:
     for each in fields(now):
         if getattr(before, each.name) != getattr(now, each.name):
             parts.append(each.name)
-    return f"{', '.join(parts)}; approved was {before.description}, now it is {now.description}"
+    return f"{', '.join(parts)}; {before.description} was approved, and now it is {now.description}"
 
 
 Approve = Callable[[SuiteNeeds], bool]
-"""A function from the needs of a suite to whether it may have them. `needs.lines()` describes them for a user."""
+"""A function that gets the needs of a suite and returns whether it may have them. `needs.lines()` describes them."""
 
 
 def approve_nothing(needs: SuiteNeeds) -> bool:
@@ -246,7 +246,7 @@ def approve_nothing(needs: SuiteNeeds) -> bool:
 def ALL(needs: SuiteNeeds) -> bool:  # noqa: N802 (it is used like a constant: approve=workbench.ALL)
     """Approve everything that the suites need.
 
-    For suites that you have read or written: they may start processes and import code on this machine.
+    Use it only for suites that you wrote or have read: they may start processes and import code on this machine.
     """
     return True
 
@@ -263,8 +263,8 @@ def TRUSTED(needs: SuiteNeeds) -> bool:  # noqa: N802
 def approval_for(needs: Needs, approve: Approve, program: Program, own: Collection[SuiteFile] = ()) -> Approval:
     """Ask `approve` about each suite that needs something.
 
-    `own` are suites that the caller's own code wrote: that code could start what they name itself, so they are
-    approved. Text that came to them from elsewhere, such as a file of variants, makes them other suites.
+    `own` holds the suites that the caller's own code built: they are approved, because that code could itself start
+    what they name. A suite that takes text from elsewhere, such as a file of variants, no longer counts as own.
 
     Raises ApprovalError with all needs that are not approved.
     """
@@ -277,7 +277,7 @@ def approval_for(needs: Needs, approve: Approve, program: Program, own: Collecti
         else:
             others.append(request)
     asked = [request for request in others if request.must_ask]
-    # Standing approval and trust depend on files as well as needs, so that a function of the needs cannot decide.
+    # Standing approval and trust depend on files as well, so a function of the needs alone could not decide.
     if isinstance(approve, StandingApproval):
         approve.check(replace(needs, requests=tuple(others)), program)
         refused = []

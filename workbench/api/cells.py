@@ -1,4 +1,4 @@
-"""Cells: the runs of one case with one model, reported as soon as the last of them is over."""
+"""Cells: the runs of one case with one model, reported as soon as the last of them ends."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from workbench.suite.model import Gate
 
 @dataclass(frozen=True)
 class CellDone:
-    """The event that all runs of a case with a model are over.
+    """The event that all runs of a case with a model have ended.
 
-    `report` covers these runs alone. Gates and aggregates of the suite are left out of it, so that it passes if the
-    case passes.
+    `report` covers these runs alone. It omits the suite's gates and aggregates, so that it passes if the case passes.
     """
 
     suite: Path
@@ -33,7 +32,7 @@ class CellDone:
 
 
 class Cells:
-    """The cells of a plan, with the finished runs of every cell that still lacks some."""
+    """The cells of a plan, with the finished runs of every unfinished cell."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -45,7 +44,7 @@ class Cells:
         self._over: dict[CellKey, list[FinishedRun]] = {}
 
     def take(self, event: BatchEvent) -> CellDone | None:
-        """Record an event, and return the cell whose last run it ends, if any."""
+        """Record an event; return the finished cell if the event ends its last run, otherwise `None`."""
         if not isinstance(event, RunDone):
             return None
         run = self._runs[event.result.run_id]
@@ -54,7 +53,7 @@ class Cells:
         self._missing[key] -= 1
         if self._missing[key]:
             return None
-        # Runs end in any order; the report has them in the order of the repeats.
+        # Runs end in any order, but the report lists them by repeat.
         runs = sorted(self._over.pop(key), key=lambda finished: finished.place)
         # Gates and aggregates measure the whole suite: a single case is reported without them.
         alone = run.suite.model_copy(update={"gate": Gate(), "aggregates": ()})

@@ -49,12 +49,12 @@ def evaluate(suites: Suites, options: RunOptions) -> Report:
     """Run the cases of suites on models, grade the runs, and return the report.
 
     `suites` is one or several paths of suite files or folders with suite files, or suites that `load` returned. Each
-    option is a keyword, as `model`, `cases` or `repeats`; `help(workbench.RunOptions)` describes all of them. Options
-    for several evaluations are kept in a `workbench.RunOptions`, and a keyword beside it takes precedence.
+    option is a keyword, such as `model`, `cases` or `repeats`; `help(workbench.RunOptions)` describes all of them.
+    Options for several evaluations are kept in a `workbench.RunOptions`, and a keyword given as well takes precedence.
 
-    Raises SuiteError for suites with errors, ApprovalError for needs that are not approved and UsageError for arguments
-    that do not fit, all before anything is started. Later faults are in the report: a run that a model or a server
-    failed has the status `error`. A fault of a history or a recording is a RuntimeWarning and stops nothing.
+    Raises SuiteError for suites with errors, ApprovalError for unapproved needs and UsageError for unfit arguments, all
+    before anything is started. Later faults are in the report: a run has the status `error` if its model or a server
+    failed. A fault of the history or of a recording causes only a RuntimeWarning.
 
     Inside a running event loop, such as that of a notebook, this function runs on a thread of its own and blocks the
     loop; `evaluate_async` does not.
@@ -75,7 +75,7 @@ async def evaluate_async(suites: Suites, options: RunOptions) -> Report:
     """Evaluate as `evaluate` does, without blocking the event loop; several evaluations may run at the same time.
 
     Agents, `approve`, `on_event` and `on_cell` are called in the caller's loop, so that they may use its tasks, locks
-    and connections. Cancelling stops all runs, and closes servers and connections before the cancellation is passed on.
+    and connections. Cancelling stops all runs and closes servers and connections before CancelledError is raised.
 
     >>> import asyncio, workbench
     >>> async def main():
@@ -91,7 +91,7 @@ async def evaluate_async(suites: Suites, options: RunOptions) -> Report:
 
 async def _evaluate(suites: Suites, given: RunOptions) -> Report:
     if given.confirm not in ("reruns", "repeats", "none"):
-        raise UsageError(f"cases are confirmed by 'reruns', by 'repeats', or by 'none', not {given.confirm!r}")
+        raise UsageError(f"confirm takes 'reruns', 'repeats' or 'none', not {given.confirm!r}")
     tables = _variant_tables(given.variants)
     files, own = [], []
     for suite in loaded(suites):
@@ -107,7 +107,7 @@ async def _evaluate(suites: Suites, given: RunOptions) -> Report:
         planned = plan(options, program)
     except PlanError as error:
         raise UsageError(program.secrets.redact(str(error))) from None
-    # A plan holds a lock on the batch that it resumes: it must be abandoned unless an evaluation takes it over.
+    # A plan holds a lock on the batch that it resumes, so a plan that is not run must be abandoned.
     try:
         approval = approval_for(needs(planned), given.approve, program, own)
         before = None
@@ -138,7 +138,7 @@ def _batch_options(
 ) -> BatchOptions:
     """Return the options of a batch as the caller gave them; raise UsageError if they do not fit."""
     stored_in: Path | None = None
-    # A batch that is resumed is in the history, so its remaining runs are recorded there in any case.
+    # A resumed batch is in the history, so its remaining runs are always recorded there.
     if not isinstance(given.history, bool):
         stored_in = Path(given.history)
     elif given.history or given.resume is not False:
@@ -170,7 +170,7 @@ def _batch_options(
 def models_in(lists: Sequence[str], paths: Sequence[SuitePath]) -> tuple[str, ...]:
     """Return the full names of the models in texts such as `openai:gpt-6-luna,gpt-6.1-sol`, for suites at the paths.
 
-    Raises UsageError for an empty name, and for a `workbench.toml` that is needed and cannot be used."""
+    Raises UsageError for an empty name, and if a needed `workbench.toml` cannot be used."""
     try:
         return full_model_names([names_in(text) for text in lists], paths)
     except (ValueError, ConfigError) as error:
@@ -178,7 +178,7 @@ def models_in(lists: Sequence[str], paths: Sequence[SuitePath]) -> tuple[str, ..
 
 
 def unknown_models(suites: Iterable[LoadedSuite], models: Sequence[str]) -> tuple[str, ...]:
-    """Return the reasons why some of these models cannot be asked about the suites; empty if all can."""
+    """Return a reason for each model that cannot run the suites; empty if all can."""
     files = tuple({suite.path: suite.file for suite in suites}.values())
     try:
         options = BatchOptions(suites=files, models=tuple(models))
@@ -195,7 +195,7 @@ async def _against(
     approval: Approval,
     on_event: Callable[[BatchEvent], object] | None,
 ) -> AgainstBaseline:
-    """Compare a report with its baseline, after running cases that broke again."""
+    """Compare a report with its baseline, after rerunning the cases that broke."""
     # Imported on use: most evaluations have no baseline.
     from workbench.evaluation.confirmation import confirming
 
@@ -231,7 +231,7 @@ async def _report(
 
 
 def _with_system(file: SuiteFile, system: str) -> SuiteFile:
-    """Return a suite with another system prompt, which its cases share, in its text in memory."""
+    """Return the suite with another system prompt for all its cases; the file itself is not changed."""
     document = toml_of(file.text)
     changed = {**document, "system": system}
     if "cases" in document:

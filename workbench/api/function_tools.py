@@ -46,14 +46,14 @@ def tool_of_function(function: Callable[..., object]) -> Table:
     try:
         for parameter in inspect.signature(function).parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-                raise TypeError(f"a call names its arguments, which {parameter} does not allow")
+                raise TypeError(f"calls pass arguments by name, which {parameter} does not allow")
         for each, hint in get_type_hints(function, include_extras=True).items():
             if get_origin(hint) is Annotated:
                 described.update((each, words) for words in get_args(hint)[1:] if isinstance(words, str))
         schema = _plain(TypeAdapter(cast("Any", function)).json_schema())
     except (PydanticUserError, NameError, TypeError, ValueError) as error:
         reason = str(error).partition(". ")[0]
-        raise UsageError(f"no schema can be made of the type hints of {name}: {reason}") from error
+        raise UsageError(f"the type hints of {name} cannot be turned into a schema: {reason}") from error
     properties = schema.get("properties", {})
     for each, words in described.items():
         if each in properties:
@@ -85,14 +85,14 @@ def _described(docstring: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain(schema: JsonValue) -> Any:
-    """Return a schema without the titles that pydantic makes of names, and without defaults of null."""
+    """Return a schema without the titles that pydantic derives from names, and without defaults of null."""
     if isinstance(schema, list):
         return [*map(_plain, schema)]
     if not isinstance(schema, dict):
         return schema
     plain = {}
     for key, value in schema.items():
-        # A title that is a schema belongs to a property of this name.
+        # A `title` that is a schema is a property named `title`.
         if (key == "title" and isinstance(value, str)) or (key == "default" and value is None):
             continue
         if key in ("default", "const", "enum", "examples"):

@@ -1,4 +1,4 @@
-"""Suites as functions of the API take them: paths, suites that were loaded, and suites that were built."""
+"""The forms in which the API takes suites: paths, loaded suites, and suites built in Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.suite.project import find_suites
 from workbench.suite.suite_file import load_suite
 
 AnySuite = SuitePath | LoadedSuite | Suite
-"""The path of a suite file or of a folder with suite files, a suite of `load`, or one that was built in Python."""
+"""The path of a suite file or of a folder with suite files, a suite from `load`, or a suite built in Python."""
 
 Suites = AnySuite | Iterable[AnySuite]
 """One or several suites."""
@@ -22,14 +22,14 @@ Suites = AnySuite | Iterable[AnySuite]
 def loaded(suites: Suites) -> tuple[LoadedSuite, ...]:
     """Return suites, reading those that are given as paths of files or folders; a file counts once.
 
-    Raises SuiteError with the errors of all suites, and UsageError for a path without a suite, and for two suites that
-    would be one in a report.
+    Raises SuiteError with the errors of all suites, and UsageError for a path without a suite or for two suites that a
+    report could not tell apart.
     """
     given: Iterable[AnySuite]
     given = [suites] if isinstance(suites, str | os.PathLike | LoadedSuite | Suite | Case) else suites
-    # By absolute path, so that a suite that is given by itself and with its folder is run once.
+    # Keyed by absolute path, so that a suite given both by itself and with its folder runs once.
     found: dict[Path, LoadedSuite] = {}
-    # All suites are read before the error, so that it lists the problems of every one at once.
+    # All suites are read before the error is raised, so that it lists the problems of all.
     problems: list[Problem] = []
     for each in given:
         try:
@@ -61,7 +61,7 @@ def _suites_of(given: AnySuite) -> Iterator[LoadedSuite]:
         case Suite():
             yield given.load()
         case Case():
-            raise UsageError(f"{given!r} is one case: give its suite, as by .suite at the end of a chain")
+            raise UsageError(f"{given!r} is one case: give its suite, for example with .suite at the end of a chain")
         case _:
             yield from _read(given)
 

@@ -70,12 +70,12 @@ def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, *
     >>> workbench.call("search", '{"from": "Os').problem
     'JSON that ends too early'
     """
-    # The parameters are positional only, so that a tool may have arguments called `tool` and `arguments`.
+    # Positional only, so that a tool may have arguments named `tool` and `arguments`.
     if isinstance(arguments, str):
         read, problem = read_arguments(arguments)
         if problem is not None:
             if named:
-                raise TypeError(f"the arguments of {tool} are {problem}: no others can be added to them")
+                raise TypeError(f"the arguments of {tool} are {problem}, so none can be added")
             return ToolCall("", tool, raw=arguments, problem=problem)
         arguments = read
     return checked_call(ToolCall("", tool, {**(arguments or {}), **named}))
@@ -156,7 +156,7 @@ def grade(
 
     `results` are the results of the calls, in the order of the calls, for cases that check them: a text or another
     value of JSON, an exception for an error of the tool, `None` if there was none. `now` is the time of the run, with
-    an offset, for a `clock` without a time. Raises UsageError if they do not fit.
+    an offset, for a `clock` without a time. Raises UsageError for unfit arguments.
 
     Checks that call Python functions of the suite need approval: `approve` is as in `evaluate`, and ApprovalError is
     raised without it. A case with a check that a language model judges gets the status `error`.
@@ -173,7 +173,7 @@ def grade(
     """
     suite, definition = case.suite.definition, with_grader(case.definition, by)
     program = program_in(user_folders(), os.environ)
-    # Settings that cannot be read give this program no secret that it could show.
+    # Unreadable settings are ignored: they yield no secrets that would have to be hidden.
     with suppress(ConfigError):
         learn_secrets(program, case.suite.path.parent, suite, case.suite.file.text)
     own = [case.suite.file] if case.suite.is_own else []
@@ -190,7 +190,7 @@ def grade(
             raise UsageError("`now` needs an offset: datetime.now().astimezone() has one")
         trajectory = with_clock(trajectory, planned, now.isoformat())
     functions = PythonFunctions(grant.code if grant is not None else None)
-    # The run counts as one without grades, which is then regraded as a stored one is.
+    # The run starts without grades, and is graded like a stored run that is regraded.
     ungraded = result_of(planned, Status.ERROR, trajectory)
     graded = graded_anew(ungraded, planned, CheckContext(call_python=functions.answer))
     return Graded(graded, case, program.secrets)
@@ -220,7 +220,7 @@ def grade_calls(
     of_suite = one_suite(suite)
     with suppress(ConfigError):
         learn_secrets(program, of_suite.path.parent, of_suite.definition, of_suite.file.text)
-    # Problems in calls that are given as objects name them as a file `calls`.
+    # Calls that are given as objects have no file, so messages call it `calls`.
     path = Path("calls")
     try:
         if isinstance(calls, str | os.PathLike):
@@ -237,7 +237,7 @@ def grade_calls(
     regrading = RegradePlan(tuple(to_grade), GradeOptions(calls=(path,), by=by, min_score=min_score), program)
     own = [of_suite.file] if of_suite.is_own else []
     approval = approval_for(regrading.needs(), approve, program, own)
-    # Grading needs an event loop of its own, and the caller may be in one: so it gets a thread.
+    # The caller may already be in an event loop, so grading runs on a thread with a loop of its own.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(grade_recordings, regrading, approval).result()
 

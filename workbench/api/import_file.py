@@ -24,7 +24,7 @@ from workbench.suite.suite_file import parse_suite
 
 @dataclass(frozen=True)
 class Imported:
-    """A suite and runs that `import_file` made of a file; `save` writes them."""
+    """The suite and the runs that `import_file` made from a file; `save` writes them."""
 
     form: str
     """The form of the file, as `--from` of `workbench import` names it."""
@@ -75,11 +75,11 @@ def import_file(
     fields: Mapping[str, str] | None = None,
     tools_from: SuitePath | None = None,
 ) -> Imported:
-    """Make a suite of a file of another tool, and results of the runs in it, as `workbench import` does.
+    """Convert a file of another tool into a suite, and its runs into results, as `workbench import` does.
 
     The form of the file is recognised unless `form` names it. `fields` maps meanings to the columns of a table, such as
-    `{"user": "question"}`; `tools_from` is a suite or a JSON file that defines tools. Python files would have to be
-    run, so only the command line imports them. Raises UsageError for a file that cannot be imported.
+    `{"user": "question"}`; `tools_from` is a suite or a JSON file that defines tools. Only the command line imports
+    Python files, because importing one executes it. Raises UsageError for a file that cannot be imported.
 
     >>> import json, pathlib, workbench
     >>> asked = [{"role": "user", "content": "How are you?"}, {"role": "assistant", "content": "Fine."}]
@@ -94,10 +94,10 @@ def import_file(
     """
     program = program_in(user_folders(), os.environ)
     if form is not None and form not in FORMS:
-        raise UsageError(f"{form!r} is none of the forms: {', '.join(FORMS)}")
+        raise UsageError(f"{form!r} is not one of the forms {', '.join(FORMS)}")
     if unknown := sorted({*(fields or ())} - {*MEANINGS}):
-        raise UsageError(f"fields has {unknown[0]!r}, which is none of {', '.join(MEANINGS)}")
-    # A dry import writes nothing, so `output` need not be free: it only names the suite until `save` gets a path.
+        raise UsageError(f"fields has {unknown[0]!r}, which is not one of {', '.join(MEANINGS)}")
+    # A dry import writes nothing: `output` only names the suite until `save` gets a path, so a file may exist there.
     file = Path(path)
     options = ImportOptions(file=file, output=file.with_suffix(".toml"), form=form, dry=True)
     if fields is not None:

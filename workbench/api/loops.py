@@ -1,4 +1,4 @@
-"""Runs coroutines to their end, also inside a running event loop, such as that of a notebook."""
+"""Run coroutines to their end, even inside a running event loop such as a notebook's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def run_to_end(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Run a coroutine to its end and return its result; a running event loop is blocked meanwhile."""
     if not _in_event_loop():
         return asyncio.run(work)
-    # `asyncio.run` refuses to run inside a loop: so the work gets a thread with its own.
+    # `asyncio.run` refuses to run inside a loop: so the coroutine gets a thread with a loop of its own.
     thread = EngineThread()
     try:
         return thread.submit(work).result()

@@ -1,4 +1,4 @@
-"""Models and agents of the caller, beside models by name."""
+"""The models and agents that `evaluate` accepts: model names, and objects of the caller."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ AnyModel = str | Model | Agent | AgentFunction
 def named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:
     if isinstance(model, str):
         return model
-    # Before agents: the object that implements a model may be callable, too. A class has what its objects have.
+    # Checked before agents, because a model may be callable, too. Classes are excluded: they have their objects'
+    # methods.
     if isinstance(model, Model) and not isinstance(model, type):
         return _OwnModel(model.name, model)
     try:

@@ -1,4 +1,4 @@
-"""The options of `evaluate`, each of which is also a keyword of it."""
+"""The options of `evaluate`, each of which is also one of its keywords."""
 
 from __future__ import annotations
 
@@ -46,10 +46,11 @@ class RunOptions(CommonOptions):
     system: str | None = None
     """The system prompt, in place of those of the suites and of their cases."""
     variants: bool | Sequence[SuitePath | Mapping[str, Any]] = False
-    """`True` runs all variants of the suites beside the suites as they are written; a list of names runs these variants
-    instead. The list may also add variants: a table with the keys of `[[variants]]`, or a path (`*.toml`) with some."""
+    """`True` runs the suites as written and all their variants; a list of names runs only these variants. The list may
+    also add variants: a table with the keys of `[[variants]]`, or a path (`*.toml`) with some."""
     history: bool | SuitePath = False
-    """`True` records the runs in the project's history, a path in that file. By default nothing is written."""
+    """`True` records the runs in the project's history, a path in the history at that path. By default nothing is
+    written."""
     record: SuitePath | None = None
     """A folder that gets a recording of each run."""
     record_failed: SuitePath | None = None
@@ -59,24 +60,25 @@ class RunOptions(CommonOptions):
 
     Only the missing runs are made, and the report covers all of them. An agent must be given again."""
     anyway: bool = False
-    """Whether the batch is continued even if models are reached in another way than before."""
+    """Whether to continue the batch even if models are reached differently than before."""
     baseline: int | str | None = None
     """The number or the name of a batch in the history to compare with."""
     fail_on: FailOn | None = None
-    """With `"regression"`, the report passes unless cases broke since the baseline."""
+    """With `"regression"`, the report fails only if cases broke since the baseline."""
     confirm: Confirm = "reruns"
-    """Cases that broke are run again until chance is excluded; with `"none"`, each case that broke decides."""
+    """With `"reruns"`, cases that broke are rerun until chance is excluded; with `"none"`, every case that broke
+    counts."""
     confirm_writes: bool = False
-    """Whether cases with an executed tool that is not read-only are run again, too."""
+    """Whether to rerun even cases in which a tool was executed that is not read-only."""
     approve: Approve = approve_nothing
-    """A function from the needs of a suite to whether it may have them.
+    """A function that gets the needs of a suite and returns whether it may have them.
 
     It is called for suites that would start a process, import a file, or send something to an address that you did not
     name here. `workbench.ALL` approves everything; the default approves nothing."""
     on_event: Callable[[BatchEvent], object] | None = None
     """Called with each event as it happens."""
     on_cell: Callable[[CellDone], object] | None = None
-    """Called with the report on each case and model whose last run is over."""
+    """Called with the report on each case and model, as soon as their last run ends."""
 
 
 _Keywords = ParamSpec("_Keywords")
@@ -85,7 +87,7 @@ _Returned = TypeVar("_Returned", covariant=True)
 
 
 class _Evaluate(Protocol[_Keywords, _Returned]):
-    """A function of suites and options, which may be given as keywords."""
+    """A function of suites and `RunOptions` that also takes each option as a keyword."""
 
     def __call__(
         self, suites: Suites, options: RunOptions | None = None, *args: _Keywords.args, **keywords: _Keywords.kwargs
@@ -97,7 +99,7 @@ def with_keywords(
 ) -> Callable[[Callable[[Suites, RunOptions], _Result]], _Evaluate[_Keywords, _Result]]:
     """Make a function of suites and `RunOptions` take each option as a keyword, too.
 
-    `options` is `RunOptions` itself, by whose constructor type checkers know the keywords.
+    `options` is the class `RunOptions`, whose constructor tells type checkers the keywords.
     """
 
     def decorated(function: Callable[[Suites, RunOptions], _Result]) -> Any:
@@ -112,7 +114,7 @@ def with_keywords(
                 raise TypeError(f"the second argument of {function.__name__} is a workbench.RunOptions, {what}")
             return function(suites, replace(options or RunOptions(), **keywords))
 
-        # For notebooks and `help`; type checkers know the keywords by the annotations.
+        # The signature serves notebooks and `help`; type checkers use the annotations.
         suites, *_ = signature(function).parameters.values()
         none = Parameter("options", Parameter.POSITIONAL_OR_KEYWORD, default=None)
         keywords = signature(options).parameters.values()

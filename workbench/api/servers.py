@@ -1,4 +1,4 @@
-"""MCP servers as Python names them: the table of a suite, a command, or an address; and the tools that they list."""
+"""MCP servers as Python code gives them (a table, a command or an address), and the tools that they list."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class ServerError(WorkbenchError):
 
 
 def server_table(server: ServerLike, name: str | None = None) -> dict[str, Any]:
-    """Return a server as a suite writes it; its name, unless it is given, follows from its command or its host.
+    """Return a server as a suite writes it; without a given name, its command or host provides one.
 
-    Raises UsageError for a text that is no server, and for one with a key in it: a key belongs into the environment.
+    Raises UsageError for a text that is no server or contains a key: keys belong in the environment.
 
     >>> server_table("uvx mcp-server-time")
     {'name': 'time', 'command': ['uvx', 'mcp-server-time']}
@@ -79,7 +79,7 @@ def list_tools(server: ServerLike) -> tuple[ToolDefinition, ...]:
     `[[servers]]`. It is started as you name it here, without `approve`, and closed again. A tool has a `name`, a
     `description` and `parameters`, a JSON Schema.
 
-    Raises UsageError for what is no server, and ServerError if it does not start or answer.
+    Raises UsageError if `server` is not a server, and ServerError if the server does not start or answer.
 
     >>> import sys, workbench
     >>> tools = workbench.list_tools([sys.executable, "-m", "mcp_server_time"])
@@ -99,7 +99,7 @@ def list_tools(server: ServerLike) -> tuple[ToolDefinition, ...]:
 
 
 async def _listed(asked: ServersToAsk) -> ToolSource:
-    # The caller's own code names the server, so nobody else is asked.
+    # The caller's own code names the server, so no further approval is needed.
     approval = Needs.of_servers([asked.file], asked.program).approved()
     pool = ServerPool(asked.program)
     try:

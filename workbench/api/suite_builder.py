@@ -32,13 +32,13 @@ Table = dict[str, Any]
 ToolLike = Callable[..., object] | ToolDefinition | Mapping[str, Any]
 """A tool: a function with type hints, one that `workbench.list_tools` returned, or a table as in `[[tools]]`.
 
-A table may also be a definition as OpenAI, Anthropic or MCP have it."""
+A table may also be a definition in the form of OpenAI, Anthropic or MCP."""
 
 CallLike = str | Mapping[str, Any]
 """The tool of a call, or a call as a table."""
 
 Mocks = Mapping[str, object] | Iterable[Mapping[str, Any]]
-"""Answers to calls: results by the names of tools, or tables as in `[[mocks]]`."""
+"""Answers to calls: a mapping of tool names to results, or tables as in `[[mocks]]`."""
 
 
 class Suite:
@@ -49,8 +49,8 @@ class Suite:
     of tools, or tables. Other keywords are keys of a suite file: `models`, `grading`, `gate`, `tags`, …
 
     The suite is validated when it is evaluated, loaded or saved: SuiteError then has all of its problems, with the
-    names of cases in place of lines. What your code writes into a suite needs no approval, as your code could start it
-    itself; what `from_toml` and `from_dict` read does.
+    names of cases in place of lines. The needs that your code writes into a suite require no approval, since your code
+    could start such things itself; needs that `from_toml` and `from_dict` read do.
 
     >>> import workbench
     >>> from workbench.checks import contains
@@ -86,7 +86,7 @@ class Suite:
                 self._document[key] = written
 
     def _take(self, document: Mapping[str, Any]) -> None:
-        """Take the keys of a document; its cases become objects, if they are a list of tables."""
+        """Set the keys of a document; cases become objects if they are a list of tables."""
         table = _plain(document)
         if isinstance(variants := document.get("variants"), list | tuple):
             table["variants"] = [variant_table(each) if isinstance(each, Mapping) else each for each in variants]
@@ -145,7 +145,7 @@ class Suite:
         return tuple(self._cases)
 
     def to_dict(self) -> Table:
-        """Return the suite as a document with the keys of a suite file; a change of it changes no suite."""
+        """Return a copy of the suite as a document with the keys of a suite file."""
         document = copy.deepcopy(self._document)
         if self._cases:
             document["cases"] = [copy.deepcopy(case._table) for case in self._cases]
@@ -171,11 +171,11 @@ class Suite:
         return LoadedSuite(file.suite.name, file.path, file, self._is_own)
 
     def save(self, path: SuitePath, *, force: bool = False) -> LoadedSuite:
-        """Write the suite to a file, and return what `workbench.load` makes of it.
+        """Write the suite to a file, and return it as `workbench.load` reads it.
 
-        The file loads equal. Paths in it are relative to its folder. Raises SuiteError for a suite with errors.
-        Raises UsageError for a file that exists, unless `force` replaces it, that would hold a secret of the
-        environment, or that cannot be written.
+        The loaded suite equals this one. Paths in the file are relative to its folder. Raises SuiteError for a suite
+        with errors. Raises UsageError for a file that exists, unless `force` replaces it, that would hold a secret of
+        the environment, or that cannot be written.
         """
         file, text = absolute(Path(path)), self.load().file.text
         shown = program_in(user_folders(), os.environ).secrets.redact(text)
@@ -201,11 +201,11 @@ class Suite:
 
     @property
     def _shown_as(self) -> Path:
-        """The name of the suite in the place of a file, for messages."""
+        """The name of the suite, which stands for a file in messages."""
         return Path(str(self._document.get("name") or "suite"))
 
     def _with_names(self, file: SuiteFile) -> SuiteFile:
-        """Return the suite without the lines of its problems, which nobody wrote."""
+        """Return the suite without the line numbers of its problems, which refer to no file."""
         problems = tuple(replace(problem, file=self._shown_as, line=None) for problem in file.problems)
         return replace(file, problems=problems)
 
@@ -220,10 +220,10 @@ class Case:
     def expects(
         self, tool: str | Mapping[str, Any], arguments: Mapping[str, Any] | None = None, /, **named: Any
     ) -> Self:
-        """Expect a call of a tool after those expected before it; each argument is a value or a check.
+        """Expect a call of a tool after the calls expected so far; each argument is a value or a check.
 
-        Without arguments, any are right. `tool` may also be a table as in `[[cases.ordered]]`, with all of its keys:
-        `{"tool": "search_docs", "args": {"query": "vacation"}, "times": 2}`.
+        Without arguments, any arguments are right. `tool` may also be a table as in `[[cases.ordered]]`, with all of
+        its keys: `{"tool": "search_docs", "args": {"query": "vacation"}, "times": 2}`.
         """
         self._added("ordered", _call(tool, arguments, named))
         return self
@@ -231,7 +231,7 @@ class Case:
     def forbids(
         self, tool: str | Mapping[str, Any], arguments: Mapping[str, Any] | None = None, /, **named: Any
     ) -> Self:
-        """Forbid calls of a tool, all of them or those with such arguments."""
+        """Forbid all calls of a tool, or only those whose arguments match."""
         self._added("disallowed", _call(tool, arguments, named))
         return self
 
@@ -260,7 +260,7 @@ def _call(tool: CallLike, arguments: Mapping[str, Any] | None, named: Mapping[st
     args: Table = {**(arguments or {}), **named}
     if isinstance(tool, Mapping):
         if args:
-            raise UsageError(f"arguments beside the table of a call: write them as its args, {args!r}")
+            raise UsageError(f"a call given as a table takes no arguments beside it: write args = {args!r} into it")
         call: Table = _plain(tool)
         if isinstance(call.get("args"), dict):
             call["args"] = _args(call["args"])
@@ -297,7 +297,7 @@ def _tool(tool: ToolLike) -> Any:
 
 def _servers(servers: Iterable[ServerLike] | Mapping[str, ServerLike]) -> list[Table]:
     if isinstance(servers, str):
-        raise UsageError(f"servers is a list, or a mapping of names: write servers=[{servers!r}]")
+        raise UsageError(f"servers takes a list, or a mapping of names to servers: write servers=[{servers!r}]")
     if isinstance(servers, Mapping):
         return [server_table(server, name) for name, server in servers.items()]
     return [server_table(server) for server in servers]

@@ -1,4 +1,4 @@
-"""Suites as the Python API loads them, and its errors."""
+"""Suites as the Python API loads them, and the errors of the API."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class LoadedSuite:
     path: Path
     file: SuiteFile = field(repr=False)
     is_own: bool = field(default=False, repr=False)
-    """Whether the caller's code wrote the suite, as a `workbench.Suite`, so that its needs are not asked about."""
+    """Whether the caller's code built the suite as a `workbench.Suite`, so that its needs require no approval."""
 
     @property
     def definition(self) -> Suite:
@@ -127,7 +127,7 @@ class LoadedSuite:
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """Warnings about the file, which prevent no run."""
+        """The warnings about the file; they do not prevent runs."""
         return self.file.warnings
 
     @cached_property
@@ -150,8 +150,8 @@ class LoadedSuite:
     def case(self, case_id: str) -> SuiteCase:
         """Return the case with an id.
 
-        A case that writes no `id` has one made of its name: "Time in Bergen" is `time-in-bergen`. Raises KeyError for
-        an unknown id; the message names the nearest or all ids.
+        A case without an `id` gets one from its name: "Time in Bergen" is `time-in-bergen`. Raises KeyError for an
+        unknown id; the message names the nearest ids, or all.
         """
         for case in self.cases:
             if case.id == case_id:
@@ -186,7 +186,7 @@ def load(path: SuitePath) -> LoadedSuite:
 def is_suite(path: SuitePath) -> bool:
     """Return whether a file is a suite: TOML with a `format`.
 
-    A file that cannot be read counts as one, so that loading it reports why.
+    An unreadable file counts as a suite, so that loading it reports the reason.
 
     >>> import workbench
     >>> workbench.is_suite("clock.toml")

@@ -97,9 +97,10 @@ def _once(call: AcceptedCall) -> AcceptedCall:
 def accept_call(
     case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing], call: int
 ) -> Proposal:
-    """Accept one call, by its index.
+    """Accept one call, given by its index.
 
-    It replaces the expectation that it was paired with or that of its step; otherwise it is added. Raises AcceptError.
+    The call replaces the expectation that it was paired with, or that of its step; otherwise it is added. Raises
+    AcceptError.
     """
     if case.steps:
         return accept_step(case, table, trajectory, pairings, call)
@@ -120,7 +121,7 @@ def accept_call(
 
 
 def accept_missing(case: Case, expected: int) -> Proposal:
-    """Accept that an expected call, by its index in the case, was not made: it is no longer expected."""
+    """Accept that an expected call was not made: remove it, given by its index in the case."""
     if case.steps:
         return accept_step_without_call(case, expected)
     place, call = list(case.placed_expected_calls())[expected]
@@ -140,14 +141,14 @@ def _paired(case: Case, pairings: Sequence[CallPairing]) -> dict[int, _Pair]:
     found: dict[int, _Pair] = {}
     for pairing in pairings:
         call, expected = pairing.call, pairing.expected_call
-        # The case may have fewer expected calls by now than when the run was graded.
+        # The case may now have fewer expected calls than when the run was graded.
         if call is not None and expected is not None and expected < len(places):
             found[call] = _Pair(*places[expected], pairing)
     return found
 
 
 def _tools_besides(places: Collection[Place | None], case: Case) -> Iterator[str]:
-    """Yield the tools of the expected calls that are at none of these places."""
+    """Yield the tools of the expected calls, except those at these places."""
     written = set(map(_of_whole_call, places))
     for place, call in case.placed_expected_calls():
         if place not in written:
@@ -191,7 +192,8 @@ def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
 def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
     """Return the index of an unexpected call in the sequence.
 
-    It comes after the expectation that was met before it, otherwise before the one met after it, otherwise last.
+    The call goes after the expectation that the run met just before it, otherwise before the one met just after it,
+    otherwise to the end.
     """
     before: list[int] = []
     after: list[int] = []
@@ -203,9 +205,9 @@ def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
     return min(after, default=count)
 
 
-# Acceptance of several runs of a case: the loosest expectation that all of them meet. It holds the calls that every
-# run makes, with checks that hold for all values, and their order only as far as it was always the same. A proposal is
-# graded before it is shown, so that each of the runs passes with it.
+# Acceptance of several runs of a case: the loosest expectation that all of them meet. It has the calls that every run
+# makes, checks that hold for all values, and only the order that all runs share. A proposal is graded before it is
+# shown, so that each of the runs passes with it.
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,7 @@ class RunToAccept:
 def proposal_for_all(
     suite: Suite, case: Case, table: Table, runs: Sequence[RunToAccept], secrets: Secrets = NO_SECRETS
 ) -> Proposal:
-    """Propose expectations of the case that each of the runs meets, so that it passes by the case's grader.
+    """Propose expectations of the case with which each of the runs passes by the case's grader.
 
     `table` is the case as the suite writes it. Raises AcceptError if the runs do not agree, or if no expectation lets
     all of them pass.
@@ -228,7 +230,7 @@ def proposal_for_all(
     lists_all = TRAITS[settings_of(suite, case).grading.by].counts_other_arguments
     proposal = proposal_without_secrets(accept_runs(case, table, runs, lists_all=lists_all), secrets)
     why_not = why_not_met(suite, proposal, table, runs)
-    # The order of calls is given up last: it is the only part that can be loosened without losing a check.
+    # The order of calls is loosened as the last resort, because that loses no check.
     if why_not is not None and proposal.calls and proposal.whole and not proposal.in_place and proposal.in_order:
         loosest = replace(proposal, in_order=False)
         if why_not_met(suite, loosest, table, runs) is None:
@@ -239,7 +241,7 @@ def proposal_for_all(
 
 
 def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[RunToAccept]) -> str | None:
-    """Return why one of the runs would not pass with these expectations; `None` if all would.
+    """Return the reason why one of the runs would not pass with these expectations; `None` if all would.
 
     Judges and functions are not asked again: checks that need one are proposed only where they held.
     """
@@ -247,15 +249,15 @@ def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[R
 
 
 def why_table_not_met(suite: Suite, table: Table, runs: Sequence[RunToAccept]) -> str | None:
-    """Return why one of the runs would not pass with the case of a table, as `why_not_met` does."""
+    """Return the same reason as `why_not_met`, for a case given as a table."""
     case = Case.model_validate(table)
-    # In place of functions and judges, which accept every value here.
+    # Stands in for functions and judges, which accept every value here.
     context = CheckContext(lambda *_: True, lambda *_: CheckVerdict(1.0, True))
     for number, run in enumerate(runs, 1):
         try:
             graded = graded_run(suite, case, run.trajectory, context=context, cost_usd=run.cost_usd)
         except (CheckError, GradingError) as error:
-            return f"what it would expect cannot be graded: {error}"
+            return f"the proposed expectations cannot be graded: {error}"
         if not graded.status.good:
             grade = graded.grades[0]
             why = grade.reason
@@ -268,10 +270,10 @@ def why_table_not_met(suite: Suite, table: Table, runs: Sequence[RunToAccept]) -
 
 
 def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_all: bool = False) -> Proposal:
-    """Accept the calls that all runs have in common; of one run, all calls.
+    """Accept the calls that all runs have in common; for a single run, these are all its calls.
 
-    With `lists_all`, arguments that are not always given are optional, and not left out. Raises AcceptError, also if
-    the runs do not call the same tools.
+    With `lists_all`, arguments that only some runs give become optional instead of being left out. Raises AcceptError,
+    also if the runs do not call the same tools.
     """
     proposals = [accept_run(case, table, run.trajectory, run.pairings) for run in runs]
     if len(proposals) == 1:
@@ -294,7 +296,7 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
     gone = list(_tools_besides(places, case))
     if calls and "expect_no_calls" in table:
         gone.insert(0, NO_CALLS)
-    # Calls of one answer have no order, however they are listed.
+    # Calls of one answer have no order, whatever order they are listed in.
     columns = zip(*rows, strict=True)
     one_answer = all(len(set(map(_answer, of_run))) == 1 for of_run in columns)
     return Proposal(
@@ -320,7 +322,7 @@ def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
 
     If runs call a tool differently often, the run with the fewest calls of it decides which calls count.
     """
-    # In any order of the tools: the caller sorts the rows.
+    # The order of the tools does not matter, because the caller sorts the rows.
     for tool in _tools_of(runs[0]):
         of_runs: list[list[int]] = []
         for calls in runs:
@@ -345,10 +347,10 @@ def _picked(items: Sequence[_Item], indices: Iterable[int]) -> list[_Item]:
 
 
 def _alike(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
-    """Return for each call the index of the most similar of at least as many others, each used once.
+    """Return for each call the index of the most similar of the others, which are at least as many; each is used once.
 
-    Similar is, in this order: the same expectation, the most equal arguments, the nearest position. The three are one
-    number for the assignment problem, and each weighs more than the largest sum of those after it.
+    Similarity counts, in this order, the same expectation, the number of equal arguments, and the distance in position.
+    For the assignment problem they form one number, in which each weighs more than the largest sum of those after it.
     """
     if len(first) * len(others) > MAX_PAIRS:
         return [*range(len(first))]
@@ -372,9 +374,9 @@ def _given(call: AcceptedCall) -> dict[str, JsonValue]:
 
 
 def _parts(rows: Sequence[Sequence[AcceptedCall]]) -> Iterator[int]:
-    """Yield the part of the sequence, from 1, to which each row belongs.
+    """Yield for each row its part of the sequence, counted from 1.
 
-    A part comes after another one if it did in every run. Calls of one answer have no order.
+    One part follows another if it did so in every run. Calls of one answer have no order.
     """
     part = 1
     for at in range(len(rows)):
@@ -444,15 +446,15 @@ def _enumerated(runs: Sequence[RunToAccept]) -> Callable[[str], Callable[[str], 
     return of_tool
 
 
-# Acceptance for whole suites: the calls that runs of each case share.
+# Acceptance for whole suites: for each case, the calls that its runs share.
 
 _ENDED = ("answered", "decided", "steps done", "step failed")
-"""The reasons of a run's end after which its calls are complete: no limit and no refusal has cut it off."""
+"""The reasons for a run's end with which its calls are complete: no limit and no refusal cut it short."""
 
 
 @dataclass(frozen=True)
 class CaseToAccept:
-    """A case, its runs that count, and the reasons of those that do not."""
+    """A case, the runs to accept, and the reasons why other runs are left out."""
 
     case: Case
     runs: tuple[RunToAccept, ...]
@@ -460,7 +462,7 @@ class CaseToAccept:
 
 
 def why_left_out(result: RunResult) -> str | None:
-    """Return why a run does not show the model's behaviour; `None` if it does."""
+    """Return the reason why a run does not show the model's behaviour; `None` if it does."""
     finish = result.trajectory.finish
     if result.status in (Status.ERROR, Status.STOPPED) or finish is None:
         return result.error or result.status
@@ -476,7 +478,7 @@ def left_out(result: RunResult, why: str) -> str:
 
 def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
     """Return the index of a case in its valid suite, and its table."""
-    assert file.suite is not None and file.parts is not None, "only sound suites have cases to accept"
+    assert file.suite is not None and file.parts is not None, "cases can be accepted only in a suite without errors"
     number = [other.id for other in file.suite.cases].index(case.id)
     index = file.templates[number] if file.templates else number
     return index, file.parts.cases[index]
@@ -484,7 +486,7 @@ def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
 
 def accepted_suite(file: SuiteFile, cases: Sequence[CaseToAccept], secrets: Secrets) -> AcceptedSuite:
     """Propose expectations for cases of a valid suite. All other text of the suite stays as it is."""
-    # Case by case in one document, which keeps the text of all other cases and their comments.
+    # All cases change in turn in one document, which keeps the text and the comments of all others.
     document, accepted = Document.of(file.text), []
     for each in cases:
         came_to = _accepted(file, each, secrets)
@@ -509,7 +511,7 @@ def _accepted(file: SuiteFile, asked: CaseToAccept, secrets: Secrets) -> Accepte
     if case.skip is not None:
         return replace(came_to, outcome="skipped", why=case.skip, left_out=())
     if case.each is not None:
-        why = f"it is a row of {case.template}, whose expectations name columns: edit that case, for all of its rows"
+        why = f"it is a row of {case.template}, whose expectations name columns: edit that case for all its rows"
         return replace(came_to, outcome="skipped", why=why, left_out=())
     if not runs:
         return came_to

@@ -34,7 +34,7 @@ _EXPECTED = (
 
 
 class CaseNow(NamedTuple):
-    """The current state of a case, in a suite that can run."""
+    """The current state of a case, with its suite reduced to what can run."""
 
     file: SuiteFile
     suite: Suite
@@ -49,7 +49,7 @@ def read_now(suite: OpenSuite, outline: CaseOutline) -> CaseNow | None:
     file = suite.file
     if file.suite is not None:
         return CaseNow(file, file.suite, file.case_of(outline.index, outline.id))
-    # Another case has an error, so the suite is read again from this case alone.
+    # If another case has an error, the suite is read again with this case alone.
     if outline.index in suite.broken_cases:
         return None
     cut = suite.runnable((outline.key,))
@@ -59,13 +59,13 @@ def read_now(suite: OpenSuite, outline: CaseOutline) -> CaseNow | None:
 
 
 def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
-    """Return whether a run is graded by the expectations and options that the case has now, under the run's variant."""
+    """Return whether a run was graded by the case's present expectations and options, under the run's variant."""
     try:
         variant = variant_of(suite, run.model)
     except UnknownVariantError:
         return False
     suite, case = varied_suite(suite, variant), varied_case(case, variant)
-    # Compared before the settings are resolved, which takes longer: most cases are the same object, or equal.
+    # Most cases are the same object, or equal, so they are compared before the slower resolving of settings.
     if run.case is not case and not _expect_alike(run.case, case):
         return False
     own_same = run.case is case or (
@@ -81,7 +81,7 @@ def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
 
 
 def stops_alike(case: Case, result: RunResult) -> bool:
-    """Return whether a chain that stops at its first failed step would have ended where this run of it ended."""
+    """Return whether the case's chain, as it is now, would have stopped at the same step as this run."""
     if not case.stop_on_failure:
         return True
     failed = next((step.step for step in result.steps if step.status == Status.FAILED), None)
@@ -108,7 +108,7 @@ _NUMBERED = re.compile(r"(.*\S)\s+\d+")
 class Restructured:
     """The result of a change: the document, a description, and the key of the case for the cursor.
 
-    The key is `None` for the suite itself. `gone` is the key of a deleted case, which an undo brings back.
+    The key is `None` for the suite itself. `gone` is the key of a deleted case, which an undo restores.
     """
 
     document: Document
@@ -123,7 +123,7 @@ class Restructured:
 
 
 def index_of(suite: OpenSuite, key: str | None) -> int:
-    """Return the index of the case with this key, `HEAD` for `None`. Raises SpliceError if there is no such case."""
+    """Return the index of the case with this key, `HEAD` for the key `None`. Raises SpliceError if there is none."""
     if key is None:
         return HEAD
     for outline in suite.cases:
@@ -136,18 +136,18 @@ def index_of(suite: OpenSuite, key: str | None) -> int:
 
 
 def row_note(suite: OpenSuite, row: CaseOutline) -> str:
-    """Return why a row cannot be edited; the reason names the case that all its rows share."""
-    return f"this is a row of {suite.cases[row.index].name}, the case above it: edit that case, for all of its rows"
+    """Return the reason why a row cannot be edited, which names the case behind all its rows."""
+    return f"this is a row of the case {suite.cases[row.index].name} above: edit that case, which changes all its rows"
 
 
 def row_file(suite: OpenSuite, row: CaseOutline) -> str:
-    """Return the file of a row as the case names it, empty for rows in the suite."""
+    """Return the path of a row's file as the case writes it; empty for rows in the suite itself."""
     each = suite.document.table(row.index).get("each")
     return each if isinstance(each, str) else ""
 
 
 def line_of_row(suite: OpenSuite, row: CaseOutline) -> int:
-    """Return the line of a row in its file, 1 if the file cannot be read any more."""
+    """Return the line of a row in its file; 1 if the file is no longer readable."""
     try:
         lines = rows_of(row_file(suite, row), suite.path.parent).lines
     except RowsError:
@@ -157,7 +157,7 @@ def line_of_row(suite: OpenSuite, row: CaseOutline) -> int:
 
 
 def index_behind(suite: OpenSuite, key: str | None) -> int:
-    """Return the index after the case with this key, or at the end if there is none."""
+    """Return the index after the case with this key, or the end if there is no such case."""
     for outline in (*suite.cases, *suite.run_cases):
         if outline.key == key:
             return outline.index + 1
@@ -171,7 +171,7 @@ def with_new_case(suite: OpenSuite, index: int, case: Table) -> Restructured:
 
 
 def with_new_cases(document: Document, cases: Iterable[Table], message: str) -> Restructured:
-    """Add cases at the end, as `with_new_case` does each."""
+    """Add cases at the end, each as `with_new_case` does."""
     first = len(document.cases)
     for at, case in enumerate(cases, first):  # one by one, so that each id is free of those before it
         document = document.with_new_case(at, _with_free_id(case, _ids(document)))
@@ -187,7 +187,7 @@ def with_copy(suite: OpenSuite, index: int) -> Restructured:
     if "id" in case:
         copied["id"] = free_id(suite.cases[index].id, _ids(document))
     copied = _with_free_id(copied, _ids(document))
-    # The copy is added as text first, which keeps the comments, and then gets its own name and id.
+    # The copy is first added as text, which keeps its comments; then it gets its own name and id.
     document = document.with_new_block(index + 1, document.block(index)).with_case(index + 1, copied)
     return _at(document, index + 1, f"Duplicated {_name(suite, index)}")
 
@@ -199,7 +199,7 @@ def with_name(suite: OpenSuite, index: int, name: str) -> Restructured:
         return Restructured(document.with_header("name", name), f"Renamed the suite to {name}", None)
     case, outline = _sound(document, index), document.cases[index]
     renamed = {**case, "name": name}
-    # The id made from the old name is written out; no run knows the id of a case that was never saved.
+    # The id derived from the old name is written out, except for a case that was never saved: no run refers to its id.
     if "id" not in case and suite.is_saved(outline.id):
         renamed = {"id": outline.id, **renamed}
     elif "id" not in case:
@@ -221,7 +221,7 @@ def without(suite: OpenSuite, index: int) -> Restructured:
 
 
 def moved_over(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restructured, Restructured]:
-    """Move a case, with its comments, to the end of a different suite; return the change of each suite."""
+    """Move a case, with its comments, to the end of another suite; return the changes of both suites."""
     case = _sound(source.document, index)
     at = len(target.document.cases)
     arrived = target.document.with_new_block(at, source.document.block(index))
@@ -272,9 +272,9 @@ def free_id(wanted: str, taken: Collection[str]) -> str:
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """Append the first number from 2 on for which neither the name nor its derived id is taken."""
+    """Return the name with the first number from 2 for which neither the name nor its derived id is taken."""
     match = _NUMBERED.fullmatch(name)
-    # "Copy 3" is numbered on as "Copy 4", not as "Copy 3 2".
+    # "Copy 3" is followed by "Copy 4", not by "Copy 3 2".
     base = match[1] if match else name
     names = set(taken)
     ids = {derived_id(other) for other in names}
@@ -320,7 +320,7 @@ def _with_free_id(case: Table, taken: Collection[str]) -> Table:
         return case
     if "id" in case:
         return {**case, "id": free_id(wanted, taken)}
-    # First, as a person would write it; a key that is in the table already keeps its place.
+    # The id goes first, where people write it; a key that the table already has keeps its place.
     return {"id": free_id(wanted, taken), **case}
 
 
@@ -338,7 +338,7 @@ def _name(suite: OpenSuite, index: int) -> str:
 def named_path(folder: Path, text: str, why_not: Callable[[Path], str | None]) -> Path | str:
     """Return the path that a text names, relative to a folder, with `.toml` if it has no suffix.
 
-    Returns the reason, without a full stop, if the path cannot be used. `why_not` makes all other checks and may read
+    Returns the reason, without a full stop, if the path cannot be used. `why_not` makes all other checks, and may read
     the disk.
     """
     try:

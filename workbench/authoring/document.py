@@ -1,4 +1,4 @@
-"""A suite's document while it is edited, including parts that are not TOML at the moment."""
+"""A suite's document while it is edited, including parts that are currently not valid TOML."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workbench.suite.suite_file import SuiteFile, parse_suite
 
 
 def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
-    """Return a document with unparsed texts as a suite file. `sound` is the suite with their last valid versions."""
+    """Return a document with unparsed texts as a suite file; `sound` is the suite with their last valid versions."""
     parts = document.parts
     assert parts is not None
     remaining: list[Problem] = []
@@ -27,7 +27,7 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
         if not any(is_in(problem, at) for at in document.unparsed):
             remaining.append(problem)
     if remaining:
-        # Problems below an unparsed text move by the lines that it has grown since its last valid version.
+        # Problems below an unparsed text move by the number of lines that it gained since its last valid version.
         ends: dict[int, int] = {}
         grown: dict[int, int] = {}
         for at, text in document.unparsed.items():
@@ -40,7 +40,7 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
 
 
 def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Problem:
-    """Return the reason that a text is unparsed, with the line in the file."""
+    """Return the problem that keeps a text from being parsed, with its line in the file."""
     text = document.unparsed[at]
     first, where = 1, ""
     if at != HEAD:
@@ -57,14 +57,14 @@ def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Probl
 
 
 def _replaced(parts: SuiteText, at: int, text: str) -> SuiteText:
-    """Return a text with another text of a case or of the head. Raises SpliceError."""
+    """Return the text of a suite with the text of a case or of the head replaced. Raises SpliceError."""
     if at == HEAD:
         return parts.with_head(text)
     return parts.with_case_text(at, text)
 
 
 def is_in(problem: Problem, at: int) -> bool:
-    """Return whether a problem is in a case, by its index, or in everything except the cases for `HEAD`."""
+    """Return whether a problem is in the case with this index, or outside all cases if the index is `HEAD`."""
     if at == HEAD:
         return not problem.where.startswith("cases[")
     return is_within(problem.where, written(("cases", at)))
@@ -89,7 +89,7 @@ def _moved(problem: Problem, ends: dict[int, int], grown: dict[int, int]) -> Pro
 
 
 HEAD = -1
-"""The index of everything before the first case."""
+"""The index that stands for everything before the first case."""
 
 _NOTHING_UNPARSED: Mapping[int, str] = MappingProxyType({})
 
@@ -110,7 +110,7 @@ class CaseOutline:
     skip: str | None = None
     steps: tuple[str, ...] = ()
     is_row: bool = False
-    """Whether it is a row of the case at `index`, which is edited there."""
+    """Whether this is a row of the case at `index`, where the row is edited."""
 
 
 _Outlined = tuple[tuple[Table, ...], tuple[CaseOutline, ...]]
@@ -122,8 +122,8 @@ class Document:
     """A suite's text.
 
     `unparsed` holds texts that are not TOML: those of cases by their index, and that of the head under `HEAD`. `parts`
-    holds the rest, with the last valid version of the unparsed texts. `parts` is `None` if the file as a whole is not
-    TOML; its text is then in `whole`.
+    holds the parsed suite, with the last valid version of the unparsed texts. `parts` is `None` if the file as a whole
+    is not TOML; its text is then in `whole`.
     """
 
     parts: SuiteText | None
@@ -152,7 +152,7 @@ class Document:
 
     @property
     def is_sound(self) -> bool:
-        """Whether all of the text is TOML."""
+        """Whether the whole text is valid TOML."""
         return self.parts is not None and not self.unparsed
 
     @property
@@ -192,7 +192,7 @@ class Document:
     @cached_property
     def _outlines(self) -> tuple[CaseOutline, ...]:
         """The outlines, before equal ids are made unique."""
-        # An edit changes one case: the outlines of all others are found again by the identity of their tables.
+        # An edit changes one case, so the outlines of all others are reused, by the identity of their tables.
         tables, known = self._known
         outlines: list[CaseOutline] = []
         for index, case in enumerate(self.parts.cases if self.parts is not None else ()):
@@ -202,7 +202,7 @@ class Document:
 
     def forget(self) -> None:
         """Drop cached values that can be computed again, to save memory in the undo history."""
-        # Cached properties live in the dictionary of their frozen object.
+        # Cached properties are kept in the `__dict__` of the frozen object.
         for held in (self, self.parts):
             if held is not None:
                 held.__dict__.pop("text", None)
@@ -211,7 +211,7 @@ class Document:
         object.__setattr__(self, "_known", ((), ()))
 
     def table(self, index: int) -> Table:
-        """Return the table of a case, or of everything except the cases for `HEAD`.
+        """Return the table of a case, or of everything outside the cases if the index is `HEAD`.
 
         An unparsed text has its last valid table. Raises IndexError if there is no such case.
         """
@@ -264,7 +264,7 @@ class Document:
     def with_case(self, index: int, case: Table) -> Document:
         """Replace the table of a case.
 
-        `expect_nothing_yet` is dropped once the case expects something, and returns with its last expectation removed.
+        `expect_nothing_yet` is removed once the case expects something, and added when its last expectation is removed.
         Raises like `SuiteText.with_case`.
         """
         if expects_something(case):
@@ -300,7 +300,7 @@ class Document:
         places[index] = None
         document = self._with(parts, places)
         if HEAD in self.unparsed and not parts.cases:
-            # Without cases in blocks, the head may contain cases.
+            # In a file without case blocks, the head may contain the cases.
             return document.with_block(HEAD, self.unparsed[HEAD])
         return document
 
@@ -315,9 +315,9 @@ class Document:
         return self._with(parts, places)
 
     def only(self, indices: frozenset[int]) -> str:
-        """Return the text with only these cases, to run valid cases while a different one is being edited."""
+        """Return the text with only these cases, to run valid cases while another one is being edited."""
         parts = self._sound_parts()
-        # Other cases become empty text, and the text between cases stays.
+        # The text of other cases becomes empty, but the text between cases stays.
         blocks = list(parts.blocks)
         for index in range(len(blocks)):
             if index not in indices:
@@ -348,7 +348,7 @@ class Document:
 
     def _pieces(self, parts: SuiteText) -> Iterator[str]:
         """Yield the pieces of the text: the head, then each block and the text after it."""
-        # Unparsed texts have the line ends of an editor, the file may have others.
+        # The editor's line ends in unparsed texts may differ from the file's.
         line_end = "\r\n" if "\r\n" in parts.between[0] else "\n"
         yield self._head_written(parts, line_end) if HEAD in self.unparsed else parts.between[0]
         for index, (block, gap) in enumerate(zip(parts.blocks, parts.between[1:], strict=True)):
@@ -373,7 +373,7 @@ def expects_something(case: Table) -> bool:
 
 
 def outline_of(index: int, case: Case) -> CaseOutline:
-    """Return the outline of a case that has been read."""
+    """Return the outline of a case from its table."""
     steps = tuple(step.tool or "" for step in case.steps)
     return CaseOutline(index, case.id, case.id, case.name, case.tags, case.skip, steps, case.each is not None)
 

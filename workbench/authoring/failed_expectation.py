@@ -29,7 +29,8 @@ def failed_place(
 ) -> Place | None:
     """Return the place of the expectation that a run failed, `None` without one.
 
-    With `call` or `expected_call`, the indices of an issue, one of that call comes first; then those that decide."""
+    Expectations of the call at an issue's index `call` or `expected_call`, if given, come first, then those that decide
+    the grade."""
     if result.grade is None:
         return None
     issues = sorted(

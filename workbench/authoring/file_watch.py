@@ -1,4 +1,4 @@
-"""Detection of changes of files and folders, at the cost of one `stat` each, without a service of the system."""
+"""Detection of changes of files and folders with one `stat` each, without the operating system's file notifications."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import NamedTuple, TypeAlias
 from workbench.suite.project import is_installed
 
 Stamp: TypeAlias = tuple[int, int, int]
-"""The size, modification time (ns) and number of a file or folder, which show quickly that it changed."""
+"""The size, modification time (ns) and inode number of a file or folder, from which a change is quickly seen."""
 
 _SURE_AFTER_NS = 3_000_000_000
-"""Some file systems store whole seconds, or even numbers of them: so recent a change can hide a later one."""
+"""Some file systems store times in steps of one or two seconds, so a change within that time can hide a later one."""
 
 
 class _Folder(NamedTuple):
@@ -34,11 +34,11 @@ class FolderWatch:
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Look no further, since the app ends."""
+        """Stop looking, because the app ends."""
         self._is_stopped = True
 
     def look(self, roots: Sequence[Path]) -> dict[Path, Stamp]:
-        """Return the present TOML files."""
+        """Return the TOML files that exist now."""
         found: dict[Path, _Folder] = {}
         for root in roots:
             self._list(root, found, is_root=True)
@@ -54,7 +54,8 @@ class FolderWatch:
         stamp = stamp_of(path)
         if stamp is None or path in found or self._is_stopped:  # roots may lie inside each other
             return
-        # A folder's modification time changes with its entries, not with their content: those get a stamp each.
+        # A folder's modification time changes with its entries, not with their content, so each entry has its own
+        # stamp.
         known = self._known.get(path)
         if known is None or known.stamp != stamp or time.time_ns() - stamp[1] < _SURE_AFTER_NS:
             entries = tuple(_entries(path))

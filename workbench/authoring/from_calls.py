@@ -1,6 +1,6 @@
-"""A call and its answer, made by hand or in a run, put into a case: as a mock with that answer, or as an expected call.
+"""Add a call from a run or one made by hand to a case: as a mock with its answer, or as an expected call.
 
-In a chain either can go into one of the steps, which are counted from 1.
+In a chain, both can go into a step; steps count from 1.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def case_with_mock(
 ) -> Table:
     """Add a mock to a case, before those of the same tool that would answer first.
 
-    A mock for the same arguments is replaced. With `step`, the step itself answers its first call; errors still go to
-    the case's mocks, since a step cannot express them. Raises ValueError if there is no such step, or if a mock would
-    fill in arguments in the answer.
+    A mock for the same arguments is replaced. With `step`, the step itself holds the answer to its first call; errors
+    still become mocks of the case, since a step cannot express them. Raises ValueError if there is no such step, or if
+    a mock would replace `{name}` in the answer by an argument.
     """
     result: JsonValue = None
     if not answer.is_error:
@@ -52,7 +52,7 @@ def case_with_mock(
         mock["error"] = answer.content
     else:
         mock["result"] = result
-    # The first mock that fits answers, so that a new one has to stand before more general ones.
+    # The first matching mock answers, so the new one must precede more general ones.
     mocks = items_at(case, ("mocks",))
     of_tool = [at for at, other in enumerate(mocks) if _is_of(other, tool)]
     for index in of_tool:
@@ -67,7 +67,7 @@ def _args(arguments: Mapping[str, JsonValue]) -> Table:
 
 
 def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], step: int | None = None) -> Table:
-    """Add an expected call at the end of those in order, or let `step` expect it in place of its present call.
+    """Add an expected call to the end of `ordered`, or let `step` expect it in place of its present call.
 
     Raises ValueError for a chain without a step, and for a case that expects no calls.
     """
@@ -90,7 +90,7 @@ def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], s
 def step_of(trajectory: Trajectory, call: int) -> int | None:
     """Return the step, from 1, whose first call has that index in the trajectory; `None` for other calls.
 
-    That call is graded and answered by the step's mock.
+    The step grades this call, and the step's mock answers it.
     """
     wanted = trajectory.calls[call]
     asked = trajectory.rounds[wanted.round - 1]
@@ -112,14 +112,14 @@ def _is_of(mock: object, tool: str) -> bool:
 
 
 def _expected(value: JsonValue) -> object:
-    """Return a value as the suite expects it; a null, which TOML lacks, as a check, also inside a value."""
+    """Return a value as a suite expects it; null, which TOML lacks, becomes a check, even inside the value."""
     if value is None:
         return {"equals_null": True}
     if isinstance(value, dict) and holds_null(value):
         return {"has_fields": {name: _part(inner) for name, inner in value.items()}, "only_fields": True}
     if isinstance(value, list) and holds_null(value):
         return {"same_elements": [_part(inner) for inner in value], "in_order": True}
-    # A table with the name of a check or with options alone would be read as a check.
+    # A table with a check's name, or with nothing but options, would be read as a check.
     if isinstance(value, dict) and (check_names_in(value) or (value and OPTION_NAMES.issuperset(value))):
         return {"equals": value}
     return value
@@ -140,18 +140,18 @@ def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
         if mock_answer(result, {name: value}).content != content:
             raise ValueError(
                 f"a mock would replace {{{name}}} in the answer by that argument: only a mock with `python` returns "
-                "the text as it is"
+                "the text unchanged"
             )
     return result
 
 
 def _shortest(content: str) -> JsonValue:
-    """Return a table or list if the model would read the same text for it, otherwise the text."""
+    """Return the text as a table or list if a mock would send the same text for it, otherwise unchanged."""
     if content[:1] not in ("{", "["):
         return content
     try:
         value: JsonValue = json.loads(content)
-        # The mock's table is sent as this JSON; with other blanks or another order of keys, the text would differ.
+        # A mock sends its table as this JSON, so spaces and the order of keys must be equal, too.
         if holds_null(value) or json_text(value) != content:
             return content
     except (ValueError, RecursionError):
@@ -172,7 +172,7 @@ def index_of_call(trajectory: Trajectory, call_id: str) -> int:
     for index, call in enumerate(trajectory.calls):
         if call.call.id == call_id:
             return index
-    raise ValueError("this call was superseded: its round was asked again")
+    raise ValueError("this call was superseded: its round was repeated")
 
 
 def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
@@ -186,9 +186,9 @@ def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
     if record.by_provider:
         raise ValueError(f"the provider runs {tool} itself, so a mock would never answer it")
     if answer is None:
-        raise ValueError(f"{tool} has no answer yet: s steps to it")
+        raise ValueError(f"{tool} has no answer yet: press s to step to it")
     if answer.source == "skipped" and record.unedited is None:  # nobody wrote a replacement result
-        raise ValueError(f"{tool} was skipped: there is no result for a mock")
+        raise ValueError(f"{tool} was skipped, so there is no result for a mock")
     _check(record)
     step = step_of(trajectory, index)
     table = case_with_mock(table, tool, record.arguments, ToolAnswer(answer.content, answer.is_error), step)
@@ -204,14 +204,14 @@ def expectation_of_call(
 ) -> Addition | None:
     """Expect a call as it was sent.
 
-    The call goes in place of the expectation that it meets best, keeping checks that hold, otherwise it is added; in a
+    The call replaces the expectation that it meets best, keeping checks that hold; without one, it is added. In a
     chain, it goes into its step. Returns `None` if the case already expects exactly that. Raises ValueError.
     """
     record = trajectory.calls[index]
     if record.edited is None:
         _check(record)
     as_sent = _as_sent(trajectory)
-    # Only a call of the same tool replaces an expectation; any other would remove one by the way.
+    # A call replaces only an expectation of the same tool; another one would be lost.
     pairings: list[CallPairing] = []
     if not case.steps:
         pairings = [each for each in _pairings(case, settings, as_sent) if each.same_tool]
@@ -223,7 +223,7 @@ def expectation_of_call(
         return Addition(changed, f"Step {step_of(trajectory, index)} expects {tool} as it was sent")
     if proposal.added_at is not None:
         return Addition(changed, f"{tool} is expected as it was sent, as one more call")
-    return Addition(changed, f"{tool} is expected as it was sent, in place of what was expected")
+    return Addition(changed, f"{tool} is expected as it was sent, in place of the earlier expectation")
 
 
 def _check(record: CallRecord) -> None:

@@ -44,7 +44,7 @@ class KnownTools:
 
     def of(self, header: Mapping[str, object], path: Path) -> tuple[ToolDefinition, ...]:
         """Return the tools of a suite, read again only if its header is a new object. Edits of cases keep it."""
-        # By identity: only an edit of the header makes a new object.
+        # Compared by identity, because only an edit of the header makes a new object.
         known = self._known.get(path)
         if known is None or known[0] is not header:
             if len(self._known) >= _MAX_KEPT:
@@ -75,7 +75,7 @@ def with_own_tools(known: tuple[ToolDefinition, ...], case: Mapping[str, object]
     own = list(written_out(case))
     if not own:
         return known
-    # A tool that the case defines anew keeps its place among those of the suite.
+    # A tool that the case redefines keeps its place among the suite's tools.
     return tuple({tool.name: tool for tool in (*known, *own)}.values())
 
 
@@ -83,8 +83,7 @@ def written_out(table: Mapping[str, object]) -> Iterator[ToolDefinition]:
     """Yield the valid tools that a suite's header or a case defines."""
     for _, tool in tables(table.get("tools")):
         try:
-            # Read inside a suite: the validator of suites is built already, and one for tools alone would have to be
-            # built.
+            # Tools are read as part of a suite, because the validator of suites is built already.
             read = Suite.model_validate({"format": 1, "name": "of this tool", "tools": [tool]})
         except ValidationError:
             continue  # reported with the suite's problems

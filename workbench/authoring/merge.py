@@ -1,7 +1,7 @@
 """Three-way merge of a suite that was edited here and by another program: table by table, case by case.
 
-A text is read as a row of units: its head, each top-level table or element of a list of tables, and each case, with the
-comments directly above it. A unit that only one side changed is taken from that side. A unit that both changed
+A text is read as a sequence of units: its head, each top-level table or element of a list of tables, and each case,
+with the comments directly above it. A unit that only one side changed is taken from that side. A unit that both changed
 differently is a conflict, which the user decides.
 """
 
@@ -32,7 +32,7 @@ Key: TypeAlias = tuple[Hashable, ...]
 
 _HEAD: Key = ()
 _NAMES = ("id", "name", "tool")
-"""Keys that name an element of a list of tables."""
+"""The keys that name an element of a list of tables."""
 _AGAIN = 0
 """Separates the name in a key from the number that distinguishes units of the same name."""
 _COMMENTS = re.compile(r"[ \t]*#.*(?:\n[ \t]*#.*)*")
@@ -63,9 +63,9 @@ class Merged:
 
 @dataclass(frozen=True)
 class _Unit:
-    """A part of a text without its last line end, and `gap`, the text up to the next unit.
+    """A part of a text without its last line end, with `gap`, the text up to the next unit.
 
-    `case` is the table of a case, and `title` its name. `is_last`: nothing follows.
+    `case` is the table of a case, and `title` its name. `is_last` is true if nothing follows.
     """
 
     text: str
@@ -84,9 +84,9 @@ def merge(
 ) -> Merged | None:
     """Merge two versions that were both made from `base`. `chosen` decides conflicts, by their key.
 
-    The order is that of `theirs` with the additions of `mine` at their place, or the reverse where only `mine` moved
-    something. Returns `None` if the versions can only be compared as a whole: cases are not in blocks of their own, or
-    the changes of both sides contradict each other.
+    The order is that of `theirs` with the additions of `mine` at their place, or the reverse if only `mine` moved
+    units. Returns `None` if the versions can only be compared as a whole: if cases are not in blocks of their own, or
+    the sides' changes contradict each other.
     """
     if mine.text in (base.text, theirs.text):
         return Merged(theirs.text)
@@ -115,7 +115,7 @@ def merge(
             text = right if chosen.get(key) == "theirs" else left
         if text is not None:
             texts[key] = text
-    # The order on disk is kept, unless only this side has moved something.
+    # The order on disk is kept, unless only this side has moved units.
     if _is_moved(before, here) and not _is_moved(before, there):
         order = _ordered(texts, here, there)
     else:
@@ -124,7 +124,8 @@ def merge(
     text = text.replace("\n", line_end_of(theirs.text))
     if theirs.text.startswith(BYTE_ORDER_MARK):
         text = BYTE_ORDER_MARK + text
-    # The result is parsed and compared with the units: a merge by text could change the meaning of TOML unnoticed.
+    # The result is parsed and compared with the units, because a merge of text could change the meaning of TOML
+    # unnoticed.
     if not _holds(text, order, texts, mine, theirs):
         return None
     return Merged(text, tuple(conflicts))
@@ -168,7 +169,7 @@ def news(before: SuiteText, after: SuiteText) -> str:
 
 def _units(version: SuiteText) -> _Units:
     """Return the units of a text whose cases are in blocks, with `\n` as line ends."""
-    # Line ends and the byte order mark are those of `theirs`, so that they make no difference here.
+    # Line ends and the byte order mark are taken from `theirs`, so they make no difference here.
     text = version.text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n")
     outlines = Document.of_parts(version, "").cases
     units: _Units = {}
@@ -176,8 +177,8 @@ def _units(version: SuiteText) -> _Units:
     last: tuple[object, ...] | None = None
     key = _HEAD
     for section in cut(text):
-        # A place is the place of a case, of an element of a list of tables, or of a table; tables inside are part of
-        # its unit.
+        # Each place is that of a case, an element of a list of tables, or a table; nested tables belong to the unit
+        # around them.
         place = section.place[: 1 + (len(section.place) > 1 and isinstance(section.place[1], int))]
         content = section.lead + section.body
         if place == last:
@@ -212,8 +213,7 @@ def _name(header: Table, place: Sequence[str | int]) -> str | None:
 def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
     """Return a key that is not taken.
 
-    The key has a number for a table in several places, for one of several elements with the same name, and for an
-    element without a name.
+    The key gets a number for a table in several places, for elements that share a name, and for elements without one.
     """
     counts[key] += bool(key)
     if is_named and counts[key] <= 1:
@@ -222,10 +222,10 @@ def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
 
 
 def _known_as(before: _Units, version: SuiteText) -> _Units | None:
-    """Return the units of a version, by the keys of the same units in `before`.
+    """Return the units of a version, keyed like the same units in `before`.
 
-    A case that was only renamed keeps its key, and so does a unit that shares its name with others, wherever it is now.
-    `None` if units of one name cannot be paired without doubt.
+    A case that was only renamed keeps its key, as does a unit that shares its name with others and moved. `None` if
+    units of one name cannot be paired with certainty.
     """
     units = _units(version)
     gone: dict[str, list[Key]] = {}
@@ -263,9 +263,9 @@ def _group(key: Key) -> Key:
 
 
 def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
-    """Return the keys of `old` for the units of `new`, which all have one name.
+    """Return the keys of `old` for the units of `new`; all these units have one name.
 
-    Units with the same text are the same; the rest are paired in their order. `None` if the numbers of the rest
+    Units with the same text correspond; the others are paired in their order. `None` if the numbers of the others
     differ.
     """
     known: dict[str, list[Key]] = {}
@@ -280,7 +280,7 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
     left = _besides(old, set(names.values()))
     if left and rest and len(left) != len(rest):
         return None
-    # Added units are named by their text, so that the same addition on both sides counts as one.
+    # The keys of added units contain their text, so that the same addition on both sides counts as one.
     added = Counter[str]()
     for number, key in enumerate(rest):
         if left:
@@ -293,7 +293,7 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
 
 
 def _nameless(case: Table) -> str:
-    """Return a case without its name as text, the same one for the same values."""
+    """Return a text for a case without its name, equal for cases with equal values."""
     # Dates and times of TOML are not JSON, hence their `repr`.
     return json.dumps(without_keys(case, "name", "id"), sort_keys=True, default=repr)
 
@@ -336,8 +336,7 @@ def _decided(old: str | None, mine: str | None, theirs: str | None) -> tuple[str
 
 def _head(old: str, mine: str, theirs: str) -> tuple[str | None, _Texts | None]:
     """Return the text of the head, or both if they are in conflict, after merging its values one by one."""
-    # The values of one side are put into the text of the side that changed more than values, so that no comment is
-    # lost.
+    # If one side changed only values, they are put into the text of the other side, so that no comment is lost.
     text, conflict = _decided(old, mine, theirs)
     if conflict is None:
         return text, None
@@ -381,12 +380,12 @@ def _is_moved(before: _Units, after: _Units) -> bool:
 
 
 def _shared(keys: Iterable[_Any], others: Container[_Any]) -> list[_Any]:
-    """Return the keys that others have as well, in the order of `keys`."""
+    """Return the keys that `others` contains, too, in the order of `keys`."""
     return [key for key in keys if key in others]
 
 
 def _besides(keys: Iterable[_Any], others: Container[_Any]) -> list[_Any]:
-    """Return the keys that others lack, in the order of `keys`."""
+    """Return the keys that `others` lacks, in the order of `keys`."""
     return [key for key in keys if key not in others]
 
 
@@ -400,7 +399,7 @@ def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
             continue
         if key not in spine:
             order.insert(at, key)
-        # Looking for each key would take the square of the number of cases; most are at their place.
+        # A search for each key would take quadratic time; most keys are already at their place.
         if order[at : at + 1] == [key]:
             at += 1
         else:
@@ -409,7 +408,7 @@ def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
 
 
 def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here: _Units, there: _Units) -> str:
-    """Return the text. The gap after a unit is from one side; all lone comments of both sides are kept."""
+    """Return the text. The gap after a unit comes from one side; the lone comments of both sides are kept."""
     gaps = []
     for key in order:
         unit = _with_gap(before.get(key), here.get(key), there.get(key))
@@ -426,7 +425,7 @@ def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here
 
 
 def _with_gap(old: _Unit | None, mine: _Unit | None, theirs: _Unit | None) -> _Unit:
-    """Return the version of a unit whose gap is taken: theirs only if this side left the gap alone."""
+    """Return the version of a unit that provides its gap: theirs only if this side did not change the gap."""
     if mine is None:
         assert theirs is not None
         return theirs
@@ -447,9 +446,9 @@ def _lone(gaps: Iterable[str]) -> Counter[str]:
 
 
 def _keep_comments(gaps: list[str], before: Counter[str], here: Counter[str], there: Counter[str]) -> None:
-    """Change the gaps so that each lone comment stands there as often as a three-way merge of its counts gives.
+    """Change the gaps so that each lone comment occurs as often as a three-way merge of its counts says.
 
-    A comment that has lost its place ends the text.
+    A comment without a place goes to the end of the text.
     """
     found = _lone(gaps)
     for comment in {**here, **there}:
@@ -489,7 +488,7 @@ def _holds(text: str, order: Sequence[Key], texts: Mapping[Key, str], mine: Suit
     read = [unit.text for unit in _units(version).values()]
     if read != [texts[key] for key in order]:
         return False
-    # Both sides may have added a case of the same id, which is an error that neither of them had.
+    # Both sides may have added a case with the same id, an error that neither side had.
     allowed = max(_repeated_ids(mine), _repeated_ids(theirs))
     return _repeated_ids(version) <= allowed
 

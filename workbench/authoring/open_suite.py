@@ -23,15 +23,15 @@ from workbench.suite.suite_file import SuiteFile, parse_suite, reread
 from workbench.suite.trust import TypedServer
 
 _CASE = re.compile(r"cases\[(\d+)\]")
-_GONE = ("the file no longer exists", "Ctrl+Z restores its text, Ctrl+S then saves it again")
+_GONE = ("the file no longer exists", "Ctrl+Z restores its text, and Ctrl+S then saves it again")
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change in the history: the new document, a description, and the key of the case that it was about.
+    """A change in the history: the new document, a description, and the key of the changed case.
 
-    `readings` counts how often the file had been read again without asking. `typed` are the servers of the document
-    that the user typed in this session.
+    `readings` counts how often the file had been reread without asking. `typed` holds the document's servers that the
+    user typed in this session.
     """
 
     document: Document
@@ -61,21 +61,21 @@ class OpenSuite:
         self.invalid_texts: dict[CellKey, InvalidText] = {}
         """Invalid text in fields of the form, which is not part of any document."""
         self._places_of: Document | None = None
-        """The document that has the cells of the invalid texts, while the current one is not TOML."""
+        """The document with the cells of the invalid texts, while the current document is not TOML."""
         # Empty until the first edit: most suites of a workspace are only read.
         self._history: list[Change] = []
         self._at = 0
         self._made_here = False
         self._readings = 0
-        """Changes with a lower count predate an external edit of the file."""
+        """The count of rereads now; changes with a lower count predate an external edit of the file."""
         self._read: tuple[Document, SuiteFile] | None = None
         self._outlined: tuple[CaseOutline, ...] | None = None
         self._known: list[tuple[SuiteText, SuiteFile]] = []
-        """The last version read and, if that cannot run, the last version that could."""
+        """The last version that was read and, if it cannot run, the last version that could."""
         self._rows: tuple[SuiteFile, Mapping[int, tuple[CaseOutline, ...]]] | None = None
         self._broken: tuple[SuiteFile, frozenset[int]] | None = None
         self._cut: tuple[Document, frozenset[int], SuiteFile | None] | None = None
-        """The last document from which cases were cut to run, with the result."""
+        """The last document from which runnable cases were extracted, with the result."""
         self._compared: tuple[Document, SuiteFile, bool] | None = None
         self._cases_on_disk: tuple[SuiteFile, frozenset[str], frozenset[int]] | None = None
         """The cases in the file on disk: their texts, and the identities of their tables."""
@@ -119,7 +119,7 @@ class OpenSuite:
     def file(self) -> SuiteFile:
         """The current state as a suite file, with its problems and hash.
 
-        While some text is not TOML, the rest has its last valid version, and the suite cannot run.
+        While some text is not TOML, its last valid version stands in for it, and the suite cannot run.
         """
         if not self._history or self.is_gone:
             return self.disk
@@ -204,11 +204,11 @@ class OpenSuite:
     def _follow_cells(self, before: Document) -> None:
         """Move the invalid texts along with their cells, and forget those whose cell is gone.
 
-        The dictionary stays the same, because a form holds it.
+        The dictionary object stays the same, because a form holds a reference to it.
         """
         if not self.invalid_texts:
             return
-        # While the document is not TOML, it has no places, so the last version that was TOML is kept for comparison.
+        # A document that is not TOML has no places, so its last TOML version is kept for comparison.
         before, after = self._places_of or before, self.document
         if before.parts is None or after.parts is None:
             self._places_of = before
@@ -254,7 +254,7 @@ class OpenSuite:
             self._remember_disk(self.disk.parts)
         assert self._cases_on_disk is not None
         parts = self.document.parts
-        # By text, comments included; without blocks, by table, as then no text belongs to a case.
+        # Cases are compared by text, comments included, or by table if the file has no case blocks.
         if parts.in_blocks:
             return parts.blocks[index] not in self._cases_on_disk[1]
         return id(parts.cases[index]) not in self._cases_on_disk[2]
@@ -330,7 +330,7 @@ class OpenSuite:
         top = self._history[self._at]
         typed = typed_after(top.typed, now, document, by_keys=by_keys)
         now.forget()  # otherwise the history of a long suite holds the text of every version
-        # A change after an undo ends the possibility to redo.
+        # After a new change, undone steps can no longer be redone.
         del self._history[self._at + 1 :]
         if group is not None and group == top.group:  # such as the keystrokes in one cell
             if self._at and document.text == self._history[self._at - 1].document.text:
@@ -352,14 +352,12 @@ class OpenSuite:
         return tuple(typed_servers(self._history[self._at].typed))
 
     def forget_typed(self, typed: Collection[TypedServer]) -> None:
-        """Take the typed servers for servers of the suite, now that it is trusted with them; more may be typed by now.
-
-        What is typed from now on is then compared with them."""
+        """Make the trusted servers, which were typed, part of the suite as read; others may have been typed since."""
         if self._history and self.typed_servers == typed:
             self._history[self._at] = replace(self._history[self._at], typed=())
 
     def end_group(self) -> None:
-        """Make the next change an undo step of its own."""
+        """End the current group, so that the next change is an undo step of its own."""
         if self._history:
             self._history[self._at] = replace(self._history[self._at], group=None)
 
@@ -437,11 +435,10 @@ class OpenSuite:
     def reloaded(self, disk: SuiteFile, on_disk: FileState | None) -> None:
         """Record that the file on disk changed.
 
-        Unsaved changes stay. A suite without unsaved changes follows the disk, as a step that can be undone if there is
-        a history.
+        Unsaved changes stay. Without any, the suite takes over the file, as an undoable step if there is a history.
         """
         follows = not self.dirty  # before `disk` is replaced, with which it is compared
-        # A deleted file stays open with its last text, which an undo brings back.
+        # A deleted file stays open with its last text, which undo can restore.
         if disk.is_missing and (self._history or self.disk.hash):
             if not self._history:
                 self._begin()
@@ -456,8 +453,7 @@ class OpenSuite:
     def merged(self, disk: SuiteFile, text: str, summary: str, *, asked: bool, case: str | None = None) -> None:
         """Take over a merge of the unsaved changes with the file on disk, as a step that can be undone.
 
-        Unless the user was `asked`, saving the text that an undo restores asks first. `case` has the cursor after an
-        undo.
+        Unless the user was `asked`, saving asks first after an undo of this step. `case` has the cursor after an undo.
         """
         self.reloaded(disk, None)
         if not asked:
@@ -483,7 +479,7 @@ class OpenSuite:
         tables: tuple[Table, ...] = ()
         if parts is not None:
             blocks, tables = parts.blocks, parts.cases
-        # Tables by identity: an edit of one case keeps those of the others.
+        # Tables are compared by identity, because an edit of one case keeps those of the others.
         self._cases_on_disk = (self.disk, frozenset(blocks), frozenset(map(id, tables)))
 
     def _begin(self) -> None:
@@ -494,7 +490,7 @@ class OpenSuite:
         self._is_read(document, self.disk)
 
     def _is_read(self, document: Document, file: SuiteFile) -> None:
-        """Remember how a document reads, so that it is not parsed again."""
+        """Remember a document's parsed suite, so that it is not parsed again."""
         self._read = (document, file)
         if document.parts is not None:
             self._keep(document.parts, file)
@@ -509,7 +505,7 @@ class OpenSuite:
 
     def _parts_read(self, parts: SuiteText) -> SuiteFile:
         """Read the parts, reusing the cases of the last version, or of the last one that could run."""
-        # By identity: an undo returns to an object that was read already.
+        # Compared by identity, because an undo returns to an object that was already read.
         for known, file in self._known:
             if known is parts:
                 return file
@@ -523,7 +519,7 @@ class OpenSuite:
         return found
 
     def _keep(self, parts: SuiteText, file: SuiteFile) -> None:
-        # A version with errors has no cases to reuse, so the last one without errors is kept beside it.
+        # A version with errors has no cases to reuse, so the last version without errors is kept as well.
         runnable: list[tuple[SuiteText, SuiteFile]] = []
         if file.suite is None:
             runnable = [known for known in self._known if known[1].suite is not None]
@@ -531,5 +527,5 @@ class OpenSuite:
 
 
 def _state(disk: SuiteFile) -> FileState | None:
-    """Return the state of a file that was read; `None` for one that was not."""
+    """Return the state of a file on disk; `None` if it was not read."""
     return FileState(disk.hash) if disk.hash else None

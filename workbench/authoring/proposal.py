@@ -68,8 +68,8 @@ class AcceptedArgument:
 class AcceptedCall:
     """A call that becomes expected.
 
-    `place` is that of the expectation it was paired with, whose other keys are kept in `other_keys`. `answer` is the
-    number of the model's answer that contains the call.
+    `place` is the place of the expectation that the call was paired with; `other_keys` keeps that expectation's other
+    keys. `answer` is the number of the model's answer that contains the call.
     """
 
     tool: str
@@ -78,11 +78,11 @@ class AcceptedCall:
     place: Place | None = None
     other_keys: Table | None = None
     lost: tuple[tuple[str, str], ...] = ()
-    """Expectations on arguments that are dropped: their names, each with a few words."""
+    """The dropped expectations on arguments: each name, with a few words about it."""
 
     @property
     def argument_names(self) -> list[str]:
-        """The names of the arguments that become expected, then of those with dropped expectations."""
+        """The names of the arguments that become expected, then of those whose expectations are dropped."""
         names = [each.name for each in self.arguments]
         names += (name for name, _ in self.lost)
         return names
@@ -128,7 +128,7 @@ def check_calls(calls: Iterable[CallRecord]) -> None:
 def as_expected(record: CallRecord, place: Place | None = None, other_keys: Table | None = None) -> AcceptedCall:
     """Expect a call that was not expected before, or whose tool differs from the expected one.
 
-    `place` is where it goes; `other_keys` stay there.
+    `place` is the call's new place, where `other_keys` stay.
     """
     arguments = tuple(_expected_argument(name, value) for name, value in record.arguments.items())
     return AcceptedCall(record.tool, record.round, arguments, place, other_keys)
@@ -158,7 +158,7 @@ def as_expected_again(
         else:
             lost.append((name, CheckChoice(KEPT, check).text))
     if written["tool"] == ANY_TOOL and raw is None:
-        # An expectation of any call says nothing about the arguments of this one.
+        # An expectation of any tool holds no checks for this call's arguments.
         arguments = [replace(each, chosen=len(each.choices) - 1) for each in arguments]
     if written.get("only_args"):
         for name in record.arguments:
@@ -207,9 +207,9 @@ def merged_call(
     *,
     lists_all: bool,
 ) -> AcceptedCall:
-    """Expect the common part of one call in several runs; `calls` has the call as each run's proposal has it.
+    """Expect the common part of one call in several runs; `calls` holds the call from each run's proposal.
 
-    Checks that all of them keep are kept. Arguments that are not always given are left out; with `lists_all`, for
+    Checks that all proposals keep are kept. Arguments that are not always given are left out; with `lists_all`, for
     graders that count unlisted arguments as wrong, they are optional. `table` is the case's.
     """
     first, place = calls[0], calls[0].place
@@ -235,7 +235,7 @@ def merged_call(
         arguments.append(
             _merged_argument(found, options, always=always, kept=kept, enumerated=enumerated(name), lists_all=lists_all)
         )
-    # Keys beside the arguments, such as `only_args`, stay if the calls of all runs have them.
+    # Other keys than the arguments, such as `only_args`, stay if the calls of all runs have them.
     other_keys: Table = {}
     for key, value in others[0].items():
         if all(each.get(key) == value for each in others):
@@ -246,7 +246,7 @@ def merged_call(
             forbidden.append(argument)
     if forbidden:
         other_keys["forbidden_args"] = forbidden
-    # Each run's proposal names the expectations that it drops: together they are named once.
+    # The proposals may drop the same expectations, so each is named once.
     lost: dict[tuple[str, str], None] = {}
     for call in calls:
         lost |= dict.fromkeys(call.lost)
@@ -298,17 +298,17 @@ def _expected_argument(
 ) -> AcceptedArgument:
     """Build the choices for an argument.
 
-    Its check is kept where it holds; a new check takes over its weight. An argument without a check gets the given
-    `weight`, since either all arguments of a call have one or none has.
+    The present check is kept if it holds; a new check takes over its weight. An argument without a check gets the given
+    `weight`, since either all arguments of a call have a weight or none has.
     """
     options = _options_of(check, weight)
-    # `init` writes `present` where it has no value: the value that came is what it stands for.
+    # `init` writes `present` as a placeholder where it has no value, so the run's value is preferred.
     if check == {"present": True}:
         choices = choices_for(name, value, check, options)
         return AcceptedArgument(name, value, True, choices, int(len(choices) > 2), was_expected=True)
     own_check = check if verdict is not None and verdict.holds is not False else None
     choices = choices_for(name, value, own_check, options)
-    # A check that holds only in part stays available, but a check that the value meets in full is preselected.
+    # A check that holds only in part stays available, but one that holds in full is preselected.
     in_part = verdict is not None and bool(verdict.holds) and verdict.score < verdict.weight * _IN_FULL
     chosen = int(in_part and len(choices) > 2)
     return AcceptedArgument(name, value, True, choices, chosen, was_expected=check is not None)
@@ -329,7 +329,7 @@ _IN_FULL = 1 - 1e-9
 KEPT: Final = "as written"
 LEAVE_OUT: Final = "leave out"
 _MAX_NUMBER = 1e15
-"""Larger numbers lose digits in files."""
+"""The largest number that files hold without losing digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +358,7 @@ def choices_for(
 ) -> tuple[CheckChoice, ...]:
     """Return the checks for an argument with this value, the preferred one first.
 
-    That is the suite's own check (`KEPT`), otherwise the exact value where TOML can express it. New checks get
+    The preferred check is the suite's own (`KEPT`), otherwise the exact value if TOML can express it. New checks get
     `options`, such as a weight, and also hold for the values that other runs gave. `enumerated` says that the tool's
     schema lists the possible values.
     """
@@ -372,7 +372,8 @@ def choices_for(
         checks = _checks_for(value)
     for kind, written in checks:
         with_options = {**_explicit(written), **options} if options else as_argument(name, written)
-        # Each is read back and judged, since a check can mean something else than the value, such as a date as text.
+        # Each check is read back and evaluated, because it can mean something else than the value, as a date in text
+        # can.
         if _can_be_written(with_options) and all(_is_met(with_options, each) for each in values):
             found.append(CheckChoice(kind, with_options))
     return (*found, CheckChoice(LEAVE_OUT))
@@ -405,7 +406,7 @@ def _checks_for(value: JsonValue) -> Iterator[tuple[str, object]]:
 
 
 FEW: Final = 3
-"""The most values that are listed, and only if one of them came again: values that never repeat are free text."""
+"""The most values that a check lists; values of which none occurs twice count as free text and are not listed."""
 
 
 def _checks_for_several(values: Sequence[JsonValue], enumerated: bool) -> Iterator[tuple[str, object]]:
@@ -442,7 +443,7 @@ def _is_moment(text: str) -> bool:
         read_timestamp(text)
     except (ValueError, OverflowError):
         return False
-    # Names of months and weekdays alone are read as times too, such as "may" and "sun".
+    # The parser of times also accepts names of months and weekdays alone, such as "may" and "sun".
     return any(map(str.isdigit, text))
 
 
@@ -471,8 +472,8 @@ NO_CALLS: Final = "no calls at all"
 class Proposal:
     """A change that accepting would make.
 
-    It has the calls that become expected, and the places whose expectation is dropped or where a call is added. With
-    `whole`, the run's calls replace all expected calls; with `in_place`, each stays at the place of its expectation.
+    It holds the calls that become expected, and the places where an expectation is dropped or added. With `whole`, the
+    run's calls replace all expected calls; with `in_place`, each call stays at the place of its expectation.
     """
 
     case: str
@@ -480,7 +481,7 @@ class Proposal:
     whole: bool
     in_place: bool = False
     in_order: bool = True
-    """Whether the calls of a whole run have an order: that of their answers."""
+    """Whether the calls of a whole run are expected in the order of their answers."""
     added_at: Place | None = None
     dropped: tuple[Place, ...] = ()
     gone: tuple[str, ...] = ()
@@ -529,8 +530,8 @@ class Proposal:
     def applied(self, table: Table) -> Table:
         """Return the case's table with this change.
 
-        Returns the same object when nothing changes; otherwise the id is written out, so that the history of the case
-        goes on even if its name changes.
+        Returns the same object when nothing changes; otherwise the id is written out, so that the case keeps its
+        history even if its name changes.
         """
         changed, name = self.expectations_in(table), table.get("name")
         if same(changed, table):
@@ -567,7 +568,7 @@ def _without_expectation(table: Table, place: Place) -> Table:
 
 
 _OF_CALL = ("tool", "args", "forbidden_args", "only_args", "any_of")
-"""The keys of a step that are about its call."""
+"""The keys of a step that concern its call."""
 
 
 def _positions(calls: Sequence[AcceptedCall]) -> Iterable[Table]:
@@ -618,7 +619,7 @@ def accept_step(
 
 
 def accept_step_without_call(case: Case, expected: int) -> Proposal:
-    """Accept that a call was not made, by its index among the calls that the steps expect."""
+    """Accept that a call was not made, given by its index among the calls that the steps expect."""
     calling = [number for number, step in enumerate(case.steps) if step.expects_call]
     number = calling[expected]
     return Proposal(case.name, (), False, dropped=(("steps", number),), gone=_no_longer(case, number, None))
@@ -658,7 +659,8 @@ def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
             record.tool, step.args or {}, record.arguments, equal=by_casting, context=EMPTY_CONTEXT, shared=1.0
         )
     except CheckError as error:
-        raise AcceptError(f"a check of the step cannot be judged here ({error}); r runs the case again") from error
+        why = f"a check of the step cannot be evaluated here ({error}); press r to run the case again"
+        raise AcceptError(why) from error
 
 
 def _no_longer(case: Case, number: int, taken: AcceptedCall | None) -> tuple[str, ...]:
@@ -669,9 +671,9 @@ def _no_longer(case: Case, number: int, taken: AcceptedCall | None) -> tuple[str
     return (f"{expected.tool_text} in step {number + 1}",)
 
 
-# Secrets are kept out of the text that the program writes into a suite from a run or a call. A check on a value that
-# contains a secret only asks that the argument is given: `$NAME` in its place would expect a different value. Text that
-# is already in the suite stays as it is.
+# Secrets are kept out of text that the program writes into a suite from a run or a call. A check on a value that
+# contains a secret becomes `present`, because a check on the replacement `$NAME` would expect a different value. Text
+# that is already in the suite stays unchanged.
 
 _CHECKS = ("args", "when")
 
@@ -702,16 +704,16 @@ def places_without_secrets(before: object, after: object, place: Place = ()) -> 
     if before == after:
         return
     if _is_present(after):
-        yield f"{written_place(place)} holds a secret: checked only for `present = true`"
+        yield f"{written_place(place)} holds a secret, so only `present = true` is checked"
         return
     pairs: Iterable[tuple[str | int, object, object]]
     if isinstance(before, dict) and isinstance(after, dict) and len(before) == len(after):
-        # By position: a name that holds a secret is replaced, too.
+        # Paired by position, because a name that holds a secret is replaced, too.
         pairs = zip(after, before.values(), after.values(), strict=True)
     elif isinstance(before, list) and isinstance(after, list):
         pairs = zip(range(len(after)), before, after, strict=True)
     else:
-        yield f"{written_place(place)} holds a secret: replaced"
+        yield f"{written_place(place)} held a secret, which was replaced"
         return
     for step, old, new in pairs:
         yield from places_without_secrets(old, new, (*place, step))
@@ -720,7 +722,7 @@ def places_without_secrets(before: object, after: object, place: Place = ()) -> 
 def _call(call: AcceptedCall, secrets: Secrets) -> AcceptedCall:
     _check_name(call.tool, secrets)
     arguments: list[AcceptedArgument] = []
-    # An argument whose name holds a secret cannot be written at all, unless the suite has it already.
+    # An argument whose name holds a secret cannot be written at all, unless the suite already has it.
     for each in call.arguments:
         if each.was_expected or secrets.redact(each.name) is each.name:
             arguments.append(_argument(each, secrets))
@@ -735,7 +737,7 @@ def _argument(argument: AcceptedArgument, secrets: Secrets) -> AcceptedArgument:
             choices = (*choices, choice)
     if len(choices) == len(argument.choices):
         return argument
-    # The case still expects the argument, at least its presence.
+    # The argument stays expected, if only as present.
     if choices[0].kind != KEPT and not any(_is_present(choice.written) for choice in choices):
         choices = (CheckChoice("present", _present(argument.choices[0].written)), *choices)
     return replace(argument, choices=choices, chosen=0)

@@ -40,19 +40,19 @@ from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
 Kind = Literal["calls expected", "no call", "chain", "empty"]
-"""What becomes of a request: a case that expects the calls of its run, that expects none, whose steps are the calls,
-or that expects nothing yet and is not run."""
+"""The kind of a request's case: it expects the calls of its run, expects no calls, has the calls as its steps, or
+expects nothing yet and is not run."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 MAX_WAITING_ITEMS: Final = 3
-"""Requests that may wait: users would forget more of them before their results come."""
+"""The most waiting requests: users would forget further ones before the results come."""
 
 MAX_RECENT_ITEMS: Final = 20
-"""Remembered requests, the latest first, so that a key brings back a skipped one."""
+"""The number of remembered requests, so that a key can bring back a skipped one."""
 
 MAX_NAME_CELLS: Final = 60
-"""The length of a case's name that is made from its request."""
+"""The maximum length of a case's name that is derived from its request."""
 
 
 def name_of(request: str, taken: Collection[str] = ()) -> str:
@@ -77,7 +77,7 @@ def name_of(request: str, taken: Collection[str] = ()) -> str:
 class Request:
     """A request that was typed for a suite, until its case is accepted or skipped.
 
-    `table` is its case while it runs, which expects nothing yet. `why` is the reason of a failure."""
+    `table` is the request's case while it runs, without expectations. `why` is the reason for a failure."""
 
     text: str
     kind: Kind
@@ -105,7 +105,7 @@ class Request:
 
 
 def new_request(text: str, kind: Kind, suite: OpenSuite, pending: Iterable[Request]) -> Request:
-    """Return the request for a suite; its case gets a name and an id that neither a case nor `pending` has."""
+    """Return a request for a suite, whose case gets a name and an id that no case and no `pending` request has."""
     others = [request for request in pending if request.suite == suite.path]
     names = {outline.name for outline in suite.cases}
     names.update(request.name for request in others)
@@ -120,7 +120,7 @@ def new_request(text: str, kind: Kind, suite: OpenSuite, pending: Iterable[Reque
 
 
 def suite_to_run(suite: OpenSuite, table: Table) -> SuiteFile | str:
-    """Return a suite with one case, to be run beside the open one, or why the open one cannot run."""
+    """Return a copy of the suite with just one case to run, or the reason why the open suite cannot run."""
     settings = suite.settings_file
     if settings is None:
         errors = suite.file.errors
@@ -139,7 +139,7 @@ def suite_to_run(suite: OpenSuite, table: Table) -> SuiteFile | str:
 
 
 def same_request(text: str, suite: OpenSuite) -> str | None:
-    """Return the name of a suite's case with the same request; `None` without one."""
+    """Return the name of the suite's case with the same request; `None` if there is none."""
     if suite.document.parts is None:
         return None
     for outline, table in zip(suite.cases, suite.document.parts.cases, strict=False):
@@ -154,7 +154,7 @@ def same_request(text: str, suite: OpenSuite) -> str | None:
 
 @dataclass(frozen=True)
 class Question:
-    """Whether the calls of a request's runs become the expectation of its case.
+    """The question whether the calls of a request's runs become the expectation of its case.
 
     `table` is the case that ran, `runs` are its finished runs, and `left_out` the calls of the proposal that are not
     expected. `row` is the focused row of `rows`. `note` says how the runs of several models differ."""
@@ -170,7 +170,7 @@ class Question:
 
     @property
     def rows(self) -> tuple[tuple[int, int | None], ...]:
-        """The rows to focus: each call (`None`), then its arguments by their indices."""
+        """The rows that can have the focus: each call (`None`), then its arguments by their indices."""
         rows: list[tuple[int, int | None]] = []
         for number, call in enumerate(self.proposal.calls):
             rows.append((number, None))
@@ -197,7 +197,7 @@ class Question:
 
     @property
     def has_order(self) -> bool:
-        """Whether the calls are of several answers, so that their order can be expected or not."""
+        """Whether the calls come from several answers, so that the user can choose whether their order is expected."""
         return self.kind != "chain" and len({call.answer for call in self.kept}) > 1
 
     def is_unordered(self, call: AcceptedCall) -> bool:
@@ -210,7 +210,7 @@ class Question:
     def case(self) -> Table:
         """The case as it is saved.
 
-        Calls that were left out become allowed beside the expected ones if the run would fail by them otherwise."""
+        Left-out calls become allowed extra calls if the run would otherwise fail because of them."""
         table = without_keys(self.table, "expect_nothing_yet")
         if self.expects_no_call:
             return {**table, "expect_no_calls": True}
@@ -225,20 +225,20 @@ class Question:
         return expected
 
     def _chain(self, table: Table) -> Table:
-        """Return a chain with a step for each answer, which expects the first call that is kept of it."""
+        """Return a chain with a step for each answer, which expects the answer's first kept call."""
         steps: list[Table] = []
         for _, answer in groupby(self.kept, key=lambda call: call.answer):
             steps.append(next(answer).expectation)
         steps[0] = {"user": table["user"], **steps[0]}
         trajectory = self.runs[0].trajectory
         if trajectory.rounds and not trajectory.rounds[-1].calls:
-            # The last answer calls nothing, which a step without a tool expects.
+            # The last answer makes no call, as a step without a tool expects.
             steps.append({})
         return {**without_keys(table, "user"), "steps": steps}
 
     @cached_property
     def why_not(self) -> str | None:
-        """Why a run of the question will fail its case; `None` if all pass, or for a chain, which has not run."""
+        """The reason why a run of the question would fail its case; `None` if all pass, and for a chain."""
         if self.kind == "chain" and not self.expects_no_call:
             return None
         return why_table_not_met(self.suite, self.case, self.runs)
@@ -296,7 +296,7 @@ class Question:
         """Replace the focused expectation by a typed one: a value, or a call such as `set_lights room=kitchen`.
 
         Raises:
-            CellError: The text is no value here, or names no tool of `tools`.
+            CellError: The text is not a valid value, or names no tool of `tools`.
         """
         focus, calls = self.focus, list(self.proposal.calls)
         if focus is None:
@@ -316,7 +316,7 @@ class Question:
 
 
 TYPED: Final = "typed"
-"""The kind of a check that was typed."""
+"""The name of the choice for a typed check."""
 
 
 def _schemas_of(tool: str, tools: Sequence[ToolDefinition]) -> Mapping[str, object]:
@@ -365,7 +365,7 @@ def _typed_call(text: str, call: AcceptedCall | None, tools: Sequence[ToolDefini
         choices = (CheckChoice(TYPED, read), CheckChoice("present", {"present": True}), CheckChoice(LEAVE_OUT))
         arguments.append(AcceptedArgument(name, None, True, choices))
     if not arguments:
-        # Arguments that were not typed do not matter: each is known, and left out.
+        # Arguments that were not typed are listed, but left out, so that they do not matter.
         for name in schemas:
             arguments.append(AcceptedArgument(name, None, True, (CheckChoice(LEAVE_OUT),)))
     return AcceptedCall(tool, call.answer if call is not None else 1, tuple(arguments))
@@ -380,9 +380,9 @@ def question_for(
 ) -> Question:
     """Return the question about a request's finished runs, each with the name of its model.
 
-    Runs that do not agree are not merged: the first one is proposed. Raises AcceptError."""
+    If the runs do not agree, the first one is proposed instead of a merge. Raises AcceptError."""
     runs = tuple(RunToAccept(trajectory) for _, trajectory in trajectories)
-    # Only the text of the case is of interest here, which expects nothing yet.
+    # The case has no expectations yet, so only its text matters here.
     table, note = without_keys(request.table, "expect_nothing_yet"), ""
     try:
         proposal = proposal_for_all(suite, case, table, runs, secrets)
@@ -392,7 +392,7 @@ def question_for(
                 proposal = Proposal(request.name, (), whole=True)
                 return Question(request.kind, suite, request.table, runs, proposal)
             raise
-        note = f"the models differ: this is what {trajectories[0][0]} called"
+        note = f"the models differ: these are the calls of {trajectories[0][0]}"
         proposal = proposal_for_all(suite, case, table, runs[:1], secrets)
     row = 0
     for number, (_, argument) in enumerate(Question(request.kind, suite, request.table, runs, proposal).rows):
@@ -417,7 +417,7 @@ def _behind_the_first(calls: Sequence[AcceptedCall]) -> Iterable[int]:
 def calls_shown(question: Question, trajectory: Trajectory) -> dict[int, int]:
     """Return the index of each proposed call by the index of the call in a run that it comes from.
 
-    Of several runs, a call is found again by its tool and its order."""
+    With several runs, a call is identified by its tool and its order."""
     found: dict[int, int] = {}
     start = 0
     for number, call in enumerate(question.proposal.calls):
@@ -430,15 +430,16 @@ def calls_shown(question: Question, trajectory: Trajectory) -> dict[int, int]:
 
 
 State = Literal["ask", "run", "check", "failed", "change"]
-"""What the line is for: a request, a request beside those that run, a question, a failure, a changed expectation."""
+"""The purpose of the line: a request, a request while others run, a question, a failure, or a changed expectation."""
 
 
 @dataclass(eq=False)
 class QuickAdd:
-    """The typed line and the requests behind it, in the order typed.
+    """The typed line and the queue of requests, in the order typed.
 
-    A result never takes the keyboard. With an empty line its question is shown, and Enter, Esc and the arrows answer
-    it; letters are text until `has_keyboard`, which only a key of the user sets. With text in the line it waits."""
+    A result never takes the keyboard. While the line is empty, its question is shown, and Enter, Esc and the arrows
+    answer it; letters are text until the user presses the key that sets `has_keyboard`. While the line has text, the
+    result waits."""
 
     text: str = ""
     kind: Kind = "calls expected"
@@ -448,17 +449,17 @@ class QuickAdd:
     is_open: bool = False
     """Whether the question or failure of the first request is shown."""
     has_keyboard: bool = False
-    """Whether letters are commands for what is shown above the line."""
+    """Whether letters are commands for the question or failure above the line."""
     changing: str | None = None
     """The typed text of a changed expectation, while one is changed."""
     confirmed: str = ""
-    """The request for which Enter was pressed although a case has the same request."""
+    """The request for which Enter was already pressed once, although a case has the same request."""
     _recalled: int = -1
     _typed: str = ""
 
     @property
     def head(self) -> Request | None:
-        """The first request, if its run is over: results wait in the order typed."""
+        """The first request, if its run has ended; results wait in the order typed."""
         if self.requests and self.requests[0].is_over:
             return self.requests[0]
         return None
@@ -487,7 +488,7 @@ class QuickAdd:
         return next((request for request in self.requests if request.state == "running"), None)
 
     def count(self, *states: str) -> int:
-        """Return the number of requests in some states."""
+        """Return the number of requests in any of these states."""
         return sum(request.state in states for request in self.requests)
 
     @property
@@ -495,14 +496,14 @@ class QuickAdd:
         """Why no further request can wait; `None` if one can."""
         if self.count("waiting") < MAX_WAITING_ITEMS:
             return None
-        return f"{MAX_WAITING_ITEMS} requests wait already; this one stays in the line"
+        return f"{MAX_WAITING_ITEMS} requests are waiting already, so this one stays in the line"
 
     def type(self, text: str) -> None:
         """Take over the text of the line. Typing closes a question, whose result then waits."""
         if text == self.text:
             return
         if self._recalled >= 0 and self._typed.strip():
-            # The text that an earlier request replaced is not lost when that one is changed.
+            # A recalled request that is edited must not lose the text that it replaced.
             self.remember(self._typed)
         self.text = text[:MAX_FIELD_CHARS]
         self._recalled = -1
@@ -515,7 +516,7 @@ class QuickAdd:
         self.kind = KINDS[(KINDS.index(self.kind) + 1) % len(KINDS)]
 
     def recall(self, step: int) -> bool:
-        """Put an earlier (1) or later (-1) request, or at last the typed text, into the line; return whether it did."""
+        """Put an earlier (1) or later (-1) request or the typed text into the line; return whether there was one."""
         at = self._recalled + step
         if not -1 <= at < len(self.recent):
             return False

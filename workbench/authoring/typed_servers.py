@@ -1,7 +1,7 @@
 """The servers of a suite that the user typed into its form in this session, which need no question of trust.
 
-What a file, a paste, a completion or another program wrote is not typed. A server that holds such a text stays one that
-came from elsewhere, whatever is typed into it: `before` is then the server with that text.
+Text from a file, a paste, a completion or another program does not count as typed. A server that contains such text
+needs trust even after the user types into it: `before` is then the server with that text.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def typed_after(typed: Typed, before: Document, after: Document, *, by_keys: boo
     """Return the typed servers after a change of a document in which some are `typed`.
 
     A change `by_keys` was made by single keys: it edits one server, or adds one with the command of new servers. After
-    any change, the servers that it left as they were are still typed ones.
+    any other change, only the servers that it left unchanged still count as typed.
     """
-    # Text that is not TOML starts nothing, and its next valid version is compared with the same servers.
+    # Text that is not TOML starts no server; its next valid version is compared with the same servers.
     if after.parts is None:
         return typed
     old, new = _servers(before), _servers(after)
@@ -59,7 +59,7 @@ def typed_after(typed: Typed, before: Document, after: Document, *, by_keys: boo
 
 
 def typed_servers(typed: Typed) -> Iterator[TypedServer]:
-    """Yield the typed servers that are valid, apart from those that still have the command of a new server."""
+    """Yield the valid typed servers, except those that still have the command of a new server."""
     for each in typed:
         if each.before is None and each.now.get("command") == [*NEW_COMMAND]:
             continue

@@ -34,12 +34,12 @@ RECORDINGS_FOLDER = "recordings"
 """The name of the folder where runs are saved."""
 
 LONG_CHARACTERS = 200_000
-"""The length from which a suite is parsed for editing when it is read: the screen would have to wait for it later."""
+"""The length, in characters, from which a suite is parsed for editing when it is read; later, the screen would wait."""
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run from a recording, in the form of one that was planned and made here.
+    """A run from a recording, in the form of a run that was planned and made here.
 
     `known` is false if the model is defined only by the recording.
     """
@@ -93,12 +93,12 @@ def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | No
     A given folder without suites opens with its recordings. `models` decides which recorded models are known.
 
     A `search` that was stopped opens the suites that it found, or the samples if there are none. The folders are then
-    no roots: nothing looks through them again.
+    no roots, so that they are not searched again.
     """
     search = search or Search()
     roots = tuple(paths) or (Path(),)
     found = _found_at(roots, search) if paths else find_suites(roots, search)
-    # A folder that was named is opened empty rather than replaced by the samples.
+    # A folder that the user named is opened even if it is empty, instead of the samples.
     if not found and (search.is_stopped or not paths):
         return read_again(Workspace((bundled("sample_suites"),), (), True), models)
     return _read(found if search.is_stopped else roots, found, False, models)
@@ -107,11 +107,11 @@ def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | No
 def to_begin(paths: Sequence[Path]) -> tuple[Path, ...]:
     """Return the given paths at which a new suite can begin.
 
-    These are names of TOML files in existing folders where no such file exists.
+    These name TOML files that do not exist yet, in existing folders.
     """
     found = []
     for path in paths:
-        # `lexists`, because a link to a missing file is taken as well.
+        # `lexists`, because a link to a missing file occupies the path, too.
         if path.suffix == ".toml" and path.parent.is_dir() and not os.path.lexists(path):
             found.append(path)
     return tuple(found)
@@ -139,7 +139,7 @@ def lost(workspace: Workspace) -> tuple[Path, ...]:
 
 
 def trouble(workspace: Workspace, path: Path) -> str | None:
-    """Return the reason that the suite at `path` cannot run; `None` if it can."""
+    """Return the reason why the suite at `path` cannot run; `None` if it can."""
     file = workspace.file_at(path)
     if _is_gone(path):
         return f"{path.name} no longer exists"
@@ -165,7 +165,7 @@ def _is_gone(path: Path) -> bool:
 
 def _found_at(roots: Sequence[Path], search: Search) -> tuple[Path, ...]:
     """Return the suites at each root, or its recordings if it has none."""
-    # Each root by itself: one with suites must not hide the recordings of another one.
+    # Each root is searched separately, so that one with suites does not hide the recordings of another.
     found: list[Path] = []
     for root in roots:
         found += find_suites([root], search) or _recordings_below(root, search)
@@ -190,7 +190,7 @@ def _read(roots: tuple[Path, ...], found: Sequence[Path], samples: bool, models:
     for file in files:
         if len(file.text) > LONG_CHARACTERS:
             _ = file.parts
-            # Otherwise the garbage collector would scan the whole workspace again and again while the user types.
+            # Without this, the garbage collector would repeatedly scan the whole workspace while the user types.
             gc.freeze()
     return Workspace(roots, tuple(files), samples, tuple(recorded))
 
@@ -199,7 +199,7 @@ def is_recording(path: Path) -> bool:
     """Return whether a file is a recording, by its name or by its first line."""
     if path.name.endswith((SUFFIX, SUFFIX + UNFINISHED)):
         return True
-    # A recording may have been renamed, so the first line of other files decides.
+    # A recording may have another name, so the first line of other files decides.
     try:
         # Opening a pipe or a device would block.
         if path.name.endswith(".toml") or not path.is_file():
@@ -212,7 +212,7 @@ def is_recording(path: Path) -> bool:
 
 
 def recordings_folder(suite: Path, *, of_samples: bool) -> Path:
-    """Return the folder for runs of a suite: next to it.
+    """Return the folder for runs of a suite, which is next to the suite.
 
     Runs of samples go to the current folder; those of a recording go to its own folder.
     """
@@ -241,7 +241,7 @@ def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, Rec
 def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
     """Return whether a recorded model is the offline one, or one that the suite or its configuration names.
 
-    A model described only by a recording is not known, because it could point anywhere.
+    A model that only a recording describes is not known, because its address could be any.
     """
     if model == OFFLINE or (file.suite is not None and model in models_named_by(file.suite)):
         return True
@@ -251,8 +251,8 @@ def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
         return False
 
 
-# All open suites, the single entry point for changing them, and undo. Anything that needs to know about changes
-# follows them, in a fixed order: see `OpenSuites.follow`.
+# All open suites, the single entry point for changing them, and undo. Followers are notified of changes in a fixed
+# order: see `OpenSuites.follow`.
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ class OpenSuites:
         self.suites: tuple[OpenSuite, ...] = ()
         self.workspace = Workspace((), ())
         self.moved = ""
-        """A description of the grades that the last change moved, set by the follower that regrades runs."""
+        """A description of the grades that the last change affected, set by the follower that regrades runs."""
         self.on_error: Callable[[Exception], object] = _raise
         """Called with each error of a follower, before the next one is called."""
         self._checked = checked
@@ -301,7 +301,7 @@ class OpenSuites:
         """Call these functions on every change, in this order, after those already registered.
 
         The order is guaranteed. The journal comes first: edits are on disk before they are visible. Then come the runs
-        of recordings, the tree and the grades, each of which relies on those before it. The screen is last.
+        of recordings, the tree and the grades, each of which relies on the ones before, and finally the screen.
         """
         self._followers += followers
 
@@ -349,7 +349,7 @@ class OpenSuites:
     def read(self, workspace: Workspace) -> tuple[OpenSuite, ...]:
         """Take over a workspace, and return the suites with unsaved changes whose file changed or disappeared.
 
-        Those stay as they are.
+        These keep their unsaved text.
         """
         first, self.workspace = not self.workspace.roots, workspace
         recordings = frozenset(run.planned.file.path for run in workspace.recorded)
@@ -484,7 +484,7 @@ def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
     ordered = suites[:placed]
     for suite in suites[placed:]:
         beside = [at for at, other in enumerate(ordered) if other.path.parent == suite.path.parent]
-        # At the place where the tree lists it after it is saved.
+        # The suite goes where the tree lists it once it is saved.
         ordered.insert(beside[-1] + 1 if beside else len(ordered), suite)
     return ordered
 
@@ -513,9 +513,9 @@ def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
 
     A move is undone in both suites; the suite that then has the case comes last.
 
-    Returns the undone changes, or the reason why nothing was undone: a case must not vanish from both suites.
+    Returns the undone changes, or the reason why nothing was undone, because a case must not vanish from both suites.
     """
-    # Undone in one suite alone, a moved case would be in both of them or in none.
+    # If only one suite were undone, a moved case would be in both suites or in neither.
     move = suite.last.part_of if suite.last is not None else None
     if isinstance(move, Move) and open_suites.at(move.source.path) is move.source:
         if (
@@ -537,7 +537,7 @@ def redo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
         if is_open and _is(move, move.source.next) and _is(move, move.target.next):
             return _reported([*_redone(move.source), *_redone(move.target)], open_suites)
         if suite is move.source and not move.target.stands(move):
-            return f"{move.target.path.name}, which the case went to, has changed since: M moves it again"
+            return f"{move.target.path.name}, which the case went to, has changed since: press M to move it again"
     return _reported(_redone(suite), open_suites)
 
 

@@ -11,15 +11,15 @@ from workbench.checks.check import CHECK_CLASSES, Check, CheckBase, Checks, chec
 
 
 def answer_check_names(table: Mapping[str, Any]) -> list[str]:
-    """Return the names in `response` that make it one check, and not a table of checks by their names."""
+    """Return the keys that make `response` one check instead of a table of named checks."""
     return [name for name in check_names_in(table) if not CHECK_CLASSES[name].is_newer]
 
 
 def are_named_checks(value: object) -> bool:
     """Return whether the value of `response` is a table of named checks.
 
-    It is one if every value is a table, and no key is the name of a check, unless every table is a check itself: an
-    answer is a text, so that no check of one has a table as its value."""
+    It is one if every value is a table and no key is the name of a check. A key may be such a name if every table is
+    itself a check: an answer is text, so no check of it takes a table as its value."""
     if not isinstance(value, dict) or not value:
         return False
     tables = all(isinstance(inner, dict | CheckBase) for inner in value.values())

@@ -1,4 +1,4 @@
-"""What the schema of an argument says to a check: types and bounds, and the schemas of fields and elements."""
+"""The facts in an argument's schema that checks need: types and bounds, and the schemas of fields and elements."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def beyond(low: float, high: float, schema: Schema) -> str | None:
     if is_number(most) and low > most:
         return f"the schema allows nothing above {setting_text(most)}"
     if is_number(above) and high <= above:
-        return f"the schema allows only what is above {setting_text(above)}"
+        return f"the schema allows only numbers above {setting_text(above)}"
     if is_number(below) and low >= below:
-        return f"the schema allows only what is below {setting_text(below)}"
+        return f"the schema allows only numbers below {setting_text(below)}"
     return None
 
 
@@ -61,7 +61,7 @@ def field_schema(schema: Schema, name: str) -> Schema | None:
     properties = properties_of(schema)
     if name in properties:
         inner = properties[name]
-        # A reference leads into the tool's whole schema, which is not known here.
+        # A reference points into the tool's whole schema, which is unknown here.
         if isinstance(inner, dict) and "$ref" not in inner:
             return inner
         return {}

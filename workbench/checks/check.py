@@ -1,7 +1,7 @@
 """The base class of checks: written form, verdict on a value, and the data for audit, form and documentation.
 
 `value_kinds`, `text_kinds`, `combined_kinds` and `structure_kinds` have one class for each kind. A class is registered
-when it is defined, and everything else asks the registered classes, so that a new kind is one class."""
+when it is defined, and all other code asks the registered classes, so that a new kind takes only a new class."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class CheckVerdict:
 
     `score` lies in 0..1; only approximate checks give values in between. `note` is the reason, without expected and
     actual value. `measured` is false if there was nothing to measure: no number for `near`, a time beyond the calendar,
-    a value nested too deeply. The check then does not hold.
+    a value nested too deeply. Such a check does not hold.
     """
 
     score: float
@@ -66,10 +66,12 @@ Say = Callable[[JsonValue], str]
 """A function that writes a value as text."""
 
 EqualsRule = Callable[[Any, JsonValue], bool]
-"""A rule that compares an `equals` check (or a plain value) with a value; it may raise the comparison's errors."""
+"""A rule that compares an `equals` check (or a plain value) with a value; it may raise OverflowError, RecursionError or
+ValueError."""
 
 CallPython = Callable[[str, JsonValue], object]
-"""A function that calls the one behind a reference such as `"checks:is_even"` with a value; that returns a bool."""
+"""A function that calls the Python function of a reference such as `"checks:is_even"` with a value, and returns its
+result."""
 
 Judge = Callable[[Any, JsonValue], CheckVerdict]
 """A function that returns a language model's verdict on a value; it raises CheckError if there is none."""
@@ -80,12 +82,12 @@ VerdictCache = dict[tuple[int, int], "tuple[CheckBase, JsonValue, CheckVerdict]"
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """The services that some checks need besides the value; `None` for one that is not available.
+    """The services that some checks need besides the value; an unavailable one is `None`.
 
-    `verdicts` is a cache, shared by the graders of a run. It holds no plain values, which each grader compares by its
-    own rule, and no judgements, which the judge remembers. `search_time` limits the time of each pattern over all its
-    searches. `run` is the whole run, for functions that ask for it. With `only_fields`, the fields of an object that
-    its check does not name are wrong. `clock` is the time of the run, to which dates may be relative."""
+    `verdicts` is a cache, shared by the graders of a run. It omits plain values, which each grader compares by its own
+    rule, and judgements, which the judge caches. `search_time` limits the time of each pattern over all its searches.
+    `run` is the whole run, for functions that ask for it. With `only_fields`, fields of an object that its check does
+    not name are wrong. `clock` is the time of the run, to which dates may be relative."""
 
     call_python: CallPython | None = None
     judge: Judge | None = None
@@ -98,10 +100,10 @@ class CheckContext:
 
 EMPTY_CONTEXT = CheckContext()
 AUDIT_CONTEXT = CheckContext(clock=NOMINAL_CLOCK)
-"""The context of samples, which are written out for a nominal time."""
+"""The context for samples, whose relative dates are computed for a nominal time."""
 
 ANY_TEXT = "…"
-"""A sample where any text will do."""
+"""The sample used where any text will do."""
 
 HOLDS = CheckVerdict(1.0, True)
 NOT_TEXT = CheckVerdict(0.0, False, "not text")
@@ -123,9 +125,9 @@ def not_comparable(error: Exception) -> CheckVerdict:
 class Start(NamedTuple):
     """The form's data for replacing a check by one of another kind.
 
-    `values` are the values that the old check expects (at least one), `text` is the first of them as text, `ends` are
-    its numbers with their tolerance, or the bounds of the argument's schema, and `parts` the checks that it combines,
-    or itself."""
+    `values` holds the values that the old check expects (at least one), and `text` the first of them as text. `ends` is
+    the range of its numbers with their tolerance, or the bounds of the argument's schema. `parts` holds the checks that
+    it combines, or the check itself."""
 
     values: list[object]
     text: str
@@ -134,10 +136,10 @@ class Start(NamedTuple):
 
 
 Advice = tuple[str, str, str]
-"""A warning about a check as written: the key it is about, the message and a hint."""
+"""A warning about a check as written: the key concerned, the message and a hint."""
 
 Weakness = tuple[str, str, Literal["warning", "note"]]
-"""The reason why a check accepts values that are likely to be wrong, a hint, and the weight of the finding."""
+"""The reason why a check accepts values that are likely to be wrong, a hint, and the severity of the finding."""
 
 
 class CheckBase(BaseModel):
@@ -164,7 +166,7 @@ class CheckBase(BaseModel):
     options: ClassVar[Mapping[str, str]] = {}
     """The meaning of each of the check's own options."""
     exclusive: ClassVar[tuple[str, ...]] = ()
-    """Options of which a check has at most one."""
+    """Options that exclude each other."""
     types: ClassVar[frozenset[str]]
     """The JSON types whose values may meet the check."""
     offered: ClassVar[frozenset[str] | None] = None
@@ -188,16 +190,17 @@ class CheckBase(BaseModel):
     may_be_infinite: ClassVar[bool] = False
     """Whether the check's numbers may be infinite."""
     nests: ClassVar[Literal["", "list", "table", "check"]] = ""
-    """How the expected value holds checks: a list, a table by the names of fields, or one check; empty for none."""
+    """The form of nested checks in the expected value: a list, a table by the names of fields, or one check; empty for
+    none."""
     looks_inside: ClassVar[bool] = False
-    """Whether the nested checks are about fields or elements of the value, and not about the value itself."""
+    """Whether the nested checks concern fields or elements of the value instead of the value itself."""
     is_newer: ClassVar[bool] = False
     """Whether the check came after the first version of the format.
 
-    Its name alone then makes no table a check: suites may have such tables as values, and answers have checks by
-    name."""
+    The name alone then does not make a table a check, because existing suites may have such tables as values or as
+    named checks of answers."""
     shape: ClassVar[str] = ""
-    """The shape of a newer check's expected value, in words: with another value, its table is no check."""
+    """The required shape of a newer check's expected value, in words; a table with another value is no check."""
     only_in_answers: ClassVar[Mapping[str, str]] = {}
     """The options that only checks of the answer may have, with their values in words."""
     failing: ClassVar[str] = "fails"
@@ -243,7 +246,7 @@ class CheckBase(BaseModel):
 
     @property
     def own_parts(self) -> tuple[CheckBase, ...]:
-        """The nested checks that are about the value itself."""
+        """The nested checks of the value itself."""
         return () if self.looks_inside else self.parts
 
     @property
@@ -295,7 +298,7 @@ class CheckBase(BaseModel):
         return (self.kind, *self.model_dump(exclude={self.kind, "plain", "optional", "required", "because"}).items())
 
     def bound_to(self, value: JsonValue) -> CheckBase:
-        """Return the check with another expected value, which may be of a type that no suite can write there."""
+        """Return the check with another expected value, even of a type that a suite cannot write there."""
         return self.model_copy(update={self.kind: value})
 
     def canonical(self) -> CheckBase:
@@ -334,14 +337,14 @@ class CheckBase(BaseModel):
         known = context.verdicts
         if known is None or not self.may_be_cached:
             return self._compared(value, context)
-        # Values such as dicts cannot be hashed, so the cache goes by identity.
+        # Values such as dicts cannot be hashed, so the cache uses their identities.
         place = (id(self), id(value))
         if (entry := known.get(place)) is None:
             entry = known[place] = (self, value, self._compared(value, context))
         return entry[2]
 
     def arcade_verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
-        """Return the verdict of Arcade's critic of this kind, which reads some values in its own way.
+        """Return the verdict of Arcade's critic of this kind, which may convert values differently.
 
         Raises CheckError."""
         return self.verdict(value, equal, context)
@@ -400,13 +403,13 @@ class CheckBase(BaseModel):
             return ()
 
     def assembled(self, schema: Schema, sample: InnerSample) -> JsonValue:
-        """Return a value that meets a check that looks inside, made of samples of its nested checks.
+        """Return a value that meets a check of fields or elements, assembled from samples of its nested checks.
 
         Raises NeverHoldsError and UnknownSampleError."""
         raise UnknownSampleError
 
     def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
-        """Yield values that probably miss the check, made of `met`, which meets it, with one change inside."""
+        """Yield values that probably miss the check: `met`, which meets it, with one change inside."""
         yield from ()
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
@@ -462,7 +465,7 @@ class CheckBase(BaseModel):
             if (why := beyond(*self.reach, schema)) is not None:
                 return why
             if types & self.value_types == {"integer"} and not self._has_whole_number():
-                return "the schema requires a whole number, and it contains none"
+                return "the schema requires a whole number, and the check allows none"
         longest = schema.get("maxLength")
         if isinstance(longest, int) and len(self.least_text) > longest:
             return f"the schema allows at most {longest} characters, and this has {len(self.least_text)}"
@@ -488,24 +491,24 @@ class CheckBase(BaseModel):
 
     def with_words(self, text: str, words: Sequence[str]) -> str:
         """Return a text that meets the check with words added, if the check still holds then."""
-        # Words added to an approximate text, or to one of a list, would break the check.
+        # Added words would break a check of an approximate text or of a list of values.
         if self.is_approximate or self.listed is not None:
             return text
         return " ".join([text, *words])
 
-    # For the form, the rules of suites and the documentation. These methods take a check as it is written in TOML,
-    # before it is built.
+    # For the form, the rules of suites and the documentation: methods that take a check as written in TOML, before it
+    # is built.
 
     @classmethod
     def claims(cls, table: Mapping[str, object]) -> bool:
-        """Return whether a table with the check's name is the check, and not a value."""
+        """Return whether a table with the check's name is this check and not a value."""
         if not cls.is_newer:
             return True
         return cls.has_shape(table[cls.kind]) and cls.model_fields.keys() - {"plain"} >= table.keys()
 
     @classmethod
     def has_shape(cls, expected: object) -> bool:
-        """Return whether a value may be what a newer check expects; if not, the table is compared as a value."""
+        """Return whether a newer check may expect this value; if not, its table is compared as a value."""
         return True
 
     @classmethod
@@ -523,7 +526,7 @@ class CheckBase(BaseModel):
 
     @classmethod
     def carried(cls, expected: object) -> list[object]:
-        """Return the values of an expected value that a check of another kind can start with."""
+        """Return the values inside an expected value that a check of another kind can start with."""
         return [expected]
 
     @classmethod
@@ -560,8 +563,8 @@ class CheckBase(BaseModel):
         return f"| `{cls.written}` | {what} | {'<br>'.join(options)} |".replace("|  |", "| |")
 
 
-# Pydantic evaluates the annotations of all bases again for each class. It has found the class variables by now; to
-# evaluate them for thirty classes would take a tenth of the time of a short command.
+# Pydantic evaluates the annotations of all bases again for each class. It has already found the class variables, so
+# these are removed: evaluating them for thirty classes would take a tenth of a short command's time.
 for _name in CheckBase.__class_vars__:
     del CheckBase.__annotations__[_name]
 
@@ -569,14 +572,14 @@ CHECK_CLASSES: dict[str, type[CheckBase]] = {}
 """The classes of checks by their names in suites, in the order of the documentation."""
 
 _NEWER_OPTIONS = {"because", "ignore_case", "in_order"}
-"""The options that answers may have as names of checks, as they came after the names were reserved."""
+"""The options that may also name checks of answers, because they are newer than the reservation of names."""
 
 _NEVER_ALONE = {"plain", "required", "scale", "at_least", "sees", "offset", "only_fields"} | _NEWER_OPTIONS
 
 OPTION_NAMES: set[str] = set()
 """The options of all checks, with `weight` and `optional`: a table of nothing else is refused.
 
-Those in `_NEVER_ALONE` are missing: they are newer than this rule, and existing suites may expect such tables as
+Options in `_NEVER_ALONE` are left out: they are newer than this rule, and existing suites may expect such tables as
 values."""
 
 RESERVED_NAMES: set[str] = set()
@@ -590,7 +593,7 @@ CHECK_WORDS: set[str] = set()
 SWALLOWED = ("args", "forbidden_args", "mock_result")
 """The arguments that need an explicit check.
 
-As plain values they look like keys of the call that a table header above them has swallowed."""
+As plain values they look like keys of the call that ended up below a table header."""
 
 
 class WrittenCheck(dict[str, object]):
@@ -613,13 +616,13 @@ def _as_table(value: Any) -> Any:
     if not isinstance(value, dict):
         return {"equals": value, "plain": True}
     names = check_names_in(value)
-    # A table of options alone is a check whose name was forgotten.
+    # A table with nothing but options is a check whose name was forgotten.
     if not names:
         if value and OPTION_NAMES.issuperset(value):
             raise PydanticCustomError("check_without_name", "check options without a check")
         return {"equals": value, "plain": True}
     name = names[0]
-    # `plain` marks a value that is written alone; no suite writes it.
+    # `plain` marks a value without a check's name; suites never contain this key.
     known = CHECK_CLASSES[name].model_fields.keys() - {"plain"}
     others = [key for key in value if key not in known]
     if others:
@@ -663,7 +666,7 @@ Checks = dict[str, Check]
 def read_check(written: object) -> CheckBase:
     """Return the check that is written as in a suite.
 
-    Raises ValueError, for a wrong option pydantic's ValidationError."""
+    Raises ValueError; for a wrong option, this is pydantic's ValidationError."""
     table = _as_table(written)
     if isinstance(table, CheckBase):
         return table
@@ -681,7 +684,7 @@ def asks(check: CheckBase, *kinds: type[CheckBase]) -> bool:
     """Return whether the check, or one nested in it, is of one of these kinds."""
     if isinstance(check, kinds):
         return True
-    # Most checks have no parts, and this is asked in every comparison of a call.
+    # Most checks have no parts, and every comparison of a call comes here.
     parts = check.parts
     return bool(parts) and any(asks(part, *kinds) for part in parts)
 
@@ -699,8 +702,8 @@ def evaluate(
     `given` is false if the argument was left out; only an `optional` check holds then. `equal` is the rule for plain
     values and `equals`, by default that of JSON; inside `any_of` and `all_of` these are compared as in `one_of`.
 
-    Raises only CheckError: for `judged` without a judge in `context`, for `python` without `call_python` or if the
-    function raises, and for `pattern` if its search takes too long.
+    Raises only CheckError: for `judged` without a judge in `context`, for `python` without `call_python` or if its
+    function raises, and for `pattern` if the search takes too long.
     """
     if not given:
         return check.if_missing
@@ -753,7 +756,7 @@ def with_because(text: str, because: str | None) -> str:
 
 
 describe: ByIdentity[CheckBase, str] = ByIdentity(lambda check: cut(check.describe(describe_value)))
-"""Return a check in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
+"""Returns a check in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
 
 
 def describe_whole(check: CheckBase) -> str:
@@ -783,5 +786,5 @@ def with_texts(check: CheckBase, key: str, before: object, after: object) -> Che
 def idle_threshold(option: str, threshold: float) -> Iterator[Advice]:
     """Yield a warning about a threshold of 0, which every value reaches."""
     if threshold == 0:
-        message = f"with {option} = 0, every value that can be compared passes"
+        message = f"with {option} = 0, every comparable value passes"
         yield option, message, "write the lowest similarity that is good enough"

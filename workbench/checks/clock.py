@@ -43,13 +43,13 @@ class Clock:
 
 
 NOMINAL_CLOCK = Clock(datetime(2026, 1, 14, 12, tzinfo=UTC), "UTC")
-"""The time of imagined runs, for which dates relative to a clock are written out."""
+"""The time of imagined runs, for which relative dates are computed."""
 
 
 def fixed_clock(text: str) -> Clock | None:
     """Return the clock that a suite writes with a time; `None` for a time zone alone.
 
-    Raises ValueError for other texts, unknown time zones, and times that the zone skips or has twice."""
+    Raises ValueError for other texts, for unknown time zones, and for times that the zone skips or has twice."""
     found = _WRITTEN.fullmatch(text.strip())
     if found is None:
         _zone(text.strip())
@@ -79,9 +79,9 @@ def fixed_clock(text: str) -> Clock | None:
 
 
 def clock_at(text: str, now: datetime) -> Clock:
-    """Return the clock that a suite writes, with `now`, which has an offset, where it writes no time.
+    """Return the clock that a suite writes; without a written time, it shows `now`, a time with an offset.
 
-    Seconds are left out, because the model is not told them either. Raises ValueError as `fixed_clock` does."""
+    Seconds are dropped, because the model does not see them. Raises ValueError as `fixed_clock` does."""
     if (fixed := fixed_clock(text)) is not None:
         return fixed
     at = now.astimezone(_zone(text.strip())).replace(second=0, microsecond=0)
@@ -99,7 +99,7 @@ def wall_times(at: datetime, zone: tzinfo) -> list[datetime]:
 
 
 def _with_own_offset(at: datetime) -> datetime:
-    # Python compares two times of one zone by their faces, and so ignores a change of the offset between them.
+    # Python compares two times of one zone by their local time alone, which ignores a change of the offset.
     return at.replace(tzinfo=timezone(at.utcoffset() or timedelta()), fold=0)
 
 
@@ -123,12 +123,12 @@ def _zone(name: str) -> tzinfo:
     except (OSError, ValueError, LookupError):
         known = zone_names()
     if not known:
-        raise ValueError("this computer has no data of time zones: install them with `pip install tzdata`")
+        raise ValueError("this computer has no time zone data: install it with `pip install tzdata`")
     raise ValueError(f"there is no time zone {name!r}: {_nearest(name, known)}")
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    # Most mistakes are a city alone, or its name with blanks.
+    # Most mistakes are a city without its region, or a name with spaces.
     city = name.replace(" ", "_").rpartition("/")[2].lower()
     for zone in known:
         if zone.lower().endswith(f"/{city}"):
@@ -170,9 +170,10 @@ class RelativeTime:
         return self.base == "today" and self.at is None
 
     def moments(self, clock: Clock) -> list[datetime]:
-        """Return the time, with its offset; two if clocks show it twice, when they are put back.
+        """Return the time with its offset; two times if clocks show it twice because they are put back.
 
-        Days and weeks keep the time of day, hours and minutes elapse. Raises OverflowError beyond the calendar."""
+        Adding days and weeks keeps the time of day; hours and minutes are added as elapsed time. Raises OverflowError
+        beyond the calendar."""
         days = sum(amount * _DAYS[unit] for amount, unit in self.amounts if unit in _DAYS)
         elapsed = timedelta()
         for amount, unit in self.amounts:
@@ -181,7 +182,7 @@ class RelativeTime:
         face = clock.at.replace(tzinfo=None) + timedelta(days=days)
         if self.base == "today":
             face = datetime.combine(face.date(), self.at or time())
-        # The time of the clock itself is one time, even where clocks show it twice.
+        # The clock's own time is unambiguous, even when clocks show it twice.
         times = [clock.at]
         if self.base == "today" or days:
             times = wall_times(face, zone)
@@ -192,7 +193,7 @@ class RelativeTime:
 
 @lru_cache(maxsize=1024)
 def relative_time(text: str) -> RelativeTime | None:
-    """Return the relative time that a text spells; `None` for a text that is none.
+    """Return the relative time that a text spells; `None` for any other text.
 
     `today` takes days and weeks and a time of day, `now` also hours and minutes.
 

@@ -1,4 +1,4 @@
-"""Checks whose verdict comes from elsewhere: from several checks, a judge, or a Python function."""
+"""Checks that delegate their verdict: to several other checks, a judge, or a Python function."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _Combined(CheckBase):
         return self.evaluate(value, context)
 
     def _found(self, value: JsonValue, context: CheckContext, decides: bool) -> list[tuple[CheckVerdict, CheckBase]]:
-        """Return the verdicts of the parts, up to the first judge if a part before it decides.
+        """Return the verdicts of the parts; judges are not asked if another part already decides.
 
         A part decides if its verdict is `decides`: false for all of the checks, true for any of them."""
         found: list[tuple[CheckVerdict, CheckBase]] = []
@@ -102,7 +102,7 @@ class AllOf(_Combined):
         meeting: list[JsonValue] = []
         for part in self.parts:
             meeting += filter(self.holds, part.known_samples())
-        # The samples of each part may just miss the other parts, so the check need not be impossible.
+        # The check may be possible even if no part's samples meet the other parts.
         if not meeting:
             raise UnknownSampleError
         return tuple(meeting)
@@ -152,7 +152,7 @@ class AnyOf(_Combined):
         if (why := self._fits_listed(schema)) is not None:
             return why
         reasons = [part.fits(schema, refused) for part in self.parts]
-        # One part that a value may meet is enough.
+        # It is enough if the schema fits one part.
         if None in reasons:
             return None
         return reasons[0]
@@ -202,7 +202,7 @@ class NoneOf(_Combined):
                 return None
         except UnknownSampleError:
             return None
-        return "the schema allows only values that it excludes"
+        return "the schema allows only values that the check excludes"
 
     def describe(self, say: Say) -> str:
         return f"not {self._words(' nor ', say)}"
@@ -220,7 +220,7 @@ class NoneOf(_Combined):
 
 
 _COMMON: tuple[JsonValue, ...] = (ANY_TEXT, 0, "", 1, True, False, None, [], {})
-"""Values of each type, of which most checks exclude only some."""
+"""Values of each type; most checks exclude only a few of them."""
 
 
 class Judged(CheckBase):
@@ -322,7 +322,7 @@ class PythonCheck(CheckBase):
 
     @property
     def may_be_cached(self) -> bool:
-        # The cache goes by the value, but this verdict depends on the whole run.
+        # The cache is keyed by the value, but this verdict depends on the whole run.
         return not self.needs_run
 
     @property
@@ -354,7 +354,7 @@ class PythonCheck(CheckBase):
         """Return the verdict of a function's result: True or False, a score, or a dict of either with a reason.
 
         Raises ValueError for any other result."""
-        # Python's truth would turn mistakes into wrong verdicts: the text "no" is true.
+        # Python's truthiness would turn mistakes into wrong verdicts: the text "no" is true.
         if isinstance(returned, bool):
             if returned:
                 return HOLDS

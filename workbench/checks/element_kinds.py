@@ -1,4 +1,4 @@
-"""Checks of lists, of their elements in any order or in order and of each element, and of lengths."""
+"""Checks of lists: of their elements, in order or in any order, of each element, and of lengths."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NOT_A_LIST = CheckVerdict(0.0, False, "not a list")
 
 
 class _OfElements(CheckBase):
-    """The base class of checks whose nested checks are about the elements of a list."""
+    """The base class of checks whose nested checks concern the elements of a list."""
 
     types = frozenset({"array"})
     is_newer = looks_inside = True
@@ -188,7 +188,7 @@ class HasElements(_Elements):
 
     def _verdict(self, value: list[JsonValue], comparison: _Comparison) -> CheckVerdict:
         if self.in_order:
-            # The earliest element that meets a check leaves the most for those after it.
+            # Taking the earliest element that meets a check leaves the most elements for later checks.
             found: dict[int, int] = {}
             for column in range(len(value)):
                 if len(found) < len(self.parts) and comparison.fits(len(found), column):
@@ -208,7 +208,7 @@ class _TooManyPairsError(Exception):
 
 
 class _Comparison:
-    """The verdicts of the checks of elements on the elements of a list, each found once and only if it is needed."""
+    """The verdicts of checks on the elements of a list, each computed at most once, when it is needed."""
 
     def __init__(self, checks: Sequence[CheckBase], elements: Sequence[JsonValue], context: CheckContext) -> None:
         self._checks, self._elements, self._context = checks, elements, context
@@ -230,7 +230,7 @@ class _Comparison:
         return found
 
     def difference(self, place: int) -> str:
-        """Return what is wrong at a place where the list and the checks differ."""
+        """Return a description of the fault at a place where the list and the checks differ."""
         if place >= len(self._checks):
             return f"[{place}]: {describe_value(self._elements[place])} is not expected"
         if place >= len(self._elements):
@@ -260,17 +260,18 @@ class _Comparison:
 # The matching of expected elements to the elements of a list, each to at most one.
 
 Fits = Callable[[int, int], bool]
-"""A function that returns whether an expected element is met by an element of the list, both by index."""
+"""A function that returns whether an element of the list meets an expected element, both given by index."""
 
 
 def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits: Fits) -> dict[int, int]:
     """Return a largest matching: the index of the element that meets each expected one, if there is one.
 
-    Plain values are matched by hash. The elements that equal one of them are alike, so that taking any of them first
-    leaves no fewer for the checks. Checks are matched by augmenting paths (Kuhn, "The Hungarian method", 1955): if all
-    elements that meet a check are taken, the checks that took them look for others, breadth first. A check looks first
-    beside the element of the check before it, so that lists in the order of the checks, or in the reverse one, take a
-    comparison for each check. Checks that ask a judge or a function come last, and only while all others are met."""
+    Plain values are matched by hash first: elements equal to the same plain value are interchangeable, so the choice
+    does not affect the checks. Checks are then matched by augmenting paths (Kuhn, "The Hungarian method", 1955): if all
+    elements that meet a check are taken, the checks that took them look for others, breadth first. A check first tries
+    the neighbours of the element that the previous check took, so that lists in the order of the checks, or in reverse
+    order, take one comparison for each check. Checks that ask a judge or a function come last, and only while all
+    others are met."""
     places: defaultdict[object, deque[int]] = defaultdict(deque)
     for column, element in enumerate(elements):
         places[hashable(element)].append(column)
@@ -283,7 +284,7 @@ def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits:
             found[row] = same.popleft()
     all_met = len(found) == len(expected) - len(checks)
     taken = set(found.values())
-    # The columns that no check has yet, and the row of each other one.
+    # The columns (elements) that no row (check) has taken yet, and the row that took each other column.
     free = dict.fromkeys(column for column in range(len(elements)) if column not in taken)
     owners: dict[int, int] = {}
     latest = -1
@@ -407,7 +408,7 @@ class HasLength(CheckBase):
     @property
     def _least(self) -> int:
         low = self.bounds[0]
-        # No value that is longer is made for a schema or a sample.
+        # Longer values are not constructed, whether for a schema or as a sample.
         return min(max(math.ceil(low), 0), _MAX_SAMPLE_LENGTH + 1) if math.isfinite(low) else 0
 
     def samples(self) -> tuple[JsonValue, ...]:
@@ -470,13 +471,13 @@ class HasLength(CheckBase):
     def faults(cls, expected: object) -> Iterator[tuple[str, str]]:
         ends: Sequence[Any] = expected if isinstance(expected, list) else [expected, expected]
         if any(end < 0 or (end != math.inf and end % 1) for end in ends):
-            yield "must be whole numbers from 0", "write has_length = 3 or has_length = [1, inf]"
+            yield "must be whole numbers of at least 0", "write has_length = 3 or has_length = [1, inf]"
         elif ends[0] > ends[1]:
             yield "must be [low, high] with low ≤ high", "swap the two numbers"
 
 
 _MAX_SAMPLE_LENGTH = 1_000
-"""The longest text or list that is made as a sample."""
+"""The longest text or list that is constructed as a sample."""
 
 _LENGTHS = (
     ("string", "minLength", "maxLength", "characters"),

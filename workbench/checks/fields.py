@@ -32,7 +32,7 @@ Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)] | WeightName
 
 JsonType = Literal["string", "integer", "number", "boolean", "null", "array", "object"]
 JSON_TYPES: tuple[str, ...] = get_args(JsonType)
-"""The types of JSON by their names in JSON Schema."""
+"""The Python types of JSON's types, by their names in JSON Schema."""
 
 ANY_TYPE = frozenset(JSON_TYPES)
 NUMBERS = frozenset({"number", "integer"})
@@ -69,7 +69,7 @@ class Editor:
 
 
 def _number(value: Any) -> Any:
-    # To Python, true is a number.
+    # In Python, `True` is a number.
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise PydanticCustomError("float_type", "must be a number")
     # Whole numbers of any size are compared exactly, but similarity and tolerance are computed in floats.
@@ -148,7 +148,7 @@ PythonReference = Annotated[str, AfterValidator(_python_reference)]
 
 
 def editor_of(annotation: Any) -> Editor:
-    """Return the form's editor for values of a Python type: the one of its annotation, or a general one."""
+    """Return the form's editor for values of a Python type: its annotation's own editor, or a general one."""
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         return editor_among(metadata) or editor_of(inner)

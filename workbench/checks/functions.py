@@ -1,4 +1,4 @@
-"""Checks as Python functions, made from the classes of the kinds: `contains("vacation")` is `{"contains": "vacation"}`.
+"""Checks as Python functions, one for each kind: `contains("vacation")` returns `{"contains": "vacation"}`.
 
 A function returns the check as a suite writes it, so checks nest and are validated like those of a file.
 """
@@ -20,7 +20,7 @@ WrittenTable = dict[str, Any]
 
 @cache
 def check_function(kind: str) -> Callable[..., WrittenTable]:
-    """Return the function that writes checks of a kind; raise KeyError for a kind that does not exist.
+    """Return the function that writes checks of a kind; raise KeyError for an unknown kind.
 
     The expected value is positional: several values for a list, two for a range, names for fields. The options of the
     kind are keywords.
@@ -71,7 +71,7 @@ _VALUES: Mapping[str, tuple[Parameter, ...]] = {
     "nothing": (),
     "presence": (Parameter("given", Parameter.POSITIONAL_ONLY, default=True),),
 }
-"""The parameters for the expected value, by what the form reads for it."""
+"""The parameters for the expected value, by the kind of value that the form reads."""
 
 
 def _expected(reads: str, given: Mapping[str, Any]) -> object:
@@ -101,7 +101,7 @@ def _expected(reads: str, given: Mapping[str, Any]) -> object:
 
 
 def as_written(value: object) -> object:
-    """Return an expected value as a suite writes it: a null, which TOML lacks, becomes a check, also inside a value."""
+    """Return an expected value as a suite writes it: null, which TOML lacks, becomes a check, even inside a value."""
     if value is None:
         return {"equals_null": True}
     if isinstance(value, Mapping):

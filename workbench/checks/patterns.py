@@ -1,4 +1,4 @@
-"""Regular expressions: search with a time limit, find ambiguous repetitions, construct a text that matches."""
+"""Regular expressions: searches with a time limit, ambiguous repetitions, and construction of matching texts."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 # The analysis of patterns, on the syntax tree of Python's own parser: ambiguous repetitions, and the compiled size.
 
-# Python documents no other access to the tree.
+# Python offers no documented access to the tree.
 _parse = import_module("re._parser").parse
 
 _MAX_POSITIONS = 40
 """The most positions of a repetition that are analysed: the cost grows with their square."""
 
 _MANY_TIMES = 10
-"""The maximum from which a repetition counts as endless."""
+"""The maximum count from which a repetition is treated as endless."""
 
 _SAMPLE = frozenset(map(chr, range(256))) | frozenset("ΩяДا中٣‍’ 😀")
-"""The characters by which sets are compared: two sets overlap if they share one of these."""
+"""The characters used to compare sets: two sets overlap if they share one of these."""
 
 _REPEATED_CHOICE = late_pattern(r"\((?:\?:|\?P<\w+>)?((?:\\.|[^\\()|])+(?:\|(?:\\.|[^\\()|])+)+)\)(?:[*+]|\{\d*,\})")
 """A repeated choice such as `(\\w|\\d)+`, of which the parser merges single characters into one set."""
@@ -49,8 +49,8 @@ _CLASSES = {
 def repeats_ambiguously(pattern: str) -> bool:
     """Return whether a pattern repeats a part that fits the same text in several ways, like `(a+)+`.
 
-    Each further character then doubles the ways that a search may try. False for an invalid pattern, and for a pattern
-    that is too long to analyse."""
+    Each further character may then double the number of ways that a search tries. False for an invalid pattern, and for
+    a pattern that is too long to analyse."""
     try:
         tree = _parse(pattern)
     except (re.error, OverflowError, RecursionError):
@@ -145,7 +145,7 @@ class _Automaton:
     Successors are counted by the ways that lead there. The repetition is exponentially ambiguous if two different ways
     lead from a position back to it over the same text (Weber and Seidl 1991). Elements that are not analysed
     (assertions, atomic groups, references) count as a character of their own; the patterns inside them are added to
-    `apart`, to be analysed by themselves.
+    `apart` and analysed separately.
     """
 
     def __init__(self, loop: tuple[object, Any], ignore_case: bool, apart: list[Any]) -> None:
@@ -154,7 +154,8 @@ class _Automaton:
         self._ignore_case = ignore_case
         self._apart = apart
         self._same_twice = False
-        """Whether two alternatives are equal: the parser moves their common parts out, and leaves nothing."""
+        """Whether two alternatives are equal, of which the parser leaves nothing after it moves their common parts
+        out."""
         self._element(*loop)
         self._after: list[list[int]] = [[] for _ in self._characters]
         for before, after in self._ways:
@@ -180,7 +181,7 @@ class _Automaton:
     def _forks_and_joins(self, position: int) -> bool:
         """Return whether two different walks over the same text lead from a position back to it."""
         # Pairs of positions are walked together: forward from the start, keeping the predecessors of each pair, then
-        # backward. A pair of different positions that is reached both ways lies on two different walks.
+        # backward. If both directions reach a pair of different positions, the pair lies on two different walks.
         start = (position, position)
         before: dict[tuple[int, int], list[tuple[int, int]]] = {start: []}
         todo = [start]
@@ -230,7 +231,7 @@ class _Automaton:
                 self._same_twice |= sum(part == _NOTHING for part in parts) > 1
                 return self._either(parts)
             case "GROUPREF_EXISTS":
-                # The second branch may be missing, and then fits the empty text.
+                # A missing second branch fits the empty text.
                 return self._either([self._sequence(part or ()) for part in argument[1:]])
             case "MAX_REPEAT" | "MIN_REPEAT":
                 return self._repeated(*argument)
@@ -246,7 +247,7 @@ class _Automaton:
         if most == 0:
             return _NOTHING
         # Counts are simplified: a fixed number counts as one, a small range as one or two. Written out, they would
-        # exceed the positions that are analysed.
+        # exceed the limit on analysed positions.
         part = self._sequence(tree)
         if most >= _MANY_TIMES and most != least:
             self._follow(part.last, part.first)
@@ -298,8 +299,8 @@ def _in_set(kind: object, argument: Any) -> Iterable[str]:
     return ()
 
 
-# Searches with a time limit. Patterns are written for Python's `re`, whose searches cannot be ended, so the package
-# `regex` searches in its place. docs/checks.md lists the differences.
+# Searches with a time limit. Patterns are written for Python's `re`, whose searches cannot be interrupted, so the
+# package `regex` searches instead. docs/checks.md lists the differences.
 
 SEARCH_LIMIT_S = 0.5
 """The processor time for all searches of one check in a run, in seconds."""
@@ -307,14 +308,14 @@ SEARCH_LIMIT_S = 0.5
 _QUICK_S = 0.02
 """The time within which most searches end.
 
-Until then, the search keeps the interpreter lock, because releasing it costs more than the search."""
+For this long, the search keeps the interpreter lock, because releasing it costs more than a short search."""
 
 _QUICK_CHARACTERS = 100_000
-"""The longest text that is searched with the lock kept: in a longer one, the end of the time is noticed late."""
+"""The longest text that is searched while keeping the lock: in a longer one, `regex` notices the timeout late."""
 
 _MAX_SHOWN_CHARS = 80
 _KEPT_PATTERNS = 512
-"""The most compiled patterns that are kept."""
+"""The most compiled patterns in the cache."""
 
 _TOKEN = r"""
       \\N\{[^}]*\} | \\.                            # an escape
@@ -334,7 +335,7 @@ SpentTime = dict[str, float]
 class CheckError(Exception):
     """A check could not be evaluated: its Python function raised an error, or a judge or function is missing.
 
-    This says nothing about the model, so the run gets the status `error`. The message names the check.
+    The fault is not the model's, so the run gets the status `error`. The message names the check.
     """
 
 
@@ -345,7 +346,7 @@ class SearchError(CheckError):
 def found(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
     """Return whether a pattern is found in a text; the time of earlier searches in `spent` counts.
 
-    Raises SearchError if the time runs out, and for a pattern that cannot be searched for.
+    Raises SearchError if the time runs out, or if the pattern cannot be used.
     """
     if spent is None:
         spent = {}
@@ -369,9 +370,9 @@ def found(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
             spent[pattern] = spent.get(pattern, 0.0) + took_s
         if took_s >= left_s * 0.9:
             raise _ran_out(pattern, text)
-        # `regex` counts the processor time of all threads, so other threads may have used up this timeout. They run
-        # less while this search keeps the interpreter lock (`concurrent=False`); from then on the timeout doubles until
-        # this thread has had its own share.
+        # `regex` counts the processor time of all threads, so other threads may have used up this timeout. Further
+        # tries keep the interpreter lock (`concurrent=False`), so that other threads hardly run, and double the timeout
+        # until this thread has had its own share.
         if timeout_s < left_s:
             timeout_s, concurrent = left_s, True
         else:
@@ -389,7 +390,7 @@ def _prepared(pattern: str) -> regex.Pattern[str]:
                 raise SearchError(MAX_PATTERN_ITEMS.reached(pattern=_shown(pattern)))
             return regex.compile(for_regex(pattern), flags=regex.VERSION0, cache_pattern=False)
     except (re.error, regex.error, OverflowError, RecursionError) as error:
-        raise SearchError(f"the pattern {_shown(pattern)} cannot be searched for: {error}") from None
+        raise SearchError(f"the pattern {_shown(pattern)} cannot be used: {error}") from None
 
 
 def for_regex(pattern: str) -> str:
@@ -424,7 +425,7 @@ def _shown(pattern: str) -> str:
     return repr(pattern)
 
 
-# Builds a text in which a regular expression is found, from the syntax tree of its pattern.
+# Construction of a matching text from the syntax tree of a pattern.
 
 _ALPHABET = string.ascii_letters + string.digits + "-_ .,:/@#+\n\té中"
 """The characters that stand for a set, the plainest first."""
@@ -437,7 +438,7 @@ _MAX_CHARS = 10_000
 def matching_text(pattern: str) -> str | None:
     """Return a short text in which a pattern is found; `None` if none can be constructed.
 
-    Most patterns that look ahead have none, and those whose search takes too long."""
+    For most patterns that look ahead, and for those whose search takes too long, none can be constructed."""
     try:
         if prepared_size(pattern) > _MAX_CHARS:
             return None
@@ -468,7 +469,7 @@ def _of_element(operation: str, argument: Any, groups: dict[int, str]) -> str:
         case "CATEGORY":
             return _of_set([(operation, argument)])
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
-            # Groups that are never entered cannot be referred to, so an optional part is written once.
+            # An optional part is written once, because a reference to a group that is never entered cannot match.
             least, most, part = argument
             times: int = min(max(least, 1), most, _MAX_CHARS)
             return _text(part, groups) * times
@@ -483,14 +484,14 @@ def _of_element(operation: str, argument: Any, groups: dict[int, str]) -> str:
         case "GROUPREF":
             return groups.get(argument, "")
         case "AT" | "ASSERT" | "ASSERT_NOT":
-            # `matching_text` finally searches the whole text, and finds out whether the assertion holds.
+            # `matching_text` finally searches the whole text, which shows whether the assertion holds.
             return ""
         case _:
             raise _UnknownTextError
 
 
 def _of_set(members: list[tuple[Any, Any]]) -> str:
-    """Return a character of a set: the first one that the set lists, otherwise one of the alphabet."""
+    """Return a character of a set: the first that the set lists, otherwise one of the sample characters."""
     negated = any(str(operation) == "NEGATE" for operation, _ in members)
     candidates = "".join(_listed_character(str(operation), argument) for operation, argument in members)
     if negated or not candidates:

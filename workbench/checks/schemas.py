@@ -1,4 +1,4 @@
-"""Validate values against JSON Schemas: plain ones without jsonschema, others with it and with a time limit."""
+"""Validate values against JSON Schemas: plain schemas without jsonschema, others with jsonschema and a time limit."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 def dialect_of(schema: Mapping[str, Any]) -> type[Draft202012Validator]:
     """Return jsonschema's class for the dialect that a schema names with `$schema`.
 
-    That is draft 2020-12 if the schema names none, or one that jsonschema does not know."""
+    The dialect is draft 2020-12 if the schema names none, or one that jsonschema does not know."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
 
     named = schema.get("$schema")
     if not isinstance(named, str):
         return Draft202012Validator
-    # The older dialects are named by http alone, and the newer ones by https; many schemas confuse them.
+    # URIs of older dialects begin with http, those of newer ones with https; many schemas confuse the two.
     address = named.partition("://")[2].rstrip("#/")
     for scheme in ("http", "https"):
         found: Any = validator_for({"$schema": f"{scheme}://{address}"}, default=Draft202012Validator)
@@ -74,7 +74,7 @@ def _guarded(dialect: type[Draft202012Validator], without_unevaluated: bool) -> 
     of_part = guarded.evolve
 
     def evolve(validator: Any, **changes: Any) -> Any:
-        # For a part of a schema that names a dialect itself, jsonschema takes its own class, without a time limit.
+        # For a subschema that names its own dialect, jsonschema would use its own class, without a time limit.
         evolved = of_part(validator, **changes)
         if isinstance(evolved, guarded):
             return evolved
@@ -114,7 +114,7 @@ def _additional_properties(
             if not any(found(pattern, name) for pattern in patterns):
                 others[name] = value
         instance = others
-    # jsonschema's own keyword would search again: it gets a schema without the patterns.
+    # jsonschema's own keyword would search again, so it gets a schema without the patterns.
     known = {"properties": schema.get("properties", {})}
     yield from Draft202012Validator.VALIDATORS["additionalProperties"](validator, allowed, instance, known)
 
@@ -123,17 +123,17 @@ def _nothing(validator: Any, value: object, instance: object, schema: object) ->
     yield from ()
 
 
-# Schemas that are certainly valid, and values that they certainly accept, are recognised without jsonschema: its import
-# takes longer than a whole run, and so does its validation of each value.
+# Certainly valid schemas, and values that they certainly accept, are recognised without jsonschema, because its import
+# and each of its validations take longer than a whole run.
 
 _MAX_LEVELS = 20
-"""The most levels of a schema that are looked at; deeper schemas are left to jsonschema."""
+"""The most levels of a schema that are checked here; deeper schemas are left to jsonschema."""
 
 
 def is_plainly_valid(schema: object) -> bool:
     """Return whether a schema has only the commonest keywords, each valid by draft 2020-12.
 
-    If not, the schema may still be valid: only jsonschema can tell."""
+    Otherwise the schema may still be valid; only jsonschema can tell."""
     return _is_schema(schema, _MAX_LEVELS)
 
 
@@ -224,7 +224,7 @@ _TABLES_OF_SCHEMAS = frozenset({"properties", "$defs"})
 def plainly_accepts(schema: Mapping[str, Any], value: object) -> bool:
     """Return whether a schema is plainly valid and its commonest keywords accept a value.
 
-    If not, the schema may still accept the value: only jsonschema can tell."""
+    Otherwise the schema may still accept the value; only jsonschema can tell."""
     plain = _without_dialect(schema)
     return is_plainly_valid(plain) and accepts(plain, value)
 
@@ -291,7 +291,7 @@ def _is_accepted_by_all(schemas: Any, value: object) -> bool:
 
 _KEYWORDS: Mapping[str, Callable[[Any, Any], bool]] = {
     "type": _is_of_type,
-    # Only texts: numbers, which JSON compares by value, and tables are left to jsonschema.
+    # Only texts are compared here; numbers, which JSON compares by value, and tables are left to jsonschema.
     "enum": lambda listed, value: isinstance(value, str) and value in listed,
     "const": lambda only, value: isinstance(value, str) and value == only,
     "properties": _accepts_properties,
@@ -318,7 +318,7 @@ _REFUSING_NOTHING = frozenset(
         *("$defs", "additionalProperties"),
     }
 )
-"""The keywords that refuse no value; formats are annotations by default."""
+"""The keywords that refuse no value, among them `format`, which is an annotation by default."""
 
 
 # Arguments and results of calls, validated against the schemas of their tools.
@@ -425,11 +425,11 @@ class DanglingReference(NamedTuple):
     reference: str
 
     def __str__(self) -> str:
-        return f"{_place('schema', self.path)} refers to {self.reference!r}, which the schema does not hold"
+        return f"{_place('schema', self.path)} refers to {self.reference!r}, which the schema does not contain"
 
 
 def dangling_references(schema: Mapping[str, JsonValue]) -> tuple[DanglingReference, ...]:
-    """Return the references of a schema that lead nowhere, at any depth: each once, with its first place.
+    """Return the references that lead nowhere at any depth of a schema, each once, with its first place.
 
     Nothing is fetched from the network, so a reference to another document leads nowhere, except to the schema of a
     dialect. Raises BrokenSchemaError for an invalid schema."""
@@ -445,7 +445,7 @@ def dangling_references(schema: Mapping[str, JsonValue]) -> tuple[DanglingRefere
     specification = specification_with(str(dialect.META_SCHEMA.get("$id") or dialect.META_SCHEMA["id"]))
     found: dict[str, DanglingReference] = {}
     root = specification.create_resource(schema)
-    # The parts of the schema come first. Pointers may lead to further ones, below keywords of other formats.
+    # The subschemas come first; pointers may lead to further ones, below keywords that are not JSON Schema's.
     waiting: deque[tuple[tuple[str | int, ...], Any, Any]] = deque()
     waiting.append(((), schema, REGISTRY.resolver_with_root(root)))
     looked_at = {id(schema)}
@@ -457,7 +457,7 @@ def dangling_references(schema: Mapping[str, JsonValue]) -> tuple[DanglingRefere
                 continue
             try:
                 target = resolver.lookup(reference)
-            # The last two are errors of pointers into a list or a plain value.
+            # ValueError and TypeError come from pointers into a list or a plain value.
             except (Unresolvable, ValueError, TypeError):
                 found.setdefault(reference, DanglingReference(path, reference))
                 continue
@@ -477,7 +477,7 @@ def dangling_references(schema: Mapping[str, JsonValue]) -> tuple[DanglingRefere
     return tuple(found.values())
 
 
-# With the keywords of older dialects, which schemas use in newer ones as well.
+# The keywords include those of older dialects, which schemas use in newer dialects as well.
 _TABLES = (*_TABLES_OF_SCHEMAS, "definitions", "patternProperties", "dependentSchemas", "dependencies")
 _SINGLE_OR_LISTS = (
     *(*_SCHEMAS, *_LISTS_OF_SCHEMAS),
@@ -504,10 +504,10 @@ def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], M
 
 
 def _violations_of(error: ValidationError) -> Iterator[Violation]:
-    """Yield the violations of an error: one for each property that is missing or not allowed, otherwise one."""
+    """Yield the violations of an error: one for each missing or disallowed property, otherwise just one."""
     path, rule, value = tuple(error.absolute_path), str(error.validator), error.instance
     if rule == "required" and isinstance(value, Mapping) and isinstance(error.validator_value, list):
-        # jsonschema yields an error for each missing name, and has the name only in the message.
+        # jsonschema yields an error for each missing property, but names it only in the message.
         absent = [name for name in error.validator_value if name not in value]
         missing = [name for name in absent if error.message.startswith(repr(name))]
         if len(missing) == 1:
@@ -515,7 +515,8 @@ def _violations_of(error: ValidationError) -> Iterator[Violation]:
             return
     schema = error.schema
     if rule == "additionalProperties" and isinstance(value, Mapping) and isinstance(schema, Mapping):
-        # A schema in place of `false` allows others, and refuses the values of some; their errors have paths.
+        # A schema instead of `false` refuses only values of other properties; the errors for these have their own
+        # paths.
         known = schema.get("properties", {}) if error.validator_value is False else value
         others = [name for name in value if name not in known]
         extra = [name for name in others if repr(name) in error.message]
@@ -528,7 +529,7 @@ def _violations_of(error: ValidationError) -> Iterator[Violation]:
 
 @contextmanager
 def _broken_schema(schema: Mapping[str, JsonValue] | None = None) -> Iterator[None]:
-    """Raise BrokenSchemaError in place of the errors that a broken schema causes; `schema` is a valid one in use."""
+    """Raise BrokenSchemaError in place of the errors that using a broken part of a valid `schema` causes."""
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -537,7 +538,7 @@ def _broken_schema(schema: Mapping[str, JsonValue] | None = None) -> Iterator[No
     except SchemaError as error:
         raise BrokenSchemaError(f"{_place('schema', error.absolute_path)}: {_short(error.message)}") from error
     except Unresolvable as error:
-        raise BrokenSchemaError(f"it refers to what it does not hold: {_short(str(error))}") from error
+        raise BrokenSchemaError(f"a reference leads nowhere: {_short(str(error))}") from error
     except SearchError as error:
         raise BrokenSchemaError(str(error)) from error
     except RecursionError as error:

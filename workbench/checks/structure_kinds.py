@@ -1,4 +1,4 @@
-"""Checks of the inside of objects."""
+"""Checks of the fields of objects."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def _as_field(value: Any) -> Any:
 
 
 def mixed_check(table: Mapping[str, object]) -> tuple[str, list[str]] | None:
-    """Return the check that a table seems to be, and the keys for which it is a value all the same.
+    """Return the check that a table resembles, and the keys because of which it is still a value.
 
     `None` for a table that is a check, or resembles none."""
     if check_names_in(table):
         return None
     for name, cls in CHECK_CLASSES.items():
-        # Any value may be one check, so only a table is a clue.
+        # Only a table can resemble a check, because any other value may be expected as a field.
         if not cls.is_newer or name not in table or (cls.nests == "check" and not isinstance(table[name], dict)):
             continue
         if cls.has_shape(table[name]):
@@ -102,7 +102,7 @@ class HasFields(CheckBase):
     has_fields: Annotated[dict[str, FieldCheck], Editor("fields")]
     only_fields: bool = False
     plain: bool = False
-    """Whether the table is written without `has_fields`, inside another one."""
+    """Whether the check is written without `has_fields`, as a plain table inside another check of fields."""
 
     @property
     def parts(self) -> tuple[CheckBase, ...]:
@@ -141,7 +141,7 @@ class HasFields(CheckBase):
         return self.evaluate(value, context)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        """Return the mean of the verdicts on the fields, with the wrong ones in the note."""
+        """Return the mean of the verdicts on the fields, with the wrong fields in the note."""
         if not isinstance(value, dict):
             return CheckVerdict(0.0, False, "not an object")
         score, wrong = self._compared_fields(value, context)
@@ -218,7 +218,7 @@ class HasFields(CheckBase):
 
     def advice(self) -> Iterator[Advice]:
         if not self.has_fields and not self.only_fields and not self.plain:
-            yield "has_fields", "without a field, every object passes", "name the fields that matter"
+            yield "has_fields", "without any field, every object passes", "name the fields that matter"
 
     def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:
         if (reason := super().fits(schema, refused)) is not None:
@@ -295,7 +295,7 @@ _MAX_NAMED = 4
 
 
 def as_plain_check(value: object) -> object:
-    """Return a value as a suite expects it: alone, or by `equals` where it would be read as a check."""
+    """Return a value as a suite expects it: as a plain value, or by `equals` if it would be read as a check."""
     if isinstance(value, dict) and (check_names_in(value) or (value and OPTION_NAMES.issuperset(value))):
         return {"equals": value}
     return value

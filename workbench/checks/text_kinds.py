@@ -52,7 +52,7 @@ from workbench.trajectory.json_schema import Schema, type_of
 
 
 class _TextCheck(CheckBase):
-    """The base class of checks whose expected value is a text that meets the check."""
+    """The base class of checks whose expected text itself meets the check."""
 
     typed = "a text"
 
@@ -88,7 +88,7 @@ class Similar(_TextCheck):
         return self.model_copy(update={"similar": as_text(value)})
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
-        return _twins(self, self.similar, "use `equals`, or `pattern` for the part that must be exact")
+        return _twins(self, self.similar, "use `equals`, or `pattern` for the part that must match exactly")
 
     def advice(self) -> Iterator[Advice]:
         yield from idle_threshold("threshold", self.threshold)
@@ -158,11 +158,11 @@ class DateTime(_TextCheck):
         return self.model_copy(update={"datetime": value if isinstance(value, str) else ""})
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
-        # A time relative to the clock has the offset of the clock's zone, and models leave it out there.
+        # A time relative to the clock has the offset of the clock's zone, which models usually leave out.
         if self.offset != "any" or self._relative is not None:
             return
         text = self.datetime
-        # The names of zones are ambiguous (IST has three meanings), so only UTC and GMT are read.
+        # Abbreviations of time zones are ambiguous (IST has three meanings), so only UTC and GMT are read.
         named = re.sub(r"(?<=\d) ?(?!UTC|GMT)[A-Z]{3,4}\Z", " PST", text)
         if named != text and self.holds(re.sub("PST", "JST", named)):
             hint = 'write its offset, such as +02:00, and offset = "required"'
@@ -188,7 +188,7 @@ class DateTime(_TextCheck):
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         if not isinstance(value, str):
-            return CheckVerdict(0.0, False, "not text with a date and time")
+            return CheckVerdict(0.0, False, "not a text with a date and time")
         try:
             expected = _moments(self.datetime, context)
         except ValueError:
@@ -203,7 +203,7 @@ class DateTime(_TextCheck):
             distance = min(seconds_between(each, actual) for each in expected)
         except ValueError:
             return CheckVerdict(0.0, False, "an offset of a day or more", measured=False)
-        # The credit falls slowly beyond the tolerance, but the check holds only within it.
+        # Beyond the tolerance, some credit remains, but the check does not hold.
         tolerance = duration_seconds(self.tolerance)
         credit = timestamp_credit(distance, tolerance, duration_seconds(self.max_difference))
         if distance == 0:
@@ -215,19 +215,19 @@ class DateTime(_TextCheck):
 
 
 def _moments(expected: str, context: CheckContext) -> Sequence[datetime]:
-    """Return the time that a text spells, or both if the clocks of its zone show it twice.
+    """Return the time that a text spells, or both times if the clocks of its zone show it twice.
 
     Raises ValueError for a text that cannot be read, and CheckError without the time of the run."""
     relative = relative_time(expected)
     if relative is None:
         return (read_timestamp(expected),)
     if context.clock is None:
-        raise CheckError(f"`{relative.base}` needs the time of the run, which is not known: write it in `clock`")
+        raise CheckError(f"`{relative.base}` needs the time of the run, which is unknown: write it in `clock`")
     return relative.moments(context.clock)
 
 
 class _PartOfText(_TextCheck):
-    """The base class of checks that a text contains the expected one at some place."""
+    """The base class of checks that the expected text occurs in the value, at a certain place or anywhere."""
 
     options: ClassVar = {"ignore_case": IGNORE_CASE}
     types = TEXT
@@ -258,7 +258,7 @@ class Contains(_PartOfText):
     contains: str
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
-        # A single digit or sign may well be what matters, a single letter hardly.
+        # A single digit or sign may be significant, a single letter hardly ever is.
         if len(self.contains.strip()) == 1 and self.contains.strip().isalpha():
             yield f"almost every text contains {describe_value(self.contains)}", "write a word", "warning"
 
@@ -299,7 +299,7 @@ class Suffix(_PartOfText):
     suffix: str
 
     def with_words(self, text: str, words: Sequence[str]) -> str:
-        # Words behind the text would break the suffix.
+        # Words after the text would break the suffix.
         return " ".join([*words, text])
 
     def describe(self, say: Say) -> str:
@@ -342,7 +342,7 @@ class Pattern(CheckBase):
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         """Yield a weakness of a pattern that is not anchored at both ends of the text."""
         text = self._matching_text
-        # A schema that allows no longer text anchors the pattern.
+        # If the schema allows no longer text, it anchors the pattern.
         if text is None or (schema or {}).get("maxLength") == len(text):
             return
         if not re.fullmatch(_PLAIN_WORDS, self.pattern, re.VERBOSE):
@@ -420,7 +420,7 @@ class OfType(CheckBase):
 
 
 class EqualsText(CheckBase):
-    """A value equal to the expected one, ignoring case, blanks and punctuation in texts, also in lists and tables."""
+    """A value equal to the expected one, ignoring case, spaces and punctuation in texts, even in lists and tables."""
 
     kind = "equals_text"
     written = "equals_text = v"
@@ -470,11 +470,11 @@ _OF_TYPE: dict[str, JsonValue] = {
 
 
 _PLAIN_WORDS = r"(?:\(\?[a-z]+\))? (?:\\b|\.\*|\^|\()* [^\W\d_]+ (?:[ |'-]+[^\W\d_]+)* (?:\)|\\b|\.\*|\$)*"
-"""A pattern of words alone: it searches for them anywhere on purpose, like `contains`."""
+"""Matches a pattern of words alone, which is meant to match anywhere, like `contains`."""
 
 
 def _twins(check: CheckBase, text: str, hint: str) -> Iterator[Weakness]:
-    """Yield a weakness if a check on a text accepts the text with other numbers, and so with another meaning."""
+    """Yield a weakness if a check of a text also accepts it with other numbers, and so with another meaning."""
     for twin in _with_other_numbers(text):
         if check.holds(twin):
             yield f"{describe_value(twin)} passes too", hint, "warning"

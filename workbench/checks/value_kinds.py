@@ -58,12 +58,12 @@ def ignoring_case(check: CheckBase) -> str:
 
 
 _LARGE = 1_000_000
-"""The largest usual number: a check that accepts all smaller ones excludes hardly anything."""
+"""The largest usual number: a check that accepts all smaller numbers excludes hardly anything."""
 
 _COMPARED_ALIKE = frozenset({str, int, bool, type(None)})
 """The types whose values every rule of equality compares in the same way, if both sides have the same type.
 
-The only exception is the expected text `None` under Arcade's rule."""
+The only exception is an expected text "None" under Arcade's rule."""
 
 _NOT_EQUAL = CheckVerdict(0.0, False, "not equal")
 _COMPOSED_OTHERWISE = CheckVerdict(0.0, False, "not equal: the same letters in a different Unicode form")
@@ -137,7 +137,7 @@ class Equals(CheckBase):
                 return _in_lower_case(self).verdict(without_case(value), equal, context)
             except RecursionError as error:
                 return not_comparable(error)
-        # The fast path of nearly all comparisons, without a call of the grader's rule.
+        # The fast path for nearly all comparisons, which skips the grader's rule.
         if type(value) is type(expected) and type(value) in _COMPARED_ALIKE and expected != "None":
             if value == expected:
                 return HOLDS
@@ -160,11 +160,11 @@ class Equals(CheckBase):
 _in_lower_case: ByIdentity[Equals, Equals] = ByIdentity(
     lambda check: check.model_copy(update={"equals": without_case(check.equals), "ignore_case": False})
 )
-"""Return a check with `ignore_case` as an exact check of lower-case text."""
+"""Returns a check with `ignore_case` as an exact check of lower-case text."""
 
 
 ANY_VALUE, NOT_GIVEN = "any value", "not given"
-"""The two values of `present` in words."""
+"""The form's words for the two values of `present`."""
 
 
 class _Flag(CheckBase):
@@ -252,7 +252,7 @@ class Present(_Flag):
 class OneOf(CheckBase):
     kind = "one_of"
     written = "one_of = [v, …]"
-    meaning = "a value equal to one of the list"
+    meaning = "a value equal to one of these"
     typed = '`red, blue, "one, two"`'
     options: ClassVar = {"ignore_case": IGNORE_CASE}
     types = ANY_TYPE
@@ -330,7 +330,7 @@ class Range(CheckBase):
             first = math.ceil(low)
         elif math.isfinite(high):
             first = math.floor(high)
-        # A whole number comes first: an argument may be an integer, and 0.2 to 0.8 has none.
+        # A whole number is preferred, because the argument may be an integer; a range such as 0.2 to 0.8 contains none.
         if low <= first <= high:
             return tuple(dict.fromkeys((first, *ends)))
         return tuple(ends)
@@ -344,7 +344,7 @@ class Range(CheckBase):
         return range_text(*self.range)
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        # To Python, true is the number 1.
+        # In Python, `True` is the number 1.
         if isinstance(value, bool) or not isinstance(value, int | float):
             return CheckVerdict(0.0, False, "not a number")
         low, high = self.range
@@ -426,7 +426,7 @@ class Near(CheckBase):
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         if self.tolerance is None:
             return
-        # Around 0, any tolerance includes 0 and its double; only a huge one is suspicious.
+        # If 0 is expected, any tolerance accepts 0 and its double, so only a huge one is suspicious.
         suspicious = max(abs(self.near), 10) if self.near else _LARGE / 1000
         if distance_of(self.tolerance, self.near) >= suspicious:
             yield f"{describe(self)} accepts 0 and the double", "write a smaller tolerance", "warning"
@@ -434,7 +434,7 @@ class Near(CheckBase):
     def advice(self) -> Iterator[Advice]:
         yield from idle_threshold("match_threshold", self.match_threshold)
         if isinstance(self.tolerance, str) and not self.near:
-            yield "tolerance", f"{self.tolerance} of 0 is 0, so that only 0 holds", "write the tolerance as a number"
+            yield "tolerance", f"{self.tolerance} of 0 is 0, so only 0 passes", "write the tolerance as a number"
 
     def describe(self, say: Say) -> str:
         if self.value_range is not None:
@@ -479,7 +479,7 @@ class Near(CheckBase):
         """
         if self.value_range is not None:
             low, high = map(float, self.value_range)
-            # In Arcade's order of operations, so that the last digits agree.
+            # The order of operations is Arcade's, so that the last digits agree.
             result = 1 - abs((float(self.near) - low) / (high - low) - (float(actual) - low) / (high - low))
         else:
             result = _tolerant_closeness(self.near, actual, distance_of(self.tolerance or 0, self.near))
@@ -517,12 +517,13 @@ def _tolerant_closeness(near: float, actual: float, tolerance: float) -> float:
         if math.isnan(away):
             return away
         return float(away <= tolerance)
-    # As fractions, integers of any size are subtracted exactly.
+    # Fractions subtract integers of any size exactly.
     distance = abs(Fraction(near) - Fraction(actual))
     if distance <= tolerance:
         return 1.0
     exact = all(isinstance(number, int) for number in (near, actual, tolerance))
-    # In binary, 0.3 and 0.4 are slightly more than 0.1 apart. The tolerance as written in decimals counts.
+    # In binary floating point, 0.3 and 0.4 are slightly more than 0.1 apart, so the numbers count as written in
+    # decimals.
     if not exact and math.isclose(float(distance), tolerance, rel_tol=1e-9):
         return 1.0
     if tolerance:

@@ -43,10 +43,10 @@ def file_name_fault(reference: object) -> Iterator[tuple[str, str]]:
 
 
 SHOWN_CELLS = 60
-"""The width in terminal cells to which values are cut."""
+"""The width to which shown values are cut, in terminal cells."""
 
 _LONG = 10**15
-"""The bound of whole numbers that are written without the encoder, which refuses the very largest."""
+"""The bound below which whole numbers are written without the JSON encoder, which refuses very large ones."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _SPACE = " \t\n\r"
@@ -66,7 +66,7 @@ def json_text(value: JsonValue) -> str:
     try:
         return _ENCODER.encode(value)
     except (RecursionError, ValueError):
-        return "a value too deep or too long to show"
+        return "a value nested too deeply or too long to show"
 
 
 def cut(text: str, cells: int = SHOWN_CELLS) -> str:
@@ -124,7 +124,7 @@ def hashable(value: JsonValue) -> Hashable:
 
     Raises RecursionError for a value that is nested too deeply."""
     if isinstance(value, bool):
-        # To Python, true equals 1.
+        # In Python, `True` equals 1.
         return bool, value
     if isinstance(value, list):
         return list, tuple(map(hashable, value))
@@ -141,8 +141,8 @@ def canonical_text(text: str) -> str:
 
 
 def keyword_text(text: str) -> str:
-    """Return a text in the form in which keywords are searched: in NFC and lower case."""
-    # `casefold` would turn "ß" into "ss". Lower case may leave NFC, so the form is applied twice.
+    """Return a text in the form used to search for keywords: NFC and lower case."""
+    # `casefold` would turn "ß" into "ss". Lower case may undo NFC, so NFC is applied twice.
     return canonical_text(canonical_text(text).lower())
 
 
@@ -165,7 +165,7 @@ def canonical(value: JsonValue) -> JsonValue:
         return canonical_text(value)
     if not isinstance(value, list | dict):
         return value
-    # Containers are copied from the outside in, with a stack in place of recursion.
+    # Containers are copied from the outside in, with a stack instead of recursion, which deep values would exceed.
     whole: list[JsonValue] = [value]
     pending: list[list[JsonValue] | dict[str, JsonValue]] = [whole]
     while pending:
@@ -187,8 +187,8 @@ def canonical(value: JsonValue) -> JsonValue:
 def loose(value: JsonValue) -> JsonValue:
     """Return a value with its texts standardised as in BFCL (the Berkeley Function-Calling Leaderboard).
 
-    Texts become lower case and NFC, without blanks and `, . / - _ * ^`, and single quotes become double ones. The keys
-    of objects stay. May raise RecursionError."""
+    Texts become lower case and NFC, lose spaces and `, . / - _ * ^`, and get double quotes for single ones. The keys of
+    objects stay. May raise RecursionError."""
     if isinstance(value, str):
         return canonical_text(value.translate(_LEFT_OUT).lower())
     if isinstance(value, list):
@@ -244,7 +244,7 @@ For a token in both texts it is 1."""
 
 
 def as_text(value: JsonValue) -> str:
-    """Return a value as text for comparison: a list joined by blanks, any other value as Python writes it.
+    """Return a value as text for comparison: a list joined by spaces, any other value as Python writes it.
 
     Raises RecursionError for a value that is nested too deeply, and ValueError for a number that is too long."""
     if isinstance(value, str):
@@ -255,14 +255,14 @@ def as_text(value: JsonValue) -> str:
 
 
 def similarity(expected: str, actual: str, metric: SimilarityMetric = "cosine") -> float:
-    """Return the similarity of two texts, 0..1: 1 for two blank texts, 0 for a blank text and another one."""
+    """Return the similarity of two texts, 0..1: 1 for two blank texts, 0 for a blank and a non-blank text."""
     if not expected.strip() or not actual.strip():
         if not expected.strip() and not actual.strip():
             return 1.0
         return 0.0
     if metric == "cosine":
         return cosine(expected, actual)
-    # Imported here: most suites use the default metric.
+    # Imported here, because most suites use the default metric.
     from rapidfuzz import fuzz
 
     by_metric = {
@@ -275,7 +275,7 @@ def similarity(expected: str, actual: str, metric: SimilarityMetric = "cosine") 
 
 
 def cosine(left: str, right: str) -> float:
-    """Return the cosine of the TF-IDF vectors of two texts, which are the whole corpus.
+    """Return the cosine of the TF-IDF vectors of two texts; the two texts are the whole corpus.
 
     Tokens are runs of two or more word characters, in lower case; texts without tokens are similar only if they are
     equal. The formula is that of Arcade's evals, which use scikit-learn's defaults (smoothed idf, L2 norm).
@@ -301,7 +301,7 @@ def _square_norm(counts: Counter[str], shared: set[str]) -> float:
     return sum(weight**2 for weight in weights)
 
 
-# Times and durations that are written as text, in suites and in the arguments of calls.
+# Times and durations written as text, in suites and in the arguments of calls.
 
 _MAX_TEXT_CHARS = 1_000
 _DURATION = late_pattern(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.ASCII)
@@ -312,12 +312,12 @@ _USUAL_MOMENT = late_pattern(
 _UNWRITTEN_PARTS = datetime(2000, 1, 1)
 """The parts of a time that a text leaves out.
 
-They are fixed, so that a grade does not depend on the day on which it is computed. A leap year and a month of 31 days
-fit any day that a text may have."""
+They are fixed, so that a grade does not depend on the current date. A leap year and a month of 31 days allow any day
+that a text may have."""
 
 
 def _offset(name: str | None, seconds: int | None) -> tzinfo | None:
-    """Return the zone of an offset; `None` for a name of a zone without an offset."""
+    """Return the time zone of an offset; `None` for a zone name without an offset."""
     from dateutil.tz import tzoffset
 
     # The meaning of a zone's name would depend on the machine.
@@ -328,14 +328,14 @@ def _offset(name: str | None, seconds: int | None) -> tzinfo | None:
 
 @lru_cache(maxsize=1024)
 def read_timestamp(text: str) -> datetime:
-    """Return the time that a text spells in any form that python-dateutil knows; an ambiguous date is month first.
+    """Return the time that a text spells in any form that python-dateutil reads; ambiguous dates are month first.
 
     The time is naive if the text has no offset. Raises ValueError for a text that cannot be read, and OverflowError for
     a number that is absurdly large.
     """
     if len(text) > _MAX_TEXT_CHARS and not text.isdigit():
         raise ValueError("too long for a date and time")
-    # Imported here: most suites compare no times.
+    # Imported here, because most suites compare no times.
     from dateutil import parser
 
     try:
@@ -343,12 +343,12 @@ def read_timestamp(text: str) -> datetime:
     except (ValueError, OverflowError):
         raise
     except Exception as error:
-        # On the free text of a model, dateutil raises many other errors. All of them mean the same.
+        # On a model's free text, dateutil raises many kinds of errors, all of which mean that it cannot read the text.
         raise ValueError(f"not a date and time: {error}") from error
 
 
 def seconds_between(left: datetime, right: datetime) -> float:
-    """Return the distance of two times in seconds, at least 0; an offset that only one of them has is dropped.
+    """Return the distance of two times in seconds, at least 0; if only one has an offset, the offset is ignored.
 
     Raises ValueError if both have an offset, and one of the offsets is a day or more.
     """
@@ -372,7 +372,7 @@ def timestamp_credit(distance_s: float, tolerance_s: float, max_difference_s: fl
 def duration_seconds(text: str) -> float:
     """Return a duration such as `"500s"`, `"2h"` or `"250ms"` in seconds.
 
-    Raises ValueError for any other text than a number followed by `ms`, `s`, `m`, `h` or `d`.
+    Raises ValueError for any text except a number followed by `ms`, `s`, `m`, `h` or `d`.
     """
     match = _DURATION.fullmatch(text)
     if match is None:
@@ -382,7 +382,7 @@ def duration_seconds(text: str) -> float:
 
 def is_timestamp(text: str) -> bool:
     """Return whether a text can be read as a date and time."""
-    # Usual texts spare the import of python-dateutil.
+    # Common forms are recognised without importing python-dateutil.
     if _USUAL_MOMENT.fullmatch(text) and _is_iso_format(text):
         return True
     try:
@@ -401,7 +401,7 @@ def _is_iso_format(text: str) -> bool:
 
 
 def has_offset(text: str) -> bool:
-    """Return whether a time is written with an offset; true for an unreadable time, which is another finding."""
+    """Return whether a time is written with an offset; true for an unreadable time, which has its own finding."""
     try:
         return read_timestamp(text).tzinfo is not None
     except (ValueError, OverflowError):

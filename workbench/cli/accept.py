@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=("text", "toml", "json", "markdown"),
         metavar="FORM",
-        help="form of the proposals (default: text, with a difference): text, toml, json, markdown",
+        help="form of the proposals: text, toml, json, markdown (default: text, with a diff)",
     )
     add_history_and_quiet(parser)
     parser.set_defaults(repeats=DEFAULT_REPEATS)
@@ -82,7 +82,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class AcceptOptions:
-    """The restriction of the cases, and the use of the proposals."""
+    """Which cases to accept, and how to output the proposals."""
 
     only_empty: bool = False
     write: bool = False
@@ -98,12 +98,12 @@ def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
         return USAGE
     plan = _chosen(plan, only_empty=asked.only_empty)
     if not plan.runs:
-        warn("nothing was run: every chosen case expects something already; leave out --only-empty to replace it")
+        warn("nothing was run: every chosen case already has expectations; leave out --only-empty to replace them")
         return OK
     exempt = trust_store(program.folders).is_exempt
-    # Checked before any run is paid for.
+    # Checked first, so that no run is paid for in vain.
     if asked.write and (bundled := [file.path for file in plan.files if exempt(file)]):
-        warn(f"nothing was run: {bundled[0]} came with Workbench and stays as it is; accept into a copy of it")
+        warn(f"nothing was run: {bundled[0]} is a bundled sample, which is not changed; accept into a copy of it")
         return USAGE
     output = Output(asked.form, quiet=asked.quiet)
     live = make_runs(plan, show_of(output, program), output, trust=trust, record=None, command="run")
@@ -112,7 +112,7 @@ def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
     if live.outcome.interrupted:
         warn("interrupted: nothing was accepted")
         return INTERRUPTED
-    # Expectations come from the calls that the repeats of a case have in common.
+    # The plan repeats cases, because expectations come from the calls that the repeats have in common.
     results = {result.run_id: result for result in live.outcome.results}
     suites = []
     for file in plan.files:
@@ -128,7 +128,7 @@ def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
 
 
 def _chosen(plan: Plan, *, only_empty: bool) -> Plan:
-    """Return the plan with the cases whose calls are accepted."""
+    """Return the plan reduced to the cases to accept."""
     runs = plan.runs
     if only_empty:
         runs = tuple(run for run in runs if not expects_something(case_table(run.file, run.case)[1]))
@@ -162,7 +162,7 @@ def _to_accept(case: Case, results: Sequence[RunResult]) -> CaseToAccept:
 def _exit_code(suites: Sequence[AcceptedSuite]) -> int:
     code = OK
     for suite in suites:
-        # Errors come first: without them, the runs of the case might have agreed.
+        # Errors come first: without them, the case's runs might have agreed.
         if any(case.left_out for case in suite.cases):
             return INFRASTRUCTURE
         if any(case.outcome == "not agreed" for case in suite.cases):
@@ -183,13 +183,13 @@ def _show(suites: Sequence[AcceptedSuite], form: str | None, code: int) -> None:
 
 
 def _written(file: SuiteFile, suite: AcceptedSuite) -> bool:
-    """Write the proposals into a suite; returns whether it was written, and reports the result."""
+    """Write the proposals into a suite and report the result; returns whether it was written."""
     # A proposal that is not a valid suite must not replace one.
     broken = parse_suite(suite.after, file.path).errors
     if broken:
         warn(f"{suite.path} was not written: {broken[0]}")
         return False
-    # Refused if the user has edited the file while the runs were made.
+    # Saving is refused if the file was edited during the runs.
     try:
         save(file.path, suite.after, FileState(file.hash))
     except SavingError as error:

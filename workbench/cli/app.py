@@ -37,7 +37,7 @@ _USAGE = """usage: workbench [PATH ...]    open the app on suites, folders or re
 """
 
 _COMMON = ("init", "run", "compare", "grade", "history", "validate", "tools", "models", "import", "export")
-"""The commands that `--help` explains; it names the others by `_FAMILIES`."""
+"""The commands that `--help` explains; it only lists the others, by `_FAMILIES`."""
 
 _FAMILIES = {
     "more cases": ("accept", "record", "submission"),
@@ -50,13 +50,13 @@ _EPILOG = """commands:
 {commands}
 
 Without a command the app opens on the paths: suite files, or folders of them.
-No path means the current folder if it holds suites, else the bundled samples.
+No path means the current folder if it contains suites, else the bundled samples.
 'workbench COMMAND --help' shows more; write a folder named like a command as './run'.
 """
 
 
 class AppParser(Parser):
-    """The parser without a command, whose `--help` fits one screen."""
+    """The parser of `workbench` without a command, whose `--help` fits one screen."""
 
     purposes: Mapping[str, str] = {}
 
@@ -118,7 +118,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class AppOptions:
-    """The options of the app: its paths and models, the record of its runs, and its appearance."""
+    """The options of the app: paths and models, recording of runs, and appearance."""
 
     paths: tuple[str, ...]
     models: tuple[str, ...] = ()
@@ -149,7 +149,8 @@ def app_options(arguments: argparse.Namespace) -> AppOptions:
 def show_app(options: AppOptions, program: Program, *, begin: Begin | None = None, left: WhenLeft | None = None) -> int:
     """Open the app and return its exit code.
 
-    `begin` makes the runs that the app opens with; `left` is called when the user leaves a comparison among them.
+    `begin` describes the runs that the app starts with; `left` is called when the user leaves a comparison that is
+    among them.
     """
     if options.record is not None:
         from workbench.cli.report_output import can_record_in
@@ -157,7 +158,7 @@ def show_app(options: AppOptions, program: Program, *, begin: Begin | None = Non
         # Checked here, because the app has no place for an error before its first screen.
         if not can_record_in(options.record):
             return USAGE
-    # The only way from the command line to the terminal app.
+    # Imported here: commands that do not open the app need not load it.
     from workbench.tui.app import open_app
 
     return open_app(

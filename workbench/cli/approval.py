@@ -1,4 +1,4 @@
-"""Ask on the terminal whether suites are trusted."""
+"""Ask on the terminal whether to trust suites."""
 
 from __future__ import annotations
 

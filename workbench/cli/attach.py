@@ -1,4 +1,4 @@
-"""`workbench attach`: show the steps of a batch in another process, and end with its report and exit code."""
+"""`workbench attach`: show the steps of another process's batch, and end with the batch's report and exit code."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_exit_codes(
         parser,
         {
-            OK: "or another code of 'run': that of the batch",
+            OK: "the batch's exit code, which may be any code of 'run'",
             USAGE: "no such batch",
             INFRASTRUCTURE: "also: the process was killed",
-            INTERRUPTED: "Ctrl+C (the batch goes on), or the batch was stopped",
+            INTERRUPTED: "Ctrl+C (the batch continues), or the batch was stopped",
         },
     )
 
@@ -92,7 +92,7 @@ _GONE_S = 2.0
 """The seconds that a process may take to end after it has closed the connection."""
 
 _AGAIN_S = 0.05
-"""The seconds between two looks whether the process has ended."""
+"""The seconds between two checks whether the process has ended."""
 
 
 def attach(which: str | None, history: Path, output: Output, *, from_start: bool) -> int:
@@ -115,7 +115,7 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
 
 def attach_in_app(which: str | None, history: Path, *, theme: str | None = None, read_only: bool = False) -> int:
     """Show a batch in the app, on its suites; returns the app's exit code."""
-    # Imported here: a terminal needs no app.
+    # Imported here, because attaching in the terminal needs no app.
     from workbench.cli.app import AppOptions, show_app
 
     program = begin_program()
@@ -141,7 +141,7 @@ def batch_and_suites(which: str | None, history: Path, program: Program) -> tupl
 
 
 class _Looking:
-    """The view of one batch; it attaches again if the process drops the connection."""
+    """The terminal's view of one batch; it attaches again if the process drops the connection."""
 
     def __init__(self, known: Detached, program: Program, output: Output, from_start: bool) -> None:
         self._known = known
@@ -161,7 +161,8 @@ class _Looking:
             while True:
                 try:
                     return self._look()
-                # A process drops viewers that read too slowly, so a closed connection need not mean that it has ended.
+                # A process drops viewers that read too slowly, so a closed connection does not mean that the process
+                # has ended.
                 except GoneError as error:
                     if not _is_still_there(known, self._program):
                         break
@@ -202,16 +203,16 @@ class _Looking:
             return code
 
     def _show_before(self, over: list[RunRow], printer: StepPrinter) -> None:
-        """Show the steps of runs that were over when this command attached."""
+        """Show the steps of runs that had ended when this command attached."""
         known = self._known
         over.sort(key=_ended_ms)
         shown = over if self._all else over[-SHOWN_BEFORE:]
         if left := len(over) - len(shown):
             shows = f"'workbench attach {known.batch}{history_option(known.file)} --from-start' shows them"
-            warn(f"{counted(left, 'run')} of batch {known.batch} were over before: {shows}")
+            warn(f"{counted(left, 'run')} of batch {known.batch} had already ended: {shows}")
         with History(known.file) as history:
             for row, recording in history.recordings(shown, None, warn):
-                # The messages of the process name runs by their places in the plan.
+                # The process's messages identify runs by their places in the plan.
                 for event in recording.events:
                     self._step(RunEvent(replace(event, run_id=str(row.place))), printer)
                 printer.done(replace(result_of_row(row, recording), run_id=str(row.place)))
@@ -245,7 +246,7 @@ class _Looking:
         raise AssertionError("it ends with its end")
 
     def _counts(self, seen: Seen, viewing: Viewing) -> bool:
-        """Return whether an event counts in the progress: its run was not over when this command attached."""
+        """Return whether an event counts in the progress: its run had not ended when this command attached."""
         match seen:
             case RunEvent(event=event):
                 return int(event.run_id) not in viewing.over
@@ -257,7 +258,7 @@ class _Looking:
     def _step(self, happened: RunEvent, printer: StepPrinter) -> None:
         event = happened.event
         if int(event.run_id) not in self._shown and event.sequence > self._last.get(event.run_id, -1):
-            # After attaching again, the process sends the events of a run from the beginning.
+            # After a reconnection, the process sends the events of a run from the beginning.
             self._last[event.run_id] = event.sequence
             printer.step(happened)
 
@@ -306,7 +307,7 @@ def _as_they_come(viewing: Viewing, bar: ProgressBar) -> Iterator[Seen]:
 
 
 def _is_still_there(known: Detached, program: Program) -> bool:
-    """Return whether the process of a batch still takes connections a while after it has closed one."""
+    """Return whether the process of a batch still accepts connections a while after it has closed one."""
     until = time.monotonic() + _GONE_S
     while is_running(program.folders, known):
         if time.monotonic() > until:
@@ -322,8 +323,8 @@ def report_of_stored(batch: Found, program: Program, output: Output) -> int:
         known, option = batch.known, history_option(batch.history)
         if batch.in_another_program:
             warn(
-                f"batch {called(stored)} runs in another program, without --detach: it is shown there, and "
-                f"'workbench history show {stored.number}{option}' shows what is over of it"
+                f"batch {called(stored)} runs in another program, without --detach, which shows it; "
+                f"'workbench history show {stored.number}{option}' shows its finished runs"
             )
             return USAGE
         said, code = list[str](), None
@@ -336,7 +337,7 @@ def report_of_stored(batch: Found, program: Program, output: Output) -> int:
                 )
         if stored.missing:
             said.append(how_to_resume(batch.history, stored.number, stored.resumed_by))
-        # Each line once: the process may have reported the command that resumes itself.
+        # Each line once, because the process may already have reported the command that resumes.
         for line in dict.fromkeys(said):
             warn(line)
         code_of_runs = _report_stored(history, stored, program, output)
@@ -348,7 +349,7 @@ def report_of_stored(batch: Found, program: Program, output: Output) -> int:
 
 
 def _report_stored(history: History, batch: BatchRow, program: Program, output: Output) -> int:
-    """Report on a batch of the history like the command that made it; returns the exit code of its runs."""
+    """Report on a stored batch like the command that made it; returns the exit code of its runs."""
 
     def damaged(why: str) -> None:
         warn(f"left out: {why}")

@@ -74,7 +74,7 @@ class BaselineOptions:
 
 
 def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | None:
-    """Return the plan of the options after printing its notices; `None` if they give no plan."""
+    """Return the plan of the options after printing its notices; `None`, after a message, if there is none."""
     try:
         with signals_interrupt(), shown_search(quiet=quiet) as search:
             made = plan(options, program, search)
@@ -92,14 +92,14 @@ def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | Non
 def name_broken(broken: Sequence[BrokenSuite], secrets: Secrets) -> None:
     """Print the suites that were not run because of errors, at the end of a command."""
     if broken:
-        # Imported here: few plans have a broken suite.
+        # Imported here, because few plans have a broken suite.
         from workbench.show.views.verdict import broken_text
 
         warn(broken_text(broken), secrets)
 
 
 def with_chosen_cases(options: RunOptions, plan: Plan) -> RunOptions:
-    """Return options with the ids of the cases that a plan chose by their names and patterns."""
+    """Return options with the ids of the cases that a plan chose by the options' names and patterns."""
     if not options.cases:
         return options
     return replace(options, cases=tuple(dict.fromkeys(run.case.id for run in plan.runs)))
@@ -126,7 +126,7 @@ def baseline_for(options: BaselineOptions, plan: Plan) -> Baseline | None:
 
     Returns `None`, and abandons the plan, if the batch cannot be its baseline.
     """
-    # Imported here: few runs have a baseline.
+    # Imported here, because few runs have a baseline.
     from workbench.evaluation.baseline import baseline_of
 
     try:
@@ -153,8 +153,8 @@ def make_runs(
 ) -> Live | int:
     """Make the runs of a plan.
 
-    Returns an exit code, before any run begins and after reporting the reason, if they cannot be made. With `frozen`,
-    tools have to be as they are pinned. `from_history` is passed to `run_live`.
+    Returns an exit code, after reporting the reason and before any run begins, if they cannot be made. With `frozen`,
+    tools must equal their pins. `from_history` is passed to `run_live`.
     """
     approval = allowed(plan, output, trust=trust, record=record, frozen=frozen)
     if isinstance(approval, int):
@@ -165,7 +165,7 @@ def make_runs(
 def allowed(plan: Plan, output: Output, *, trust: bool, record: Record | None, frozen: bool) -> Approval | int:
     """Return the approval for the runs of a plan; an exit code, after reporting the reason, if they cannot be made."""
     program = plan.program
-    # Asked before the check of pins, which starts servers.
+    # Approval comes before the check of pins, which starts servers.
     approval = approved(needs(plan), program, all_of_them=trust)
     can_write = approval is not None and output.can_write(len(plan.places))
     if approval is None or not can_write or (record is not None and not can_record_in(record.folder)):
@@ -212,7 +212,7 @@ def make_allowed(
                 watcher=watcher,
                 from_history=from_history,
             )
-    # Other batches run without a record, but a resumed one has to be recorded.
+    # A new batch can run without the history, but a resumed one must be recorded there.
     except HistoryError as error:
         plan.abandon()
         warn(f"nothing was run: {error}", program.secrets)
@@ -236,8 +236,8 @@ def make_allowed(
 
 
 def show_of(output: Output, program: Program) -> Show:
-    """Return the destination and the form of the printed steps of runs."""
-    # A report for a program must be alone on standard output.
+    """Return the stream for the printed steps of runs, and their form."""
+    # Standard output must contain nothing but the report if a program reads it.
     steps = not output.quiet and (output.is_text or output.file is not None)
     paint = paint_for(sys.stdout, os.environ)
     return Show(sys.stdout, steps, output.verbose, report_width(sys.stdout), paint, program.secrets)
@@ -276,12 +276,12 @@ def experiment(options: RunOptions, program: Program, output: Output, *, trust: 
 
 def how_to_resume(history: Path, number: int, command: ResumedBy) -> str:
     """Return the command that resumes an interrupted batch."""
-    # Imported here: most batches are not interrupted.
+    # Imported here, because most batches are not interrupted.
     from workbench.history.history import History
 
-    purpose = "to resume, and compare all of it" if command == "compare" else "to resume"
+    purpose = "to resume the batch and compare all its runs" if command == "compare" else "to resume"
     again = limit = ""
-    # The command is printed even if the history cannot be read now.
+    # An unreadable history must not prevent the command from being printed.
     with suppress(HistoryError), History(history) as stored:
         settings = stored.batch(f"#{number}").settings
         again, limit = models_again(settings), _limit_again(settings)
@@ -292,13 +292,13 @@ def _limit_again(settings: Mapping[str, JsonValue]) -> str:
     usd = settings.get("cost_limit_usd")
     if not isinstance(usd, int | float):
         return ""
-    return f" --max-cost USD (without it, the limit of {cost_text(usd)} holds, of which a part is spent)"
+    return f" --max-cost USD (without it, the limit stays {cost_text(usd)}, part of which is spent)"
 
 
 def models_again(settings: Mapping[str, JsonValue]) -> str:
-    """Return the options that give the models of a batch their addresses again, from the batch's settings.
+    """Return the options that restore the addresses of a batch's models, from the batch's settings.
 
-    Options about keys are missing: a history holds no keys.
+    Options for keys are left out, because a history holds no keys.
     """
     models = settings.get("models")
     if not isinstance(models, dict):

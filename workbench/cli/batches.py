@@ -52,12 +52,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 _AGAIN_S = 0.05
-"""The seconds between two looks whether the process has ended."""
+"""The seconds between two checks whether the process has ended."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A running batch and its row in the history; `found` is set if others can attach to the batch."""
+    """A running batch and its row in the history; `found` is set if other processes can attach to the batch."""
 
     history: Path
     batch: BatchRow
@@ -65,7 +65,7 @@ class Running:
 
     @property
     def process(self) -> int | None:
-        """The id of the process, if others can attach to the batch."""
+        """The id of the process, if other processes can attach to the batch."""
         if self.found is None or self.found.known is None:
             return None
         return self.found.known.pid
@@ -74,7 +74,7 @@ class Running:
 def list_running(history: Path, form: str) -> int:
     """List the running batches; returns an exit code.
 
-    These are all batches without a terminal, and the batches of the history that run in other programs.
+    The list has all batches without a terminal, and those of the history that run in other programs.
     """
     program = begin_program()
     # Killed processes leave their sockets and records behind.
@@ -106,7 +106,7 @@ def list_running(history: Path, form: str) -> int:
 
 
 def _running(program: Program, history: Path) -> Iterator[Running]:
-    # The records of batches without a terminal cover every history; other batches are found only in a given history.
+    # Batches without a terminal have records, whatever their history; other batches are found only in a given history.
     attachable = running_ones(program.folders)
     for each in attachable:
         try:
@@ -145,7 +145,7 @@ def stop(which: str, history: Path) -> int:
         if known is None or not batch.running:
             warn(_why_not_stopped(batch), program.secrets)
             return USAGE
-        # The process ends once everything is written, so its end is awaited.
+        # Wait for the process to end, because then everything is written.
         with Connection(known, "stop"):
             while is_running(program.folders, known):
                 time.sleep(_AGAIN_S)
@@ -164,10 +164,10 @@ def stop(which: str, history: Path) -> int:
 
 
 def _over(batch: BatchRow) -> str:
-    return f"{counted_of(batch.planned - batch.missing, batch.planned, 'run')} are over"
+    return f"{counted_of(batch.planned - batch.missing, batch.planned, 'run')} have ended"
 
 
 def _why_not_stopped(batch: Found) -> str:
     if batch.in_another_program:
         return f"batch {batch.number} runs in another program, without --detach: stop it there"
-    return f"batch {batch.number} does not run: 'workbench batches' lists what does"
+    return f"batch {batch.number} is not running: 'workbench batches' lists the batches that are"

@@ -150,16 +150,16 @@ def execute(arguments: argparse.Namespace) -> int:
 _NOT_WITH_BASELINE = (
     (
         "resume",
-        "--baseline compares what is run now, and --resume completes a stored batch: leave one of them out; "
+        "--baseline compares new runs with a batch, and --resume completes a stored batch: leave one of them out; "
         "'workbench history diff' compares stored batches",
     ),
     (
         "until",
-        "--until stops when the models of this batch are decided, so no test against another batch would hold: leave "
-        "out --baseline or --until",
+        "--until stops as soon as the models of this batch are decided, which makes tests against another batch "
+        "invalid: leave out --baseline or --until",
     ),
 )
-"""Options that contradict --baseline, and why."""
+"""The options that contradict --baseline, each with the reason."""
 
 
 def compare(
@@ -172,9 +172,9 @@ def compare(
     compared_with: BaselineOptions | None = None,
     detach: bool = False,
 ) -> int:
-    """Compare models, in the app or in a report, also with a batch of the history; returns an exit code.
+    """Compare models with each other or with a stored batch, in the app or in a report; returns an exit code.
 
-    With `detach`, a process of its own makes the runs and outlives this one.
+    With `detach`, another process, which outlives this one, makes the runs.
     """
     program = begin_program(options.model_options)
     comparing = Comparing(program, options, output, only_differences, detach)
@@ -219,9 +219,9 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
     history = options.history
     if not unfinished:
         return
-    # There are numbers of batches only with a history.
+    # Batches have numbers only in a history.
     assert history is not None
-    # The comparison is over: a history that cannot be read now must not look like its failure.
+    # The comparison has ended, so an unreadable history must not look like its failure.
     with suppress(HistoryError), History(history) as stored:
         for number in sorted(unfinished)[-_MAX_NAMED:]:
             warn(how_to_resume(history, number, stored.batch(str(number)).resumed_by), program.secrets)
@@ -231,7 +231,7 @@ def _print_summary(options: RunOptions, program: Program, comparison: Comparison
 
 
 def _opens_app(output: Output) -> bool:
-    """Return whether the app opens: a user is at the terminal and has asked for no report."""
+    """Return whether to open the app: a user is at the terminal and did not ask for a report."""
     asked_for_report = output.form is not None or output.file is not None or output.beside
     return not asked_for_report and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
@@ -249,7 +249,7 @@ class Comparing:
         self._detach = detach
 
     def resume(self, record: Record | None, *, trust: bool) -> int:
-        """Make the missing runs of a batch, if there are any, and report on all of it."""
+        """Make the missing runs of a batch, if there are any, and report on the whole batch."""
         quiet, program = self._output.quiet, self._program
         try:
             complete = complete_batch(self._options, program)
@@ -277,9 +277,9 @@ class Comparing:
     def run_and_report(
         self, plan: Plan, record: Record | None, *, trust: bool, baseline: Baseline | None = None
     ) -> int:
-        """Make the runs of a plan, and report on all of its batch."""
+        """Make the runs of a plan, and report on the whole batch."""
         if self._detach:
-            # Imported here: most batches run in the terminal.
+            # Imported here, because most batches run in the terminal.
             from workbench.cli.detach import Job, detached
 
             job = Job(plan, self._output, record, "compare", baseline, self._options, self._only_differences)
@@ -305,7 +305,7 @@ class Comparing:
         only_differences = self._only_differences
         comparison = ModelComparison.of_plan(plan, outcome, only_differences=only_differences, against=against)
         whole = partial(outcome.report, plan, against)
-        # Of a resumed batch, only the figures of the earlier runs are in memory.
+        # The earlier runs of a resumed batch are in memory only as figures.
         if plan.resumed is not None:
             whole = partial(self._stored, plan.resumed.batch.number)
         code = self._report(comparison, whole)
@@ -315,7 +315,7 @@ class Comparing:
         """Return the report on a batch of the history with all its runs."""
         from workbench.evaluation.stored_runs import stored_report
 
-        # A batch that is resumed was read from a history.
+        # A resumed batch always has a history.
         assert self._options.history is not None
         with History(self._options.history) as history:
             batch = history.batch(str(number))
@@ -325,14 +325,14 @@ class Comparing:
             )
 
     def _compares_models(self, batch: BatchRow) -> bool:
-        """Return whether a batch has several models, and report it if not."""
+        """Return whether a batch has several models; report an error if not."""
         if len(batch.models) < 2:
             only = f"{batch.models[0]} is the only model of batch {batch.number}"
             warn(f"nothing to compare: {only}", self._program.secrets)
         return len(batch.models) > 1
 
     def _report(self, batch: ModelComparison, whole: Callable[[], Report]) -> int:
-        """Write the reports; `whole` returns all runs, for those that show them."""
+        """Write the reports; `whole` returns the complete runs for reports that show them."""
         output, recorded_as = self._output, batch.outcome.recorded_as
         history = self._options.history
         written = output.deliver(partial(pieces_of_comparison, batch, whole, history=history))
@@ -353,7 +353,7 @@ class Comparing:
 def pieces_of_comparison(
     batch: ModelComparison, whole: Callable[[], Report], output: Output, *, history: Path | None = None
 ) -> Iterable[str]:
-    """Return the pieces of a comparison's report in the form of the output; `history` holds the batch."""
+    """Yield the text of a comparison's report in the form of the output; `history` holds the batch."""
     if output.is_brief:
         details = details_of(batch.outcome.batch, history, output)
         brief = batch.brief_lines(details, paint=output.paint)

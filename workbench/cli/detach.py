@@ -1,7 +1,7 @@
 """Run a batch in a process of its own, without a terminal.
 
-All questions are asked, and all refusals made, in the terminal first; then the plan and its approval are handed over in
-memory.
+The terminal first asks all questions and makes all refusals; then the plan and its approval are sent to the process
+over a socket.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Refused:
-    """A message of the process: it makes no runs, for a reason that it has reported.
+    """A message of the process: it makes no runs, and has reported the reason.
 
     The message holds the exit code of the command.
     """
@@ -92,7 +92,7 @@ def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
     approval = allowed(plan, job.output, trust=trust, record=job.record, frozen=frozen)
     if isinstance(approval, int):
         return approval
-    # Releases the claim on a resumed batch: the other process claims it.
+    # Releases this process's claim on a resumed batch, so that the new process can claim it.
     plan.abandon()
     answer = _handed_over(job, approval)
     if not isinstance(answer, Begun):
@@ -114,27 +114,27 @@ def _why_not(job: Job) -> str | None:
     """Return the reason why a batch cannot run without a terminal; `None` if it can."""
     output = job.output
     if job.plan.history is None:
-        return "a batch that runs without a terminal is kept in a history: leave out --no-history"
+        return "a batch without a terminal needs a history: leave out --no-history"
     if output.file is None and output.form not in (None, "text"):
-        instead = "leave it out" if output.form == "github" else "write it to a file with -o FILE"
+        instead = "leave it out" if output.form == "github" else "write the report to a file with -o FILE"
         if output.form in forms_of("compare" if job.command == "compare" else "run", beside=True):
             instead += f", or ask for it with 'workbench attach --format {output.form}'"
-        return f"--format {output.form} goes to a terminal that --detach leaves behind: {instead}"
+        return f"--format {output.form} writes to a terminal, which --detach leaves: {instead}"
     folders = job.plan.program.folders
     try:
-        # The folder is created now, so that an error is shown here, not in a process without a terminal.
+        # The folder is created now, so that an error appears here and not in a process without a terminal.
         own_folder(folders.detached)
         socket_folder(folders)
     except AttachError as error:
         return str(error)
     except OSError as error:
-        return f"{folders.detached} cannot hold what is known of the batch: {error.strerror or error}"
+        return f"the record of the batch cannot be written to {folders.detached}: {error.strerror or error}"
     return None
 
 
 def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
     ours, theirs = socket.socketpair()
-    # The same `sys.path` as here, so that the same modules are imported; `-P` keeps the current folder out of it.
+    # The same `sys.path` as here, so that the same modules are imported; `-P` keeps the current folder off the path.
     begin = f"from workbench.cli.detached_process import main; main({theirs.fileno()})"
     with ours:
         with theirs:
@@ -142,27 +142,29 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
                 [sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {begin}", "workbench batch"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                # Read until the batch has begun; from then on the process redirects its standard error.
+                # This end is read until the batch has begun; then the process redirects its standard error.
                 stderr=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
-                # If another Workbench started this one as a server, its mark would make it stop this process too.
+                # Another Workbench that started this one as a server marked it with this variable, and would stop the
+                # new process, too.
                 env={name: value for name, value in os.environ.items() if name != MARK},
                 start_new_session=True,
             )
         plan = replace(job.plan, specs=None)
         if plan.resumed is not None:
-            # A claim is a file lock of this process and cannot be handed over: the new process claims the batch again.
+            # A claim is a file lock of this process and cannot be transferred, so the new process claims the batch
+            # again.
             handle = replace(plan.resumed.handle, claim=None)
             plan = replace(plan, resumed=replace(plan.resumed, handle=handle))
         try:
             # The process may have ended already; its last message is read below.
             with suppress(ConnectionError):
                 ours.sendall(pickled((replace(job, plan=plan), approval)))
-                # The end of the input is the end of the job; answers come back over the same socket.
+                # The end of the input marks the end of the job; answers come back over the same socket.
                 ours.shutdown(socket.SHUT_WR)
             return _answer(ours, process)
         except KeyboardInterrupt:
-            # The user does not know yet that the batch would go on.
+            # On an interrupt, the process is killed: the user does not yet know that the batch would continue.
             process.terminate()
             raise
 
@@ -186,7 +188,7 @@ def _answer(connection: socket.socket, process: subprocess.Popen[bytes]) -> Begu
 
 
 def say(connection: socket.socket, answer: Answer) -> None:
-    """Send a message to the command that waits; do nothing if it is gone."""
+    """Send a message to the waiting command; do nothing if it is gone."""
     try:
         connection.sendall(pickle.dumps(answer))
     except OSError:

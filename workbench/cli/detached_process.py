@@ -43,12 +43,12 @@ _logger = logging.getLogger(__name__)
 _LAST_WORDS_S = 2.0
 
 _STORED_S = 30.0
-"""The seconds that storing the plan of a large batch may take."""
+"""The most seconds that storing the plan of a large batch may take."""
 
 Deliver = Callable[[Output], Iterable[str]]
 
 _ERRORS = 2
-"""The file descriptor of standard error, to which the servers and modules of suites write as well."""
+"""The file descriptor of standard error, to which a suite's servers and modules write as well."""
 
 
 def main(descriptor: int) -> None:
@@ -63,7 +63,7 @@ def main(descriptor: int) -> None:
 
 
 class _Process:
-    """The process while it does its job.
+    """The work of the process.
 
     Output for a terminal goes to the waiting command until the batch has begun, and to viewers from then on.
     """
@@ -86,7 +86,7 @@ class _Process:
         """Do the job, and end the process with the exit code of the command."""
         program = self._job.plan.program
         go_on_as(program)
-        # The job of CI that began the batch may end before the batch does.
+        # The CI job that started the batch may end before the batch does.
         for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
             os.environ.pop(name, None)
         listening = self._listen()
@@ -95,10 +95,10 @@ class _Process:
             code = self._make()
         except Exception:
             _logger.exception("the batch broke")
-            warn("the batch broke: the log says why")
+            warn("the batch failed unexpectedly: the log has the reason")
         sys.stderr.flush()
         no_longer_heard(_ERRORS)
-        # Processes of a suite may still hold standard error open, so the wait is bounded.
+        # A suite's processes may still hold standard error open, so the wait is limited.
         listening.join(_LAST_WORDS_S)
         if self._telling is None:
             say(self._connection, Refused(code))
@@ -144,7 +144,7 @@ class _Process:
             count += plan.resumed.before.count
         try:
             if number is None:
-                raise AttachError(f"the history {history} cannot be written: nobody could attach to the batch")
+                raise AttachError(f"the history {history} cannot be written, which attaching to the batch needs")
             # Killed processes leave their records behind; each new batch removes them.
             tidy(folders)
             claim_process(folders, history, number)
@@ -160,7 +160,7 @@ class _Process:
             )
             self._telling = Telling(plan, known, _stop)
         except (AttachError, OSError) as error:
-            self._problem = f"the batch was given up: {error}"
+            self._problem = f"the batch was abandoned: {error}"
             runtime.stop_all()
             return
         say(self._connection, Begun(number, os.getpid()))
@@ -197,12 +197,12 @@ class _Process:
 
 @dataclass(frozen=True)
 class _KeptOutput(Output):
-    """The reports of a process without a terminal: written to their files, and made for viewers on request."""
+    """The reports of a process without a terminal, written to files and created for viewers on request."""
 
     keep: Callable[[Deliver], None] = lambda _pieces: None
 
     def deliver(self, pieces: Deliver) -> bool:
-        """Write the reports that have files, and keep the function that makes reports.
+        """Write the reports that go to files, and keep the function that creates reports.
 
         Returns whether all could be written.
         """
@@ -213,7 +213,7 @@ class _KeptOutput(Output):
 
 @dataclass(frozen=True)
 class _Seen(Output):
-    """The output of a report for a viewer, in the form that the viewer asks for."""
+    """A report's output for a viewer, in the form that the viewer asks for."""
 
     columns: int = 100
     cut: bool = False
@@ -257,7 +257,7 @@ def _as_wanted(pieces: Deliver, command: str) -> Callable[[Mapping[str, Any]], I
 
 
 def _stop() -> None:
-    # Sent to the main thread, which waits for events: a signal that another thread gets might not wake it.
+    # The signal goes to the main thread, which waits for events; a signal to another thread might not wake it.
     with suppress(ProcessLookupError):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
@@ -276,5 +276,7 @@ def _claim_again(plan: Plan) -> None:
         missing = {row.place for row in history.missing_runs(number)}
     if missing != set(handle.places.values()):
         taken.release()
-        raise HistoryError(f"batch {number} has gone on elsewhere meanwhile: look at it, and resume it again")
+        raise HistoryError(
+            f"another program has continued batch {number} since it was planned: check the batch, and resume it again"
+        )
     handle.claim = taken

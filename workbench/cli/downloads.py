@@ -1,4 +1,4 @@
-"""Says on standard error that a server is downloaded, so that nobody mistakes a long start for a hang."""
+"""Announce on standard error that a server is being downloaded, so that a long start does not look like a hang."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 def announce_download(what: str, *, downloads: bool = False) -> Iterator[Callable[[], object]]:
     """Announce a start-up if a launcher may be downloading its server; see `workbench.tools.connection.Announce`."""
     if downloads:
-        # Imported on use: commands import this file for their options alone.
+        # Imported on use, because commands also import this module just to define their options.
         from workbench.cli.redaction import warn
 
         warn(f"downloading {what}: this may take some minutes")

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="PATH",
-        help="the folder to write into; for a form of one file, also that file",
+        help="the folder to write into, or the file for a form of one file",
     )
     add_sending_options(parser)
     parser.add_argument(
@@ -37,10 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 _OF_BATCHES = {
-    "recordings": "a recording for each run of a batch, its default",
+    "recordings": "a recording for each run of a batch (default for batches)",
     "json": "the report of a batch",
 }
-"""The forms of batches alone, with what they are."""
+"""The forms that only batches have, each with its description."""
 
 
 def add_sending_options(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +61,7 @@ def add_sending_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Export recordings; returns an exit code."""
-    # Imported here, so that `--help` answers at once.
+    # Imported here, so that `--help` stays fast.
     from workbench.cli.export_output import Export, export_runs, read_runs
     from workbench.cli.redaction import begin_program, warn
     from workbench.exchange.exporters.export import report_of
@@ -80,7 +80,7 @@ def execute(arguments: argparse.Namespace) -> int:
     read = read_runs(map(Path, arguments.runs), program, damaged.append)
     runs = (run for _, run in read)
 
-    # Only tables ask for the report, instead of the runs.
+    # Only tables use the report instead of the runs, so it is made on demand.
     def report() -> Report:
         return report_of((recording for recording, _ in read), program.secrets)
 
@@ -97,7 +97,7 @@ def _export_batch(arguments: argparse.Namespace) -> int:
     from workbench.cli.redaction import warn
 
     if len(arguments.runs) > 1:
-        warn(f"nothing was exported: {arguments.runs[1]} follows; a batch is exported alone, to the folder of -o")
+        warn(f"nothing was exported: export a batch alone: leave out {arguments.runs[1]}, or give a folder with -o")
         return USAGE
     options = history_export.Options(
         batch=arguments.runs[0],

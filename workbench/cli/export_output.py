@@ -25,7 +25,7 @@ from workbench.trajectory.recording import SUFFIX, Recording, RecordingError, re
 class Export:
     """The form and destination of exported runs: a place for files, or the collector `otlp`.
 
-    An empty collector stands for the collector that the environment names. `hint` tells the user how to name the place.
+    An empty `otlp` stands for the collector that the environment names. `hint` tells the user how to name the place.
     """
 
     form: str | None
@@ -61,7 +61,8 @@ def export_runs(
 ) -> bool:
     """Write or send runs, and print the result after `said`; returns whether it worked.
 
-    `stem` is the name of files whose form has no names of its own. `report` returns the report that tables are made of.
+    `stem` names the file of a form that does not name its files. `report` returns the report from which tables are
+    made.
     """
     try:
         line = _sent(export, program, runs) if export.otlp is not None else _written(export, runs, report, stem)
@@ -94,11 +95,11 @@ def _written(export: Export, runs: Iterable[ExportedRun], report: Callable[[], R
 
 
 def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str | None:
-    # Imported here: most runs are exported to files.
+    # Imported here, because most exports write files.
     from workbench.exchange.exporters.otlp import collector_of, must_be_installed, send
 
     must_be_installed()
-    # The project's `.env` does not count: a cloned project must not decide where traces go.
+    # The project's `.env` is ignored: a cloned project must not decide where traces are sent.
     environment = program.environment.own
     collector = collector_of(export.otlp or "", environment, program.secrets, content=export.content)
     all_of_them = _Counted(runs)
@@ -108,7 +109,7 @@ def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str 
     done = f"{counted(sent, 'run')} sent to {shown_url(collector.url)}"
     if export.content:
         return done
-    return f"{done}, without what was said (--otlp-content)"
+    return f"{done}, without texts, arguments and results (add them with --otlp-content)"
 
 
 class _Counted:
@@ -119,7 +120,7 @@ class _Counted:
         self.count = 0
 
     def any(self) -> bool:
-        """Return whether there is any run."""
+        """Return whether the iterator has a run."""
         first = next(self._runs, None)
         if first is not None:
             self._runs = chain([first], self._runs)

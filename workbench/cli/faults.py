@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("once", "for-good", "both"),
         default="both",
         metavar="HOW",
-        help="whether the first result is faulty or all of them: once, for-good, both (default %(default)s)",
+        help="whether only the first result is faulty, or all of them: once, for-good, both (default %(default)s)",
     )
     add_way_options(parser)
     add_report_options(parser, "faults", summary=False)
@@ -70,7 +70,7 @@ def execute(arguments: argparse.Namespace) -> int:
     output = output_of(arguments, "faults")
     if output is None or (options := run_options(arguments, compares=True, command="faults")) is None:
         return USAGE
-    # In the order of the table, not of the options.
+    # Faults run in the order of the table, not of the options.
     chosen = tuple(fault for fault in ALL_FAULTS if fault in arguments.fault) or ALL_FAULTS
     lasts = tuple(each for each in LASTS if arguments.lasts in ("both", each.replace(" ", "-")))
     faults = FaultOptions(chosen, frozenset(arguments.tool), lasts)
@@ -87,14 +87,14 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
     if first is None:
         return INTERRUPTED
     trials = plan_faults(trying.plan, first, faults)
-    # There is nothing to fork if no run called a chosen tool, or every run failed without a fault.
+    # No forks are possible if no run called a chosen tool, or if every run already failed without a fault.
     if not trials.plan.runs:
         for each in trials.untried:
             warn(f"{each.case_name} with {each.model}: {each.why}", program.secrets)
         if trials.untried:
-            warn("no fault was tried: no run was fit for one, see above")
+            warn("no fault was tried: no run allowed one, see above")
             return INFRASTRUCTURE
-        warn("no fault was tried: no run called a tool that faults were asked for")
+        warn("no fault was tried: no run called one of the chosen tools")
         return USAGE
     if not output.quiet:
         warn(f"trying {counted(len(trials.plan.runs), 'fault')}, each forked from a run at the result of a call")

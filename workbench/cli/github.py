@@ -1,6 +1,6 @@
 """Output in a job of GitHub Actions: annotations, the summary of the job, and no other command for the runner.
 
-The runner takes lines that begin with `::` as commands, also if a model wrote them.
+The runner executes every line that begins with `::` as a command, even if a model wrote it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ def in_github() -> bool:
 
 
 def make_output_inert() -> None:
-    """Escape everything that is printed from now on, so that only `write_commands` gives commands to the runner."""
+    """Escape everything printed from now on, so that only `write_commands` gives the runner commands."""
     sys.stdout, sys.stderr = (cast("TextIO", InertStream(stream)) for stream in (sys.stdout, sys.stderr))
 
 
 class InertStream:
-    """A stream to the runner that escapes commands, also those that are written in pieces."""
+    """A stream to the runner that escapes commands, even those written in pieces."""
 
     def __init__(self, stream: TextIO) -> None:
         self.commands = stream
-        """The stream itself, for real commands."""
+        """The underlying stream, for real commands."""
         self._line = ""
 
     def write(self, text: str) -> int:
-        # A command begins a line, so the part of the line that is already written matters.
+        # Commands begin a line, so the part of the line that was already written matters.
         whole = inert(self._line + text)
         self.commands.write(whole[len(self._line) :])
         line = whole[max(whole.rfind("\n"), whole.rfind("\r")) + 1 :]
@@ -62,8 +62,8 @@ def write_commands(commands: Iterable[str], stream: TextIO) -> None:
 def write_summary(pieces: Callable[[int], Iterable[str]]) -> None:
     """Append a report to the summary of the job, if there is one.
 
-    `pieces` is called with the number of bytes that the summary may have. A summary that cannot be written is reported,
-    without another consequence.
+    `pieces` is called with the number of bytes that the summary may have. If the summary cannot be written, this is
+    only reported.
     """
     from workbench.cli.redaction import warn
     from workbench.show.views.batch_markdown import SUMMARY_MAX

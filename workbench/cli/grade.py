@@ -1,4 +1,4 @@
-"""`workbench grade`: grade finished runs again by today's suites, and report the changes; no model is called."""
+"""`workbench grade`: regrade finished runs by the present suites, and report the changes; no model is called."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(f"{suites[0]} is a suite, not a recording: give it with --suite {suites[0]}")
         return USAGE
     if arguments.calls and arguments.suite is None:
-        warn("--calls needs --suite FILE, the suite with the cases that the calls belong to")
+        warn("--calls needs --suite FILE, the suite with the cases of the calls")
         return USAGE
     if not output.can_write():
         return USAGE
@@ -109,7 +109,7 @@ _OF_RECORDINGS = (
     ("quiet", "--quiet"),
     ("verbose", "--verbose"),
 )
-"""The options without a meaning for batches: attribute of the parsed arguments and name of the option."""
+"""The options that do not apply to batches: attribute of the parsed arguments and name of the option."""
 
 
 def _grade_batches(arguments: argparse.Namespace) -> int:
@@ -121,12 +121,12 @@ def _grade_batches(arguments: argparse.Namespace) -> int:
     if arguments.calls:
         suite = arguments.suite or "FILE"
         warn(
-            f"{batch} is a batch, which has calls of its own, and --calls grades those of a file: grade them by two "
-            f"commands, 'workbench grade {batch}' and 'workbench grade --suite {suite} --calls {arguments.calls[0]}'"
+            f"{batch} is a batch, which has its own calls, and --calls grades those of a file: use two commands, "
+            f"'workbench grade {batch}' and 'workbench grade --suite {suite} --calls {arguments.calls[0]}'"
         )
         return USAGE
     if others := [name for name in arguments.runs if not names_batch(name)]:
-        warn(f"{others[0]} is a recording and {batch} is none: grade recordings and batches by two commands")
+        warn(f"{others[0]} is a recording and {batch} is a batch: grade recordings and batches with separate commands")
         return USAGE
     for attribute, name in _OF_RECORDINGS:
         if getattr(arguments, attribute) not in (None, False, []):
@@ -171,11 +171,11 @@ def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) ->
     know_suites(program, plan.files)
     if not judge_is_known(options.judge, plan.files, program):
         return USAGE
-    # One question for all recordings with the same needs: there may be thousands of them.
+    # One question covers all recordings with the same needs, because there may be thousands.
     approval = approved(plan.needs(), program, all_of_them=trust, together=True)
     if approval is None:
         return USAGE
-    # A suite's Python may print, which must not spoil the report.
+    # Python code of a suite may print, which must not corrupt the report.
     with printing_to(sys.stderr):
         report = grade_recordings(plan, approval)
     written = output.deliver(partial(pieces_of_runs, report))

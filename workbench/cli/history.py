@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _merge(_word(words, "merge", "merge the shards of a plan into one batch, and report on it"))
     _prune(_word(words, "prune", "remove batches and free their space"))
     for name, fill in (("regrade", _regrade), ("export", _export)):
-        # Without `help`, the list of words leaves these out.
+        # Parsers without `help` are left out of the list of subcommands.
         former = words.add_parser(name, description=f"Former name of '{FORMER[name]}'.")
         add_history_options(former, may_be_none=False)
         fill(former)
@@ -119,7 +119,7 @@ def _diff(parser: argparse.ArgumentParser) -> None:
 def _name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH", help=_BATCH)
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("name", nargs="?", metavar="NAME", help="its new name, which another batch loses")
+    which.add_argument("name", nargs="?", metavar="NAME", help="its new name, which any other batch loses")
     which.add_argument("--remove", action="store_true", help="remove the name")
 
 

@@ -34,7 +34,7 @@ _Options = TypeVar("_Options")
 
 @dataclass(frozen=True)
 class HistoryCommand:
-    """A running subcommand of `workbench history`: the program, the history's file, and the style of text."""
+    """The context of a subcommand of `workbench history`: the program, the history's file, and the style of text."""
 
     program: Program
     file: Path
@@ -69,7 +69,7 @@ class HistoryCommand:
 
     def learn_secrets_of(self, suites: Iterable[SuiteRef]) -> None:
         """Learn the secrets of suites, before any of their content is shown or written."""
-        # Secrets come from the `.env` and the settings of a folder, so each folder is read once.
+        # Secrets come from a folder's `.env` and settings, so one suite for each folder is enough.
         for folder in {suite.file.parent for suite in suites}:
             try:
                 learn_secrets(self.program, folder)
@@ -107,7 +107,7 @@ def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge
 def or_no_file(word: Callable[[_Options, HistoryCommand], int], options: _Options, command: HistoryCommand) -> int:
     """Run a command and return its exit code; for an unknown batch, say that no file has its name either.
 
-    The user may have meant the name as a path. Raises HistoryError.
+    The user may have meant a path. Raises HistoryError.
     """
     try:
         return word(options, command)

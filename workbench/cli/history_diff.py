@@ -61,7 +61,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     command.warn_of_damage(missing)
     forms = [each.form for each in (options.output, *options.output.beside)]
     count = len(before.runs) + len(after.runs)
-    # A page holds every run of both batches.
+    # The HTML page contains every run of both batches, so their number is limited.
     if "html" in forms and (why := why_too_many("html", count, "give another --format")) is not None:
         command.warn(why)
         return USAGE
@@ -124,7 +124,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 def _side(
     history: History, batch: BatchRow, wanted: int | str | None, by: GraderName | None, damaged: list[str]
 ) -> _Side:
-    # Forks and reruns were chosen by their outcome, so a comparison with them would be biased.
+    # Forks and reruns were chosen by the outcome of other runs, so a comparison with them would be biased.
     if batch.kind == "fork":
         raise HistoryError(
             f"batch {batch.number} is a fork of one run, an experiment that counts for no case: "
@@ -143,7 +143,7 @@ def _side(
 
 
 def _graded_by(by: GraderName, run: RunRow, history: History, grading: Regrade | None, damaged: list[str]) -> RunRow:
-    """Return a run with the grade of another grader; without figures if that grade cannot be read."""
+    """Return a run with the grade of another grader; without figures if it has no such readable grade."""
     from workbench.evaluation.stored_runs import as_graded_by, result_of_row
 
     if run.figures is None:

@@ -57,7 +57,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         keep_stored(command.program, history, batch)
         grading = grading_of(history, batch, options.grading)
         runs = history.runs(batch.number, grading)
-        # Places instead of runs: a batch may have a million runs.
+        # The places of runs instead of runs, because a batch may have a million.
         over = Chosen(runs, array("L", (place for place, run in enumerate(runs) if run.figures is not None)))
         if missing := len(runs) - len(over):
             command.warn(f"{counted(missing, 'run')} of batch {batch.number} never ran and cannot be exported")
@@ -86,7 +86,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             return USAGE
         shows = f"'workbench history show {batch.number} --format records{history_option(history.file)}'"
         if options.format == "json":
-            if (why := why_too_many("json", len(over), f"{shows} has a line of JSON for each")) is not None:
+            if (why := why_too_many("json", len(over), f"{shows} has a line of JSON for each of them")) is not None:
                 command.warn(f"nothing was exported: {why}")
                 return USAGE
             return _report(history, batch, runs, grading, folder, command)

@@ -43,7 +43,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         regraded = history.regraded()
         shown = runs
         if options.format == "json":
-            # In JSON, forks stand among the runs, so both together are limited.
+            # JSON lists forks among the other batches, so one limit applies to both together.
             both = merge(runs, forks, key=lambda batch: batch.number, reverse=True)
             shown = list(islice(both, options.limit))
         keys: list[TrendKey] = []
@@ -78,7 +78,7 @@ def suites_called(history: History, name: str | None, file: Path) -> list[int] |
     if name is None:
         return None
     suites = history.suites_called(name)
-    # In an empty history, any name may be right.
+    # An empty history cannot tell a wrong name from a right one.
     if not history.count_batches(suites)[0] and history.count_batches() != (0, 0):
         names = ", ".join(history.suite_paths())
         raise HistoryError(f"there is no batch of a suite {name!r} in {file}; there are {names}")
@@ -92,7 +92,7 @@ def is_suite(suite: SuiteRef, wanted: str) -> bool:
 
 @dataclass(frozen=True)
 class _Listed:
-    """The newest batches of runs, and of forks and reruns, with the total number of either."""
+    """The newest ordinary batches, and the newest forks and reruns, with the total number of each."""
 
     runs: Sequence[BatchFacts]
     forks: Sequence[BatchFacts]

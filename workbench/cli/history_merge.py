@@ -51,13 +51,13 @@ def execute(options: Options, command: HistoryCommand) -> int:
     output = options.output
     if options.fail_on is None and options.confirm is not None:
         command.warn(
-            "--confirm makes sure of what --fail-on decides by: give --fail-on regression too, or leave it out"
+            "--confirm confirms the regressions of --fail-on: give --fail-on regression too, or leave --confirm out"
         )
         return USAGE
     if options.no_report and (
         output.form or output.file or output.beside or options.baseline or options.min_score is not None
     ):
-        command.warn("--no-report decides nothing and writes nothing: leave it out, or the options of the report")
+        command.warn("--no-report makes no report: leave it out, or leave out the options of the report")
         return USAGE
     if options.name is not None:
         check_name(options.name)
@@ -78,7 +78,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
         damaged: list[str] = []
         report = None
         if not options.no_report:
-            # Read before the batch gets its name: a baseline of that name is still the earlier batch.
+            # The baseline is read before the merged batch gets its name, because a baseline of that name is the earlier
+            # batch.
             report = _report(history, batch, options, command, damaged)
         if options.name is not None and batch.missing:
             again = "merge again with --name once no run is missing"
@@ -114,7 +115,7 @@ def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
         raise HistoryError(f"nothing was merged: {error}") from error
     called = f", and no earlier batch of the name {which} is known" if by_name else ""
     raise HistoryError(
-        f"nothing was merged: batch {batch.number} is of the plan that is merged{called}: name another with "
+        f"nothing was merged: the baseline {batch.number} is of the merged plan itself{called}: name another with "
         f"--baseline, or leave it out; 'workbench history list{history_option(command.file)}' lists all"
     )
 
@@ -129,10 +130,10 @@ def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard
     for file in _histories(options.files or (command.file,)):
         try:
             itself = file.resolve() == command.file.resolve()
-            # The target history also has batches that are not shards, such as earlier merges.
+            # The target history may also have batches that are not shards, such as earlier merges.
             found += [shard for shard in shards_in(file) if shard.ref is not None or not itself]
         except HistoryError as error:
-            # A named file is never the user's own history, so advice on that would mislead.
+            # A file that the user named is not the usual history, so advice about the latter would mislead.
             why = error.what if options.files and isinstance(error, OtherFileError) else error
             command.warn(f"left out: {why}")
             is_whole = False
@@ -179,9 +180,9 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
     yield f"batch {batch.number}: {''.join(shard_lines(batch))}; {come}"
     if batch.missing:
         ways: list[str | None] = []
-        # Resuming now would repeat the runs that a shard is making.
+        # While a shard is still running, resuming would repeat its runs.
         if merged.goes_on:
-            ways.append("merge again when no shard is running any more")
+            ways.append("merge again when no shard is running")
         else:
             if not merged.of_none:
                 ways.append(merge_hint(batch))
@@ -198,7 +199,7 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
     yield from merged.named
     if merged.second:
         yield (
-            f"{counted(merged.second, 'run')} had two different results, and the first ones stay: shards of different "
+            f"{counted(merged.second, 'run')} had two different results; the first are kept: shards of different "
             "batches need different --plan IDs"
         )
     if len(merged.programs) > 1:

@@ -11,7 +11,7 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True)
 class Options:
-    """The batch and its new name; with `remove`, it loses its name."""
+    """The batch and its new name; with `remove`, the batch loses its name."""
 
     batch: str
     name: str | None

@@ -51,7 +51,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
                 removable.append(batch)
                 continue
             command.warn(f"batch {batch.number} is still running and was not removed: stop it first")
-            # The user named this batch, so to keep it is an error.
+            # The user named this batch, so keeping it is an error.
             if batch.number in named:
                 code = USAGE
         chosen = removable
@@ -63,12 +63,12 @@ def execute(options: Options, command: HistoryCommand) -> int:
     command.learn_secrets(*chosen)
     command.write(table_lines(batch_table(facts_of(chosen, regraded), now), command.width, command.paint))
     batches = counted(len(chosen), "batch")
-    # Removed batches cannot be restored, so a script has to say --yes.
+    # Removed batches cannot be restored, so without a terminal --yes is required.
     if not (options.yes or _confirmed(f"Remove {batches}, about {bytes_text(size)} permanently?")):
         why = "answer 'yes' on a terminal, or give --yes"
         command.warn(f"nothing was removed ({batches}, about {bytes_text(size)}): {why}")
         return USAGE
-    # SQLite keeps the pages of removed batches for new ones, so the file may shrink by less than their size.
+    # SQLite keeps pages of removed batches for later use, so the file may shrink by less than their size.
     before = bytes_on_disk(command.file)
     free = remove_batches(command.file, [batch.number for batch in chosen], command.warn)
     freed = max(before - bytes_on_disk(command.file), 0)
@@ -87,8 +87,8 @@ def _named(history: History, options: Options) -> set[int]:
 def _chosen(history: History, known: Sequence[BatchRow], options: Options, now: datetime) -> list[BatchRow]:
     """Return the batches to remove, newest first.
 
-    These are the batches that the options name, and those that are beyond the newest N and older than the age, if these
-    limits are given. Limits remove batches with a name only with `--named`, and damaged batches never.
+    These are the batches that the options name, and those outside the newest N and older than the age, as far as these
+    limits are given. The limits spare damaged batches, and without `--named` also batches with a name.
     """
     batches = [batch for batch in known if batch.damage is None]
     wanted = _named(history, options)

@@ -1,4 +1,4 @@
-"""`workbench grade BATCH`: grade batches again by today's suites, and report the changes."""
+"""`workbench grade BATCH`: regrade batches by the present suites, and report the changes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         if not judge_is_known(options.judge, (file for file, _ in wanted), command.program):
             return USAGE
         needs = Needs.of_grading(wanted, command.program, judges=options.judge is not None)
-        # The suites of many batches mostly have the same needs, so one question is enough.
+        # Suites of many batches usually have the same needs, so one question covers those.
         approval = approved(needs, command.program, all_of_them=options.trust, together=True)
         if approval is None:
             return USAGE
@@ -81,10 +81,10 @@ def execute(options: Options, command: HistoryCommand) -> int:
         damaged: list[str] = []
         for plan in plans:
             found = _Graded(plan.batch, MovedRuns(command.paint), [] if options.format == "json" else None)
-            # A suite's Python may print, which must not spoil the report.
+            # Python code of a suite may print, which must not corrupt the report.
             with printing_to(sys.stderr):
                 again = grade_again(history, plan.runs, judges, damaged.append)
-                # Storing begins with the first result, so that no grading is without runs.
+                # A grading is stored only with its first result, so that none is without runs.
                 if (first := next(again, None)) is not None:
                     _keep(plan, found.each(chain((first,), again)), command)
                     found.number = history.gradings(plan.batch.number)[-1].number
@@ -103,7 +103,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 @dataclass
 class _Graded:
-    """A regraded batch and its changes; `records` are for a report in JSON."""
+    """A regraded batch and its changes; `records` holds the records for a report in JSON."""
 
     batch: BatchRow
     moved: MovedRuns
@@ -138,24 +138,24 @@ def _suite(options: Options, command: HistoryCommand) -> SuiteFile | None:
 
 
 def _left_out(plan: RegradingPlan, suite: SuiteFile | None) -> Iterator[str]:
-    """Yield the reasons why runs are not regraded, and warnings of cases whose request has changed since."""
+    """Yield the reasons why runs are not regraded, and warnings about cases whose request has changed since."""
     yield from plan.problems
     if missing := plan.batch.missing:
         have = "has" if missing == 1 else "have"
-        yield f"{counted(missing, 'run')} never finished, and {have} no grades"
+        yield f"{counted(missing, 'run')} never finished, so {have} no grades"
     if gone := dict.fromkeys(run.case_id for run in plan.gone):
         where = f"the suite of {suite.path}" if suite is not None else "the suite"
         cases = f"{counted(len(plan.gone), 'run')} of cases that no longer exist"
         yield f"{cases} in {where} keep their grades: {', '.join(gone)}"
     if others := dict.fromkeys(run.row.case_id for run in plan.runs if run.asked_otherwise):
         yield (
-            f"{', '.join(others)}: its request has changed since it ran; the old runs are graded by the "
-            "expectations for the new request"
+            f"{', '.join(others)}: its request has changed since it ran; the old runs are graded by the expectations "
+            "for the new request"
         )
 
 
 def _keep(plan: RegradingPlan, again: Iterable[GradedAgain], command: HistoryCommand) -> None:
-    """Store the new grades while they are made."""
+    """Store the new grades as they are made."""
     graded_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     store_grades(command.file, plan, again, graded_at, command.program.secrets, command.warn)
 

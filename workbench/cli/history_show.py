@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from workbench.evaluation.report import Report
 
 _MAX_RUNS_OF_CASE = 1_000
-"""The most runs of one case of a suite that are read, the latest ones."""
+"""The most runs of one case of a suite that are read; the latest are."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The batch to show, by default the newest, or cases or one of its runs."""
+    """The batch to show (by default the newest), or the cases or the run of it to show."""
 
     batch: str | None
     case: str | None
@@ -70,9 +70,9 @@ def execute(options: Options, command: HistoryCommand) -> int:
 def _is_of_one(output: Output, command: HistoryCommand) -> bool:
     """Return whether the output fits a single run or case; report an option that does not."""
     if output.beside:
-        command.warn("--report is about a whole batch: leave out --run and --case, or --report")
+        command.warn("--report reports on a whole batch: leave out --run and --case, or --report")
     elif output.form not in ("text", "json"):
-        command.warn(f"--format {output.form} is about a whole batch: for --run and --case, give text or json")
+        command.warn(f"--format {output.form} is only for a whole batch: for --run and --case, give text or json")
     else:
         return True
     return False
@@ -106,7 +106,7 @@ def _show_batch(
         shows_run = f"'workbench history show {batch.number} --run N{option}' shows a run step by step"
         yield from ("", paint(one_line(shows_run), "muted"))
 
-    # Several outputs share one report, because making it takes a pass over the history.
+    # Several outputs share one report, because making one takes a pass over the history.
     @cache
     def report() -> Report:
         from workbench.evaluation.stored_runs import stored_report
@@ -124,7 +124,7 @@ def _show_batch(
             return iter((json_report(shown_batch(batch, gradings, grading, runs, reached)),))
         return report().pieces(str(output.form))
 
-    # Filled while a report is written, so complete only after `deliver`.
+    # The list is filled while a report is written, so it is complete only after `deliver`.
     missing: list[str] = []
     code = command.deliver(options.output, pieces)
     return USAGE if missing else code
@@ -154,14 +154,14 @@ def _show_run(
         command.write_json(shown_run(run, events, recording.result or {}))
         return
     command.write([f"{called(batch)} run {number}  {run_title(run)}  {one_line(run.model)}"])
-    # Imported here: only this command lays out a single run.
+    # Imported here, because the other forms of this command show no single run.
     from workbench.show.views.run import run_steps
 
     command.write(run_steps(shown, result, command.width, command.paint, verbose=options.verbose))
 
 
 def _show_cases(history: History, which: str | None, word: str, form: str, command: HistoryCommand) -> int:
-    """Show the cases that a word of `--case` chooses, of one batch or the whole history; returns an exit code."""
+    """Show the cases that `--case` selects in one batch or the whole history; returns an exit code."""
     number = history.batch(which).number if which is not None else None
     case_ids = _case_ids(history, number, word)
     suites = [{suite.key: suite for suite in history.suites_with(case_id, number)} for case_id in case_ids]
@@ -186,8 +186,8 @@ def _show_cases(history: History, which: str | None, word: str, form: str, comma
 
 
 def _case_ids(history: History, batch: int | None, word: str) -> list[str]:
-    """Return the ids of the cases that a word chooses; raises HistoryError if it chooses none."""
-    # An id is found in an index; names and patterns need all runs.
+    """Return the ids of the cases that a word selects; raises HistoryError if it selects none."""
+    # Ids are found by an index; names and patterns need a pass over all runs.
     if history.suites_with(word, batch):
         return [word]
     cases = history.case_names(batch)

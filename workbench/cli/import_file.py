@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--match",
         metavar="MODE,...",
-        help="the comparison with calls of a reference, such as superset,args=ignore (agentevals, adk, …)",
+        help="how calls are compared with the reference's, such as superset,args=ignore (agentevals, adk, …)",
     )
     parser.add_argument(
         "--tools-from",
@@ -58,14 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the Python that runs an imported script (default: Workbench's own)",
     )
     parser.add_argument(
-        "--env", action="append", default=[], metavar="NAME", help="pass this variable on to such a file (repeatable)"
+        "--env", action="append", default=[], metavar="NAME", help="pass this variable on to such a script (repeatable)"
     )
-    parser.add_argument("--trust", action="store_true", help="run such a file without asking")
+    parser.add_argument("--trust", action="store_true", help="run such a script without asking")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Import a file and report; returns an exit code."""
-    # Imported here, so that `--help` answers at once.
+    # Imported here, so that `--help` stays fast.
     from dataclasses import replace
 
     from workbench.cli.redaction import begin_program, warn, write
@@ -81,7 +81,7 @@ def execute(arguments: argparse.Namespace) -> int:
     except RefusedError as error:
         warn(str(error))
         return USAGE
-    # "." has no name of its own.
+    # The path "." has no name.
     named = arguments.file.resolve() if arguments.file.is_dir() else arguments.file
     options = ImportOptions(
         file=arguments.file,
@@ -97,7 +97,7 @@ def execute(arguments: argparse.Namespace) -> int:
     every = [options]
     try:
         if scripts := scripts_of(options.file, options.form):
-            # Checked before the files are run: to run them for nothing would be a surprise.
+            # Checked before the files are run, so that they are not run for nothing.
             if not (options.force or options.dry):
                 must_be_free(options.output, options.recordings, "-o")
             sources = _executed(scripts, options.output, arguments, program)
@@ -135,7 +135,7 @@ def _refused(what: str, file: Path, error: RefusedError, program: Program) -> in
 
 
 def _output(first: Path, source: Source, taken: Sequence[Path]) -> Path:
-    """Return the file of a suite: a further one is named after its only suite, or its script."""
+    """Return the file for a suite; the name of a further suite also contains that of its source."""
     from workbench.suite.model import derived_id
 
     if not taken:
@@ -149,9 +149,9 @@ def _output(first: Path, source: Source, taken: Sequence[Path]) -> Path:
 def _executed(
     scripts: Sequence[Path], output: Path, arguments: argparse.Namespace, program: Program
 ) -> list[Source] | None:
-    """Run files after asking once, and return what each suite file is made of; `None` if the user refused.
+    """Run files after asking once, and return the content for each suite file; `None` if the user refused.
 
-    The code that runs is the code that was read before the question was asked.
+    The code that runs is the code that was read before the question.
     """
     import os
     import sys
@@ -170,7 +170,7 @@ def _executed(
     python = arguments.python or sys.executable
     if not arguments.trust:
         what = "it" if len(scripts) == 1 else "them"
-        warn(f"importing {arguments.file} runs {what}, on this machine, and all that is imported:", program.secrets)
+        warn(f"importing {arguments.file} runs {what} and all imported code, on this machine:", program.secrets)
         for file in scripts:
             warn(f"  run the command: {python} {file} (in {Path.cwd()})", program.secrets)
         if arguments.env:
@@ -193,6 +193,6 @@ def _executed(
             if len(codes) == 1:
                 raise
             sources[file] = error
-    # Commands of a file start in this folder, those of a suite in its own.
+    # Commands of the imported file start in this folder, those of a suite in the suite's folder.
     cwd = os.path.relpath(Path.cwd(), output.absolute().parent)
     return gathered_sources(sources, python=arguments.python, cwd="" if cwd == "." else cwd)

@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME[=VALUE]",
-        help="give the command a variable of your shell, or a value that is not secret; repeatable",
+        help="pass a variable of your shell, or a value that is not secret, to the command; repeatable",
     )
     parser.add_argument("--cwd", metavar="FOLDER", help="run the command in this folder (default: the suite's)")
     parser.add_argument(
@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--repeats",
         type=repeats_of,
         metavar="K",
-        help="runs of each draft, which must all do as drafted (default 3)",
+        help="runs of each draft, all of which must make the drafted calls (default 3)",
     )
     draft.add_argument("-y", "--yes", action="store_true", help="ask no questions")
     parser.add_argument("-f", "--force", action="store_true", help="replace an existing suite")
@@ -144,12 +144,12 @@ _USUAL_SAMPLE = "generic_tool"
 
 
 class RefusedError(Exception):
-    """Nothing was written; the message has the reason and the way out."""
+    """Nothing was written; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class StartOptions:
-    """The servers for whose tools a suite is written, or the sample to copy, and the files to write."""
+    """The servers whose tools the suite gets, or the sample to copy, and the files to write."""
 
     command: str | None
     url: str | None
@@ -186,7 +186,7 @@ class StartOptions:
 
 
 def start_suite(options: StartOptions) -> int:
-    """Write a suite and the files beside it; returns an exit code."""
+    """Write a suite and its accompanying files; returns an exit code."""
     program = begin_program()
     try:
         options = _with_server(options)
@@ -206,31 +206,31 @@ def start_suite(options: StartOptions) -> int:
 
 def _what_for() -> str:
     return f"""\
-nothing was written: say what the suite is for
+nothing was written: name a server, or give --example
   workbench init uvx mcp-server-time  a suite with a case for each tool of this MCP server
   workbench init --example            a copy of the sample {_USUAL_SAMPLE}.toml
-Beside the suite come {SCHEMA_NAME} for editors and, where there is none, a {SETTINGS_NAME}.
+It also writes {SCHEMA_NAME} for editors and, if there is none, a {SETTINGS_NAME}.
 'workbench init --help' lists other servers, other samples and the CI jobs
 """
 
 
 def _with_server(options: StartOptions) -> StartOptions:
-    """Return the options with the server that their words name by its command, its address or its Python file."""
-    # A command keeps its words: they were split by the user's shell.
+    """Return the options with the server that the positional words give: a command, an address or a Python file."""
+    # A command keeps its words, which the user's shell has already split.
     if not options.words:
         return options
     first = options.words[0]
     given = (options.command, options.url, options.module, options.from_config, options.example, options.add_to)
     if given != (None,) * len(given):
         raise RefusedError(
-            f"{one_line(first)} begins the command of a server, and the options name something else: keep one of them, "
-            "with the options of init before the command"
+            f"{one_line(first)} begins the command of a server, and an option already names the source: keep one of "
+            "them, with the options of init before the command"
         )
     if first.endswith(".toml"):
         raise RefusedError(f"{one_line(first)} is not a server: give the suite to write with -o {one_line(first)}")
     if re.match(r"https?:", first):
         if len(options.words) > 1:
-            raise RefusedError(f"{one_line(first)} is an address, which is the last word: write options before it")
+            raise RefusedError(f"{one_line(first)} is an address, which must be the last word: write options before it")
         return replace(options, url=first, words=())
     if len(options.words) == 1 and re.search(r"\.py(:\w+)?$", first):
         return replace(options, module=first, words=())
@@ -239,7 +239,7 @@ def _with_server(options: StartOptions) -> StartOptions:
 
 def _check(options: StartOptions) -> None:
     if options.server and options.from_config is None:
-        raise RefusedError("--server chooses among the servers of --from-config: leave it out")
+        raise RefusedError("--server selects from the servers of --from-config: give that too, or leave --server out")
     if options.ci_model is not None and options.ci is None:
         raise RefusedError("--ci-model names the model of the CI job: give --ci too")
     if options.add_to is not None:
@@ -258,9 +258,9 @@ def _check(options: StartOptions) -> None:
     if (options.env or options.cwd is not None) and not started:
         raise RefusedError("--env and --cwd are for a server that a command starts: write its command last")
     if options.draft is None and (options.draft_check is not None or options.repeats is not None or options.yes):
-        raise RefusedError("--draft-check, --repeats and --yes are about drafts: give --draft MODEL too")
+        raise RefusedError("--draft-check, --repeats and --yes apply to drafts: give --draft MODEL too")
     if options.draft is not None and not options.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise RefusedError("nothing was asked: --draft costs what the model costs; give --yes, or use a terminal")
+        raise RefusedError("no model was asked: --draft costs what the model charges; give --yes, or use a terminal")
     if options.output is not None:
         if options.output.suffix != ".toml":
             raise RefusedError(f"a suite is a TOML file: end the name {options.output} with .toml")
@@ -269,7 +269,7 @@ def _check(options: StartOptions) -> None:
 
 
 def _of_servers(options: StartOptions, program: Program) -> int:
-    # Imported here: a sample needs no approval.
+    # Imported here, because a sample needs no approval.
     from workbench.cli.approval import approved
     from workbench.cli.tools import until_signalled
     from workbench.evaluation.approval import Needs, all_typed
@@ -280,7 +280,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     name = names[0] if len(names) == 1 else "servers"
     stem = re.sub(r"[^\w.-]+", "-", name).strip(".-")
     path = options.output or Path(f"{stem or 'suite'}.toml")
-    # Checked before servers are started and models are paid.
+    # Checked before servers are started and model requests are paid for.
     _check_files(path, folder, options)
     if options.ci is not None:
         _spec_for_ci(options, folder, program)
@@ -292,7 +292,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     if approval is None:
         return USAGE
     pool = ServerPool(program, starting=announce_download)
-    # A server in this process may print, which must not spoil the output.
+    # A server in this process may print, which must not corrupt the output.
     with printing_to(sys.stderr):
         listed: list[list[ToolDefinition]] = []
         code = asyncio.run(until_signalled(pool, _list(file, approval, pool, program, listed)))
@@ -311,8 +311,8 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     made = asked.suite(name, listed, [tool.name for tool in chosen], options.by, drafts, min_pass_rate=min_pass_rate)
     if made.suite is None:
         warn_of_problems(made.errors, program.secrets)
-        raise RefusedError(f"{path} was not written: what the servers listed cannot be a suite")
-    # The drafts were paid for, so a suite that cannot be written is kept elsewhere.
+        raise RefusedError(f"{path} was not written: the servers' lists do not make a valid suite")
+    # The drafts were paid for, so a suite that cannot be written there is kept elsewhere.
     if drafts and (code == INTERRUPTED or not _shown_and_agreed(path, made.text, options)):
         from workbench.cli.init_drafts import keep
 
@@ -332,9 +332,9 @@ def _of_servers(options: StartOptions, program: Program) -> int:
 def _drafted(
     tools: Sequence[ToolDefinition], path: Path, options: StartOptions, program: Program
 ) -> tuple[Sequence[Draft], int] | int:
-    """Return the cases that a model drafted, if asked for, and the exit code to return once they are written.
+    """Return the drafted cases, if drafting was requested, and the exit code to return once they are written.
 
-    Returns an exit code alone if there is nothing to write.
+    Returns only an exit code if there is nothing to write.
     """
     if options.draft is None:
         return (), OK
@@ -380,7 +380,7 @@ def _shown_and_agreed(path: Path, text: str, options: StartOptions) -> bool:
 async def _list(
     file: SuiteFile, approval: Approval, pool: ServerPool, program: Program, listed: list[list[ToolDefinition]]
 ) -> int:
-    """List the tools of each server, and add them without secrets; returns an exit code."""
+    """List the tools of each server and add them, without secrets; returns an exit code."""
     suite = await tools_of(file, None, pool, approval)
     failed = [source for source in suite.sources if source.error is not None]
     for source in failed:
@@ -392,7 +392,7 @@ async def _list(
         warn("nothing was written: a new suite needs the tools of all its servers, and not all could be listed")
         servers = file.suite.servers if file.suite is not None else ()
         if any(server.command is not None and not server.env for server in servers):
-            warn("--env NAME, before the command, gives it a variable of your shell")
+            warn("--env NAME, before the command, passes a variable of your shell to it")
         return INFRASTRUCTURE
     for source in suite.sources:
         listed.append([program.secrets.redacted(tool) for tool in source.tools])
@@ -420,7 +420,7 @@ def _cwd(text: str | None, folder: Path) -> str | None:
 def _module(text: str, folder: Path) -> Table:
     """Return the Python file of a server as suites name it, relative to their folder."""
     file, _, name = text.partition(":")
-    # Anything else is the name of a module.
+    # Anything that is no file is the name of a module.
     if not file.endswith(".py"):
         file = f"{file.replace('.', '/')}.py"
     path = resolved(Path(file))
@@ -464,7 +464,7 @@ def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
     text = source.read_text(encoding="utf-8")
     path = options.output or Path(source.name)
     folder = resolved(path.parent)
-    # A sample names the modules and programs beside it without a folder, so they are copied beside the suite.
+    # A sample refers to modules and programs in its own folder, so they are copied next to the suite.
     codes: dict[Path, str] = {}
     for file in sorted(source.parent.glob("*.py")):
         if re.search(rf"\b{re.escape(file.stem)}\b(?=\.py|:)", text):
@@ -487,7 +487,7 @@ def _spec_for_ci(options: StartOptions, folder: Path, program: Program) -> Model
 
 @dataclass(frozen=True)
 class _Job:
-    """A file of a CI system, and what is left for the user to set or to change before it passes."""
+    """A file of a CI system, and the variables and settings that the user must still provide."""
 
     path: Path
     text: str
@@ -527,7 +527,7 @@ def _job(
     if job.variables:
         to_do.append(f"set among the secrets of the repository: {', '.join(job.variables)}")
     for what in only_here(tables, spec.base_url if spec is not None else ""):
-        to_do.append(f"{what} is on this machine only: give the job one that it reaches")
+        to_do.append(f"{what} is on this machine only: give the job one that it can reach")
     return _Job(root / CI_FILES[options.ci], job.text(options.ci, source), tuple(to_do))
 
 
@@ -552,12 +552,12 @@ def _write(
     beside: Mapping[Path, str] | None = None,
 ) -> list[Path]:
     """Write the suite and the files that belong to it; returns the files."""
-    # Imported here: the schema is made from the models of suites, which take long to import.
+    # Imported here, because the schema is made from the models of suites, which are slow to import.
     from workbench.evaluation.file_schemas import file_schema
 
     files = {path: text, **(beside or {})}
     schema = folder / SCHEMA_NAME
-    # An existing schema may belong to other suites, and to another version.
+    # An existing schema may serve other suites, or come from another version.
     if options.force or not schema.exists():
         files[schema] = json_text(file_schema("suite"), indent=2) + "\n"
     if project_file(folder, program.environment.home) is None:
@@ -566,7 +566,7 @@ def _write(
         job.path.parent.mkdir(parents=True, exist_ok=True)
         files[job.path] = job.text
     for file, content in files.items():
-        # Without --force, `save` fails if the file has appeared since the check.
+        # Without --force, `save` fails if the file was created since the check.
         save(file, content, state_of(file) if options.force else None)
     return list(files)
 
@@ -581,7 +581,7 @@ def _tell(path: Path, content: str, written: Sequence[Path], missing: Sequence[s
     if others:
         write(f"beside it: {others}\n")
     if missing:
-        write(f"set before it runs, in the environment or in a .env beside it: {', '.join(missing)}\n")
+        write(f"before it runs, set these variables in the environment or in a .env beside it: {', '.join(missing)}\n")
     for line in job.to_do if job is not None else ():
         write(f"for the job: {line}\n")
     write(f"next: workbench {path} to edit it, workbench run {path} to run it\n")

@@ -52,7 +52,7 @@ from workbench.trajectory.events import ToolDefinition
 
 
 class _StopError(Exception):
-    """No draft is left, as has been reported; `code` is the exit code."""
+    """No draft is left, which was already reported; `code` is the exit code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -63,7 +63,7 @@ class _StopError(Exception):
 class DraftsToWrite:
     """The drafts that passed their checks, and the exit code to return once they are written.
 
-    After an interruption they are not written into the suite, but kept (`keep`).
+    After an interruption, they are saved to another file (`keep`) instead of the suite.
     """
 
     drafts: tuple[Draft, ...]
@@ -75,13 +75,13 @@ class DraftsToWrite:
 
 
 def keep(text: str, path: Path, program: Program) -> None:
-    """Save a suite that could not be written to `path` beside it, and report the place: its drafts were paid for.
+    """Save a suite that could not be written to `path` next to it, and report where: its drafts were paid for.
 
     Raises SavingError.
     """
     folder = program.folders.drafts
     folder.mkdir(parents=True, exist_ok=True)
-    # Numbered, so that earlier drafts are not replaced.
+    # A number keeps earlier drafts from being replaced.
     names = (folder / f"{path.stem}.{number}.toml" for number in count(1))
     kept = next(name for name in names if not name.exists())
     save(kept, text, None)
@@ -110,9 +110,9 @@ def drafted(
     trust: bool,
     yes: bool,
 ) -> DraftsToWrite | int:
-    """Let a model draft cases `about` some of the tools, by default about all.
+    """Let a model draft cases for the tools in `about`, by default for all.
 
-    `path` is the path of the suite, `like` the suite if it exists already. Returns an exit code, after reporting the
+    `path` is the path of the suite, `like` the existing suite, if any. Returns an exit code, after reporting the
     reason, if there are no drafts.
     """
     try:
@@ -138,10 +138,10 @@ def _drafting_drafted(
     names = [tool.name for tool in about if tool.name in by_name]
     for tool in about:
         if tool.name not in by_name:
-            warn(f"not drafted: {tool.name}: a suite cannot hold its definition", program.secrets)
+            warn(f"no draft for {tool.name}: a suite cannot contain its definition", program.secrets)
     if not names:
         raise _StopError(QUALITY_MISSED)
-    # The model gets the requests of existing cases, so that no draft repeats one.
+    # The model sees the requests of existing cases, so that no draft repeats one.
     system, before = None, list[str]()
     if like is not None:
         system = like.system
@@ -188,7 +188,7 @@ def _drafting_drafted(
 
 
 def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
-    """Make the runs of a plan, and return their results, and whether the user interrupted them.
+    """Make the runs of a plan; return their results, and whether the user interrupted them.
 
     If the runs were not approved, this is reported, and there are no results.
     """
@@ -205,7 +205,7 @@ Choose: TypeAlias = "Callable[[Sequence[ToolDefinition]], Sequence[ToolDefinitio
 
 
 def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Program, *, trust: bool, yes: bool) -> int:
-    """Draft cases for those tools of a suite that `choose` selects, show the change, and write it.
+    """Draft cases for the tools of a suite that `choose` selects, show the change, and write it.
 
     Returns an exit code. Raises SavingError.
     """
@@ -214,7 +214,7 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
         warn_of_problems(file.errors, program.secrets)
         return USAGE
     if trust_store(program.folders).is_exempt(file):
-        warn(f"nothing was asked: {path} came with Workbench and is not written; add to a copy of it")
+        warn(f"no model was asked: {path} is a bundled sample, which is not changed; add to a copy of it")
         return USAGE
     know_suites(program, [file])
     approval = approved(Needs.of_servers([file], program), program, all_of_them=trust)
@@ -242,7 +242,7 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
     if broken := parse_suite(document.text, path).errors:
         warn(f"{path} was not written: {broken[0]}", program.secrets)
         return USAGE
-    # Saved only over the content that was read: the user may have edited the suite while the model drafted.
+    # Saving is refused if the file no longer has the content that was read: it may have been edited meanwhile.
     save(file.path, document.text, FileState(file.hash))
     write(f"{path}: {counted(len(made.drafts), 'case')} added, with the tag draft; read them\n")
     return made.code
@@ -251,7 +251,7 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
 async def _adding_drafts_list(
     file: SuiteFile, approval: Approval, pool: ServerPool, program: Program, listed: list[ToolDefinition]
 ) -> int:
-    """List those tools of a suite that all of its cases offer; returns an exit code."""
+    """List the tools that all cases of a suite offer; returns an exit code."""
     code = OK
     for source in (await tools_of(file, None, pool, approval)).sources:
         if source.case is not None:

@@ -1,4 +1,4 @@
-"""A batch in the terminal: print its steps while they happen, draw its progress, and stop it on an interrupt."""
+"""A batch in the terminal: print its steps as they happen, draw its progress, and stop it on an interrupt."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class Show:
 
 
 class StepPrinter:
-    """A printer of steps, each behind the title of its run."""
+    """A printer of steps, each after the title of its run."""
 
     def __init__(self, plan: Plan, show: Show) -> None:
         self._show = show
         several_models = len({run.model for run in plan.runs}) > 1
         names = plan.suite_names
-        # A title that is cut may end amid a secret, which could then not be found in it.
+        # Redacted before it is cut: a cut title may end inside a secret, which would then not be found.
         self._titles = {
             run.run_id: show.secrets.redact(_title(run, names, with_model=several_models)) for run in plan.runs
         }
@@ -99,7 +99,7 @@ class StepPrinter:
     def start_up(self, event: StartUp) -> None:
         """Print one line for the start of a server.
 
-        A failure is reported by the run that needs the server.
+        The run that needs the server reports a failure.
         """
         if self._show.steps and event.took_ms is None:
             line = self._show.paint(starting_text((event.words,)), "muted")
@@ -120,7 +120,7 @@ class StepPrinter:
     def put_off(self, event: RequestPutOff) -> None:
         if self._show.steps:
             self._print(
-                event.run_id, f"↻ waits {duration_text(event.wait_s * 1000)}: the endpoint asked another run to wait"
+                event.run_id, f"↻ waiting {duration_text(event.wait_s * 1000)}: the endpoint asked another run to wait"
             )
 
     def done(self, result: RunResult) -> None:
@@ -166,7 +166,7 @@ class EventStream:
             self._write(partial(event_to_line, shown))
 
     def done(self, result: RunResult) -> None:
-        """Write the result of a run, after its header if it never began."""
+        """Write the result of a run; if the run never began, its header comes first."""
         self._begin(result.run_id)
         for shown in self._redactions.pop(result.run_id, self._lines.redaction()).rest():
             self._write(partial(event_to_line, shown))
@@ -181,16 +181,16 @@ class EventStream:
         try:
             text = line()
         except (ValueError, TypeError, RecursionError) as error:
-            warn(f"a line is missing in the stream, because it cannot be written as JSON: {error}")
+            warn(f"a line is missing from the stream, because an event cannot be written as JSON: {error}")
         else:
             write_json_text(f"{text}\n", self._stream)
 
 
 REDRAW_INTERVAL_S = 0.1
-"""The shortest time in seconds between two drawings after changes."""
+"""The shortest time between two drawings after changes, in seconds."""
 
 PROGRESS_POLL_S = 1.0
-"""The time in seconds between two drawings without a change: the estimated rest changes with the time."""
+"""The time between two drawings without a change, in seconds: the estimated remaining time changes, too."""
 
 _CLEAR = "\r\x1b[2K"
 
@@ -198,13 +198,14 @@ _REWRAPS = (
     *("TMUX", "VTE_VERSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION"),
     *("ALACRITTY_WINDOW_ID", "WT_SESSION", "TERM_PROGRAM"),
 )
-"""The variables of terminals that rewrap lines when they become narrower; others, such as xterm, do not."""
+"""The environment variables set by terminals that rewrap lines when they become narrower; others, such as xterm, do not
+rewrap."""
 
 
 class ProgressBar:
     """The progress of a batch on the last line of a terminal; it draws nothing on any other stream.
 
-    All other output for the terminal has to go through `above`, which removes the line first; the next drawing restores
+    All other output for the terminal must go through `above`, which first removes the line; the next drawing restores
     it. Only one thread may draw; other threads may write at the same time.
     """
 
@@ -226,7 +227,7 @@ class ProgressBar:
         self._shown = ""
         """The line on the terminal, empty when there is none."""
         self._mid_line = False
-        """Whether text above the line has not ended with a newline yet."""
+        """Whether the text above the line does not end with a newline yet."""
         self._changed = False
         self._checked_s = -math.inf
 
@@ -235,7 +236,7 @@ class ProgressBar:
         self._changed = True
 
     def wait_s(self) -> float | None:
-        """Return the seconds until the line has to be drawn again; `None` if it never is."""
+        """Return the seconds until the line must be drawn again; `None` if no line is drawn."""
         if self.enabled:
             return max(self._due_s() - self._clock(), 0.0)
         return None
@@ -254,7 +255,7 @@ class ProgressBar:
             width = max(self._columns() - 3, 1)
             line = self._paint.line(progress_line(self._progress, now, width=width, only_ascii=self._only_ascii))
             if line != self._shown:
-                # Removed and drawn in one write, the line does not flicker.
+                # One write both removes and draws the line, so that it does not flicker.
                 self._write(self._removal() + line)
                 self._shown = line
 
@@ -294,13 +295,13 @@ class ProgressBar:
     def _removal(self) -> str:
         """Return the escape sequence that removes the line.
 
-        A terminal that became narrower may have wrapped the line into several rows.
+        A terminal that was made narrower may have wrapped the line into several rows.
         """
         if not self._shown:
             return ""
         if not self._rewraps:
             return _CLEAR
-        # Imported here: it is slow to import.
+        # Imported here, because it is slow to import.
         from rich.text import Text
 
         rows = -(-cell_len(Text.from_ansi(self._shown).plain) // self._columns())
@@ -345,26 +346,27 @@ def _can_encode(stream: TextIO, text: str) -> bool:
 
 
 STOP_POLL_S = 0.02
-"""The time in seconds between bursts of events: to wake up for each would cost the engine a third of its time."""
+"""The time between two batches of events, in seconds: handling each by itself would cost the engine a third of its
+time."""
 
 
 @dataclass
 class Live:
-    """The outcome of a batch, and whether all of it was recorded as asked."""
+    """The outcome of a batch, and whether all requested recordings succeeded."""
 
     outcome: Outcome = field(default_factory=Outcome)
     recorded: bool = True
 
 
 class Watcher(Protocol):
-    """An observer of a batch of this process."""
+    """An observer of a batch that this process runs."""
 
     def begun(self, runtime: Runtime, name: str) -> None:
-        """Note that the batch of this name begins."""
+        """Receive the beginning of the batch with this name."""
         ...
 
     def take(self, event: BatchEvent) -> None:
-        """Handle an event."""
+        """Handle an event of the batch."""
         ...
 
 
@@ -373,7 +375,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def signals_interrupt() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt like Ctrl+C; only while no server runs that has to be closed."""
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt, as Ctrl+C does; not for use while servers are running."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -391,7 +393,7 @@ def signals_interrupt() -> Iterator[None]:
 def _handled() -> list[signal.Signals]:
     """Return the signals to handle: those that the parent process does not ignore.
 
-    Under nohup, for example, a hang-up is not a reason to stop.
+    Under nohup, for example, a hang-up must not stop the process.
     """
     return [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
 
@@ -400,7 +402,7 @@ def _handled() -> list[signal.Signals]:
 class _Signalled:
     """A signal as a message in the queue.
 
-    An exception could strike anywhere, for instance while servers are closed, and cost the report.
+    An exception could be raised anywhere, for instance while servers are being closed, and lose the report.
     """
 
     number: int
@@ -421,10 +423,10 @@ def run_live(
 ) -> Live:
     """Run a plan to its end, or until Ctrl+C, SIGTERM or SIGHUP stops it cleanly.
 
-    A second signal ends the wait for running runs; servers are closed in any case. Output of a suite's Python code goes
-    to standard error, so that it cannot spoil a report. With `lines`, the events are printed as JSON lines; `record`
-    records the runs, and `watcher` gets all events. With `from_history`, the results of a large batch are read from the
-    history, without secrets. The progress is drawn on standard error if that is a terminal.
+    A second signal ends the wait for runs under way; servers are always closed. Output of a suite's Python code goes to
+    standard error, so that it cannot corrupt a report. With `lines`, the events are printed as JSON lines; `record`
+    records the runs, and `watcher` gets all events. With `from_history`, the results of a large batch are read back
+    from the history, without secrets. The progress is drawn on standard error if that is a terminal.
 
     Raises HistoryError, before any run is made, if a resumed batch cannot be written, and ClusterError if the cluster
     cannot make the runs.
@@ -469,7 +471,7 @@ def run_live(
             bar.close()
     finally:
         bar.close()
-        # The runtime has finished the runs under way while it closed.
+        # Runs under way finished while the runtime closed, so their results arrive now.
         _drain(events, live.outcome)
         live.outcome.end(runtime, name)
         for number, handler in before.items():
@@ -487,7 +489,7 @@ def _watch(
     watcher: Watcher | None = None,
 ) -> None:
     """Print events until the batch is done, or a second signal comes."""
-    # The wait for an event ends early on a signal; `time.sleep` would go on sleeping.
+    # A signal ends the wait for an event early; `time.sleep` would continue to sleep.
     never = threading.Event()
     said = set[str]()
     while True:
@@ -524,7 +526,7 @@ def _watch(
             case HistorySaid(text) | ClusterSaid(text=text):
                 warn(text)
             case EndpointSaid(text) if text not in said:
-                # Every worker process reports the same line; it is printed once.
+                # Every worker process reports the same line, which is printed once.
                 said.add(text)
                 warn(text)
             case BatchDone():

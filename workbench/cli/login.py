@@ -41,7 +41,7 @@ if executes(__name__):
 
 
 LOGIN_TIMEOUT_S = 900.0
-"""How long to wait for the person, in seconds."""
+"""The longest wait for the user's login, in seconds."""
 
 _LINE_BYTES = 1 << 16
 
@@ -83,7 +83,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 class RefusedError(Exception):
-    """The command cannot be carried out; the message has the reason and the way out."""
+    """The command cannot be carried out; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def log_in(options: LoginOptions) -> int:
 
 
 def _target(options: LoginOptions, program: Program) -> _Target:
-    """Return the server that is meant.
+    """Return the server that the options name.
 
     Raises NoSuitesError and RefusedError."""
     if options.server.startswith(("http://", "https://")):
@@ -162,7 +162,7 @@ def _target(options: LoginOptions, program: Program) -> _Target:
         places = sorted({str(target.file.path) for target in targets.values() if target.file is not None})
         way_out = "name the suite of one"
         if len(places) == 1:
-            way_out = "give those of variants other names"
+            way_out = "give the servers of variants other names"
         raise RefusedError(f"several servers have the name {options.server}: {way_out} ({', '.join(places)})")
     for target in targets.values():
         return target
@@ -172,7 +172,7 @@ def _target(options: LoginOptions, program: Program) -> _Target:
         for problem in file.errors:
             raise RefusedError(f"there is no server {options.server!r}, and {file.path} has problems: {problem}")
     known = ", ".join(sorted(others)) or "none"
-    raise RefusedError(f"there is no server {options.server!r} in the suites; servers with auth: {known}")
+    raise RefusedError(f"there is no server {options.server!r} in the suites; the servers with auth are: {known}")
 
 
 def _target_in(file: SuiteFile, server: Server, program: Program) -> _Target:
@@ -200,7 +200,7 @@ async def _forget(target: _Target, program: Program) -> int:
 async def _log_in(
     target: _Target, options: LoginOptions, program: Program, approval: Approval | None, pool: ServerPool
 ) -> int:
-    # Imported in a thread: the client provider of the SDK is slow to import, and signals are taken meanwhile.
+    # Imported in a thread, because the SDK's client provider is slow to import and signals must still be handled.
     login = await asyncio.to_thread(_login_of, target, program)
     name = target.server.name
     try:
@@ -215,7 +215,7 @@ async def _log_in(
         warn(str(error), program.secrets)
         return INFRASTRUCTURE
     except asyncio.CancelledError:
-        warn("the login was given up, and nothing was stored")
+        warn("the login was abandoned, and nothing was stored")
         raise
     if target.file is None:
         write(f"{name}: logged in\n")
@@ -246,7 +246,7 @@ async def _by_person(login: ServerLogin, target: _Target, port: int | None) -> N
         try:
             redirect = await exits.enter_async_context(Redirect(REDIRECT_PORT if port is None else port))
         except PortTakenError:
-            # A client that was registered by hand was registered with this address alone.
+            # A client that was registered by hand has only this redirect address.
             if port is not None or target.settings.client_id is not None:
                 raise
             redirect = await exits.enter_async_context(Redirect(0))
@@ -254,7 +254,7 @@ async def _by_person(login: ServerLogin, target: _Target, port: int | None) -> N
 
 
 class _AtTerminal:
-    """A person at the terminal, with a browser there or elsewhere."""
+    """A user at the terminal, with a browser on this machine or elsewhere."""
 
     def __init__(self, redirect: Redirect, environment: Mapping[str, str]) -> None:
         self.redirect = redirect.address
@@ -265,15 +265,18 @@ class _AtTerminal:
         """Print the address, and wait for the browser's answer or a pasted one.
 
         Raises LoginError."""
-        # Not redacted: nothing in it is secret, and one hidden word would spoil it.
+        # Not redacted: the address holds no secret, and a hidden word would make it useless.
         write_redacted(f"open this address, and log in:\n\n{visible(address)}\n\n")
-        hint = f"then the browser goes to {self.redirect}; if it cannot reach this machine, paste that address here"
+        hint = (
+            f"then the browser opens {self.redirect}; if it cannot reach this machine, paste the address that it "
+            "shows here"
+        )
         if self._can_open:
             hint = f"press Enter to open it in a browser here; {hint}"
         write(f"{hint}\n")
         sys.stdout.flush()
         answer = asyncio.create_task(self._redirect.answer_to(address))
-        # The task has to expect the answer before the first line is read.
+        # The task must be waiting for the answer before the first line is read.
         await asyncio.sleep(0)
 
         def take(line: str) -> None:
@@ -289,13 +292,13 @@ class _AtTerminal:
             async with asyncio.timeout(LOGIN_TIMEOUT_S):
                 return await answer
         except TimeoutError:
-            raise LoginError(f"got no login within {seconds_text(LOGIN_TIMEOUT_S)}: try again") from None
+            raise LoginError(f"there was no login within {seconds_text(LOGIN_TIMEOUT_S)}: try again") from None
         finally:
             reading()
 
 
 def _read_lines(take: Callable[[str], None]) -> Callable[[], None]:
-    """Pass each line of standard input on, and return a function that ends this."""
+    """Pass on each line of standard input; return a function that stops the reading."""
     # The descriptor is read without Python's buffer, whose lock a thread would hold at the end of the program.
     loop, descriptor, held = asyncio.get_running_loop(), sys.stdin.fileno(), bytearray()
 
@@ -319,7 +322,7 @@ def _read_lines(take: Callable[[str], None]) -> Callable[[], None]:
     try:
         loop.add_reader(descriptor, read)
     except (OSError, ValueError):
-        # A file or /dev/null cannot be waited for, and has all of its lines.
+        # The event loop cannot wait for a file or /dev/null, whose lines are all there already.
         for line in sys.stdin:
             take(line)
         return lambda: None
@@ -327,7 +330,7 @@ def _read_lines(take: Callable[[str], None]) -> Callable[[], None]:
 
 
 def _has_browser(environment: Mapping[str, str]) -> bool:
-    """Return whether a browser with a window can be opened; one in this terminal would take it over."""
+    """Return whether a browser with a window can be opened; a text browser would take over this terminal."""
     if sys.platform in ("darwin", "win32"):
         return "SSH_CONNECTION" not in environment
     return bool(environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"))
@@ -339,5 +342,5 @@ def _open_browser(address: str) -> None:
 
     if not address.startswith(("http://", "https://")):
         return
-    # In a thread: some systems wait until the browser has started.
+    # In a thread, because some systems wait until the browser has started.
     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -1,6 +1,6 @@
 """The entry point `workbench`: find the command that is meant, and hand over to its module.
 
-Nothing heavy is imported before."""
+Nothing slow is imported before that."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ WORDS = {
 """The commands of two words; their modules have names such as `models_add`."""
 
 USUAL_WORDS = {"history": "list"}
-"""The second word that a command gets if it is written without one."""
+"""The default second word of commands that can be written without it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the output has gone (`| head`), so a message would not arrive either.
+        # The reader of the output is gone (`| head`), so a message would not arrive either.
         _write_nothing_more()
         return READER_GONE
     except OSError as error:
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _renamed(former: str) -> str:
-    """Report the present name of a command, and return it."""
+    """Return the present name of a command; report the change if its former name was used."""
     from workbench.cli.redaction import warn
 
     warn(f"'workbench {former}' is called 'workbench {FORMER[former]}' now")
@@ -99,14 +99,14 @@ def _renamed(former: str) -> str:
 
 
 def _names_a_command(word: str) -> bool:
-    """Return whether a word can only be a command: it is neither an option nor like a path."""
+    """Return whether a word can only be a command: it is neither an option nor resembles a path."""
     return not word.startswith("-") and word.replace("-", "").replace("_", "").isalnum() and not os.path.lexists(word)
 
 
 def _answer_to_no_command(word: str) -> str:
     return did_you_mean("command", word, COMMANDS) or (
         f"There is no command, no file and no folder {word}. The commands are {', '.join(COMMANDS)}; "
-        "'workbench --help' says what each does"
+        "'workbench --help' explains them"
     )
 
 
@@ -118,14 +118,14 @@ def _refuse(message: str) -> int:
 
 
 def _write_nothing_more() -> None:
-    # Python flushes standard output when it exits, which would fail again.
+    # Python flushes standard output at exit, which would fail again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _prepare_output() -> None:
-    """Let the streams flush every line, also to a pipe, and write `?` for characters that the terminal cannot show.
+    """Let the streams flush every line, even into a pipe, and write `?` for characters that the terminal cannot show.
 
-    A message that standard error does not take leaves the exit code as it is.
+    If standard error cannot be written, the exit code stays the same.
     """
     if sys.stderr is sys.__stderr__ and isinstance(sys.stderr, TextIOWrapper):
         sys.stderr = dispensable(sys.stderr)
@@ -154,7 +154,7 @@ def _run_command(name: str, words: list[str]) -> int:
             return _refuse(answer)
     options = parser_of(name).parse_args(words)
     leave_out_pydantic_plugins()
-    # Imported while Ctrl+C raises nothing: this extension panics if an exception is raised within its import.
+    # Imported before Ctrl+C raises exceptions: this extension panics if an exception is raised during its import.
     import_module("pydantic_core")
     module = import_module(_module_of(name))
     with InterruptsRaised():
@@ -164,7 +164,7 @@ def _run_command(name: str, words: list[str]) -> int:
 
 def add_arguments_of(name: str, parser: argparse.ArgumentParser) -> None:
     """Add the arguments of a command of one or two words to a parser."""
-    # Only the options of the module are executed, which keeps `--help` fast.
+    # Only the module's definition of options runs, which keeps `--help` fast.
     options_module(_module_of(name)).add_arguments(parser)
 
 
@@ -187,10 +187,11 @@ def parser_of(name: str) -> Parser:
 
 def _open_app(words: list[str]) -> int:
     arguments = parser_of_app(COMMANDS).parse_args(words)
-    # Imports leave no garbage, and the search for it would take a tenth of the start. The app enables it again.
+    # Imports leave no garbage, and collecting it would take a tenth of the start-up time. The app enables collection
+    # again.
     gc.disable()
     leave_out_pydantic_plugins()
-    # Imported while Ctrl+C raises nothing: this extension panics if an exception is raised within its import.
+    # Imported before Ctrl+C raises exceptions: this extension panics if an exception is raised during its import.
     import_module("pydantic_core")
     with InterruptsRaised():
         return execute(arguments)

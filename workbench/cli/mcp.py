@@ -41,7 +41,7 @@ def execute(arguments: argparse.Namespace) -> int:
         del sys.path[0]
     from workbench.cli.redaction import begin_program, warn
 
-    # Begins the log, so that the SDK prints nothing on standard error.
+    # This sets up the log, so that the SDK prints nothing on standard error.
     begin_program()
     from workbench.integrations.mcp_server import Allowed, NotStartedError, server_for
 

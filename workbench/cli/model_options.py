@@ -58,7 +58,7 @@ def add_judging_options(parser: argparse.ArgumentParser) -> None:
 
 
 class _ModelList(argparse.Action):
-    """Splits a list of models, and keeps the lists for `complete_names`."""
+    """An argparse type that splits lists of models, and keeps the lists for `complete_names`."""
 
     def __call__(
         self,
@@ -78,7 +78,7 @@ class _ModelList(argparse.Action):
 
 
 def complete_names(arguments: argparse.Namespace) -> None:
-    """Give bare names in the lists of `--model` the provider before them, and report the full names.
+    """Give bare names in the lists of `--model` the preceding provider, and report the full names.
 
     Call it before the names are used; a second call changes nothing."""
     lists = arguments.model_lists
@@ -96,7 +96,7 @@ def complete_names(arguments: argparse.Namespace) -> None:
     try:
         full = full_model_names(lists, paths)
     except ConfigError:
-        # The names are resolved again later; that step reports the fault of the file.
+        # The names are resolved again later, which reports the fault of the file.
         return
     if list(full) != arguments.model:
         warn(f"models: {', '.join(full)}")
@@ -105,7 +105,7 @@ def complete_names(arguments: argparse.Namespace) -> None:
 
 
 def says_for_which_model(arguments: argparse.Namespace) -> bool:
-    """Return whether options about a model come with `--model`; report a missing one."""
+    """Return whether `--model` is given if options about a model are; report if it is missing."""
     from workbench.cli.redaction import warn
 
     about_models = (
@@ -156,7 +156,7 @@ def _param(text: str) -> tuple[str, JsonValue]:
 
 
 def add_list_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of listing models and of checking them."""
+    """Add the options for listing and checking models."""
     parser.add_argument(
         "--tools",
         action="store_true",

@@ -1,4 +1,4 @@
-"""`workbench models`: list the models with their addresses, and check on request whether each answers."""
+"""`workbench models`: list the models with their addresses; with `--check`, test whether each answers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _NOT_USED = {
         "write base_url in workbench.toml",
     ),
 }
-"""The variables that the vendors' SDKs follow and Workbench does not, each with its replacement."""
+"""The variables that the vendors' SDKs read but Workbench ignores, each with its replacement."""
 
 _TONES: Mapping[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "failed", "unclear": "warned"}
 
@@ -125,11 +125,11 @@ def list_models(options: ModelList, program: Program) -> int:
 async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool) -> None:
     await check_models(models, program)
     if tools:
-        # Imported here: only --check runs anything.
+        # Imported here, because only --check needs a runtime.
         from workbench.evaluation.tool_probes import probe_models
 
         def tell(listed: ListedModel, result: ProbeResult) -> None:
-            # Each probe takes seconds, so the running one is shown.
+            # Each probe takes seconds, so the current one is shown.
             if sys.stderr.isatty():
                 warn(f"{listed.spec.name}: {result.sign} {result.probe}")
 
@@ -137,11 +137,11 @@ async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool
 
 
 def _may_ask(found: FoundModels, program: Program) -> bool:
-    """Return whether every model may be asked, after asking the user about models that are not trusted."""
+    """Return whether every model may be asked, after asking the user about untrusted models."""
     asking = untrusted(found, program)
     if not asking:
         return True
-    warn("trusting the suites and the workbench.toml next to them allows this, for this command:")
+    warn("trusting the suites and the workbench.toml next to them allows this command to:")
     for need in dict.fromkeys(asking):
         warn(f"  ask the model {need}", program.secrets)
     if sys.stdin.isatty() and sys.stderr.isatty():

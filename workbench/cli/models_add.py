@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--thoughts",
         metavar="WHAT",
-        help="what thoughts in an answer's text are: reasoning (default) or answer",
+        help="treat thoughts in an answer's text as: reasoning (default) or answer",
     )
     clouds = parser.add_argument_group("models at azure, bedrock and vertex")
     clouds.add_argument("--api", choices=APIS, help="the API (default: chat at azure, else messages)")
@@ -51,14 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write to the nearest workbench.toml or to your own (default: the nearest, if any)",
     )
     parser.add_argument(
-        "--replace", action="store_true", help="change the model of this name, keeping what is not given"
+        "--replace", action="store_true", help="change the model of this name, keeping settings that are not given"
     )
     parser.add_argument("--no-check", action="store_true", help="do not ask the endpoint")
     add_exit_codes(
         parser,
         {
             OK: "written",
-            USAGE: "wrong usage, a name that is taken, or a file that cannot be written",
+            USAGE: "wrong usage, a name already taken, or a file that cannot be written",
             INFRASTRUCTURE: "the endpoint did not confirm the model",
         },
     )
@@ -93,7 +93,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     folder = folder_of(path)
     if arguments.replace and arguments.to is not None:
-        warn("--to is not for --replace: a model is changed in the file that names it")
+        warn("--to does not go with --replace, which changes the file that has the model: leave --to out")
         return USAGE
     known, typed = None, TypedModel()
     if arguments.replace:
@@ -117,7 +117,7 @@ def execute(arguments: argparse.Namespace) -> int:
             given[name] = shlex.join(words)
     replaced = {}
     if "base_url" in given:
-        # The key of one address, and its headers, must never be sent to another.
+        # The key and the headers of one address must never be sent to another.
         names = ("api_key_env", "key_command", "headers", "query", "resource", "profile", "credentials")
         replaced = dict.fromkeys(names, "")
     elif "api_key_env" in given or "key_command" in given:
@@ -141,9 +141,7 @@ def execute(arguments: argparse.Namespace) -> int:
             write(f"{checked.mark} {checked.sentence}\n")
             if not checked.ok:
                 file = file or settings_file(program, folder, owner)
-                warn(
-                    f"{spec.name} was not written into {file}: correct it, or give --no-check to write it all the same"
-                )
+                warn(f"{spec.name} was not written into {file}: correct it, or give --no-check to write it anyway")
                 return INFRASTRUCTURE
         if known is not None:
             done = f"is changed in {change_model(known, spec)}"

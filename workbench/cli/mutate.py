@@ -81,12 +81,12 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
     trying = experiment(options, program, output, trust=trust)
     if trying is None:
         return USAGE
-    # Only cases that pass with the real tools can notice a mutant.
+    # Only a case that passes with the real tools can notice a mutant.
     first = trying.run(trying.plan, "nothing was mutated")
     if first is None:
         return INTERRUPTED
     mutation = Mutation.of(trying.plan, first, asked)
-    # In waves: a mutant that one case has noticed is not run on the others.
+    # Mutants run in waves, because a mutant that one case has noticed is not run on the others.
     while (wave := mutation.wave()) is not None:
         results = trying.run(wave, "not every mutant was run")
         if results is None:
@@ -100,7 +100,7 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
         if any(result.status == Status.ERROR for result in first):
             return INFRASTRUCTURE
         return USAGE
-    # An error is graver than a survivor: the case may have noticed the mutant.
+    # An error outweighs a survivor, because the case in error might have noticed the mutant.
     code = QUALITY_MISSED if report.survivors else OK
     if any(result.unclear for result in report.results):
         code = INFRASTRUCTURE

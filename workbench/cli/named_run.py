@@ -1,4 +1,4 @@
-"""The run that the arguments of a command name: of a batch of the history, or in a recording."""
+"""The run that a command's arguments name, either of a stored batch or in a recording."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def named_run(arguments: argparse.Namespace, program: Program) -> NamedRun:
         raise RecordingError(": ".join([unreadable, *(problem.message for problem in file.errors[:1])]))
     case = case_of_recording(recording, file)
     if path is not None:
-        # Names in the suite are relative to the suite's file, not to the history.
+        # Paths in the suite are relative to the suite's file, not to the history.
         file = replace(file, path=path)
     know_suites(program, [file])
     header = recording.header

@@ -28,13 +28,13 @@ _Options = TypeVar("_Options", bound="DataclassInstance")
 
 
 def options_as(kind: type[_Options], arguments: argparse.Namespace) -> _Options:
-    """Return the options of a command, as a dataclass whose fields have the names of the arguments."""
+    """Return the parsed arguments as an instance of a dataclass, whose fields have the arguments' names."""
     return kind(**{field.name: getattr(arguments, field.name) for field in fields(kind)})
 
 
 def did_you_mean(kind: str, word: str, known: Iterable[str]) -> str | None:
     """Return a suggestion for a misspelt word; `None` if no known word is similar."""
-    # Imported here: needed only after a mistake.
+    # Imported here, because only mistakes need it.
     from difflib import get_close_matches
 
     if near := get_close_matches(word.lower(), known, n=1, cutoff=0.6):
@@ -47,7 +47,7 @@ def _ending_of(option: str, command: str) -> str | None:
 
     `None` if the command has no such form.
     """
-    # Imported here: needed only after a mistake.
+    # Imported here, because only mistakes need it.
     from workbench.show.forms import FORMS
 
     for form in FORMS:
@@ -58,12 +58,12 @@ def _ending_of(option: str, command: str) -> str | None:
 
 
 _ELSEWHERE = {
-    ("compare", "--shard"): "compare has no shards: give --shard to 'workbench run' with all models, put the shards "
-    "together with 'workbench history merge', and then 'workbench compare --resume BATCH' compares the models",
+    ("compare", "--shard"): "compare has no shards: give --shard to 'workbench run' with all models, merge the shards "
+    "with 'workbench history merge', and then 'workbench compare --resume BATCH' compares the models",
     ("run", "--name"): "run has no --name: name the batch when it has ended, with 'workbench history name BATCH NAME'",
     ("validate", "--trust"): "validate starts, imports and asks nothing, so it needs no --trust: leave it out",
 }
-"""The options that users expect of a command and that it lacks, each with the way out."""
+"""The options that users expect of a command but that it lacks, each with the remedy."""
 
 _FORMER = {
     ("compare", "--against"): "--baseline",
@@ -74,16 +74,16 @@ _FORMER = {
     ("shrink", "--most-runs"): "--max-runs",
     ("shrink", "--runs"): "--repeats",
 }
-"""The present names of options that had another one; the former names still work."""
+"""The present names of renamed options; the former names still work."""
 
 DEMANDED_OF_ALL = (
     "To demand a pass rate of every batch, write min_pass_rate = … into [gate] of the suite; --min-score demands a "
     "mean score"
 )
-"""The advice on demands that a whole batch has to meet."""
+"""The advice about demands on a whole batch."""
 
 _DEMANDS = ("--gate", "--min-pass-rate", "--pass-rate", "--threshold", "--fail-under")
-"""The names that other programs have for a demand on all cases together."""
+"""The names of options by which other programs demand a result over all cases."""
 
 _HINTS = {
     ("batches", "argument --stop: expected one argument"): ", the number or name of a batch: 'workbench batches' lists "
@@ -92,13 +92,13 @@ _HINTS = {
 """Hints that are added to messages of argparse."""
 
 AS_WRITTEN = "-- COMMAND"
-"""The metavar of the words of another command, whose options must stay among them."""
+"""The metavar of another program's command line, whose options must stay part of it."""
 
 WORDS_OF_SERVER = "SERVER"
-"""The metavar of a command whose first word ends the options: every word behind it belongs to it."""
+"""The metavar of a command line whose first word ends this program's options: all later words belong to it."""
 
 MAX_USAGE_LINES = 4
-"""The most lines of a usage: more would push the help or the error below it out of sight."""
+"""The most lines of a usage: more would push the help or the error below off the screen."""
 
 MODELS = "models"
 CASES = "cases"
@@ -136,7 +136,7 @@ COMMON_OF_RUNS = (
 
 
 def group(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGroup:
-    """Return the options of a parser below a heading, which is added to the help if it is new."""
+    """Return the argument group of a parser with this heading, creating it if necessary."""
     for existing in parser._action_groups:
         if existing.title == heading:
             return existing
@@ -144,14 +144,14 @@ def group(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGr
 
 
 def show_first(parser: argparse.ArgumentParser, *options: str) -> None:
-    """Let `--help` explain these options alone, in this order, and name the others; `--help-all` explains all."""
-    # The man page and completions are made of parsers without this method, and show everything.
+    """Let `--help` explain only these options, in this order, and list the others; `--help-all` explains all."""
+    # The man page and the completions show all options: their parsers lack this method.
     if isinstance(parser, Parser):
         parser.first = options
 
 
 def words_of(argument: argparse.Action) -> str:
-    """Return how a usage shows an argument that is no option, such as `[PATH ...]`."""
+    """Return a positional argument as a usage shows it, such as `[PATH ...]`."""
     name = str(argument.metavar or argument.dest.upper())
     shown = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ...", argparse.PARSER: f"{name} ..."}
     return shown.get(str(argument.nargs), name)
@@ -180,7 +180,7 @@ ABOUT_HELP = (argparse._HelpAction, _HelpAll)
 
 
 class HelpLines(argparse.HelpFormatter):
-    """A formatter that fills paragraphs, and keeps the lines of a text that has several."""
+    """A help formatter that fills paragraphs, but keeps the lines of a text that has several."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if "\n" in text:
@@ -189,7 +189,7 @@ class HelpLines(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser, also of subcommands, that suggests the similar option or subcommand for a misspelt one."""
+    """An argument parser that suggests the most similar option or subcommand for a misspelt one."""
 
     def __init__(self, **settings: Any) -> None:
         # An abbreviation would change its meaning with every new option.
@@ -226,7 +226,7 @@ class Parser(argparse.ArgumentParser):
         return f"{formatter.format_help()}\n{more}\n{named_in_groups(self._named())}"
 
     def _named(self) -> dict[str, list[str]]:
-        """Return the names of the options that `show_first` leaves out, by their headings."""
+        """Return the names of the options that `show_first` leaves out, grouped by heading."""
         shown = {self._option_string_actions[option] for option in self.first}
         named: dict[str, list[str]] = {}
         for each in self._action_groups:
@@ -241,12 +241,12 @@ class Parser(argparse.ArgumentParser):
         begin = len([*takewhile(lambda word: word != "--", args)])
         if any(action.metavar == WORDS_OF_SERVER for action in self._get_positional_actions()):
             begin = self._first_bare_word(args)
-            # Behind `--`, argparse treats options as words.
+            # After `--`, argparse treats options as words.
             if args[begin : begin + 1] != ["--"]:
                 args.insert(begin, "--")
         args[:begin] = map(self._renamed, args[:begin])
         self._words = args
-        # Keys must never be in arguments: every user of the machine can list the arguments of a process.
+        # Keys must never be arguments, because every user of the machine can list a process's arguments.
         if any(map(KEY_OPTION.fullmatch, args[:begin])):
             self.error(NO_KEYS_HERE)
         known, unknown = super().parse_known_args(args, namespace)
@@ -254,12 +254,12 @@ class Parser(argparse.ArgumentParser):
             if word.startswith("-"):
                 self._refuse_if_known_elsewhere(word.partition("=")[0])
         if unknown and not self._took_further_words(known, unknown):
-            # Reported here, so that a subparser shows its own usage.
+            # Unknown options are reported here, so that a subparser shows its own usage.
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return known, []
 
     def _renamed(self, word: str) -> str:
-        """Return a word with the present name of an option for its former one, and report the present one."""
+        """Return a word with an option's present name in place of its former one, and report the change."""
         option, sign, value = word.partition("=")
         if (present := self._present_name(option)) == option:
             return word
@@ -286,7 +286,7 @@ class Parser(argparse.ArgumentParser):
         return at
 
     def _last_of_letters(self, word: str) -> argparse.Action | None:
-        """Return the last option of joined letters (`-fo`) if its value is the next word, otherwise `None`."""
+        """Return the last of several joined short options (`-fo`) if its value is the next word, otherwise `None`."""
         for index, letter in enumerate(word[1:], 2):
             action = self._option_string_actions.get(f"-{letter}")
             if action is not None and action.nargs != 0:
@@ -305,8 +305,8 @@ class Parser(argparse.ArgumentParser):
         self._refuse_if_near("option", option, options)
 
     def _took_further_words(self, known: argparse.Namespace, words: Sequence[str]) -> bool:
-        """Add the words behind an option to the positional argument before it, if that takes several words."""
-        # argparse gives a positional argument no words behind an option if it had some before.
+        """Add the words after an option to the positional argument before it, if that takes several words."""
+        # argparse gives a positional argument no words after an option if it already has some from before.
         many = []
         for action in self._get_positional_actions():
             if action.nargs in ("*", "+"):
@@ -347,7 +347,7 @@ def add_format_option(
     default: str | None = None,
 ) -> None:
     """Add `--format`, whose help is `form` and the names of the forms."""
-    # Imported here: the start of the app needs no forms.
+    # Imported here, because the app starts without report forms.
     from workbench.show.forms import forms_of
 
     forms = forms_of(command, beside=beside)
@@ -366,9 +366,9 @@ def add_report_options(
 ) -> None:
     """Add the options for the report of a command; `form` is the help of `--format` before the names of the forms.
 
-    With `beside`, forms are left out that stream; with `summary`, jobs of GitHub Actions get one.
+    With `beside`, streamed forms are left out; with `summary`, jobs of GitHub Actions get a summary.
     """
-    # Imported here: the start of the app needs no forms.
+    # Imported here, because the app starts without report forms.
     from workbench.show.forms import endings_of
 
     reports = group(parser, REPORTS)
@@ -387,7 +387,7 @@ def add_report_options(
 
 def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None:
     """Add `--report`: further reports, each in a file of its own."""
-    # Imported here: the start of the app needs no forms.
+    # Imported here, because the app starts without report forms.
     from workbench.show.forms import endings_of
 
     group(parser, REPORTS).add_argument(
@@ -400,7 +400,7 @@ def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None
     )
 
 
-QUIET = "print three lines: result, failures, where the rest is"
+QUIET = "print three lines: result, failures, where to find the rest"
 """The help of `--quiet` for commands that report on runs."""
 
 
@@ -413,7 +413,7 @@ def add_amount_options(parser: argparse.ArgumentParser, verbose: str) -> None:
 
 _HEADING_WIDTH = 16
 EXIT_CODES = "exit codes"
-"""The last heading of `--help`."""
+"""The last heading of `--help`, that of the exit codes."""
 
 
 def add_exit_codes(parser: argparse.ArgumentParser, meanings: Mapping[int, str]) -> None:
@@ -430,7 +430,7 @@ def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
     """Return the paths in the arguments, and that of the samples with `--samples`."""
     if not arguments.samples:
         return tuple(arguments.paths)
-    # Imported here, so that `--help` answers at once.
+    # Imported here, so that `--help` stays fast.
     from workbench.config.folders import bundled
 
     return (*arguments.paths, str(bundled("sample_suites")))
@@ -469,13 +469,13 @@ def history_to_read(arguments: argparse.Namespace, paths: Sequence[str | Path]) 
 
 
 def names_batch(name: str) -> bool:
-    """Return whether a word names a batch of the history (`12`, `#12`, `main`) and no file that is or may be there."""
+    """Return whether a word can name a batch of the history (`12`, `#12`, `main`), and no file or path."""
     is_path = not name or os.path.lexists(name) or os.sep in name
     return not is_path and not name.endswith((".jsonl", ".json", ".toml"))
 
 
 def add_named_run(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for the run that the command is about."""
+    """Add the arguments that name the run on which the command works."""
     parser.add_argument("run", metavar="RUN", help="a batch of the history, or a recording")
     parser.add_argument(
         "--run", dest="number", type=natural, metavar="N", help="the run, as 'history show' counts them"
@@ -489,7 +489,7 @@ def natural(text: str) -> int:
 
 def number_from(text: str, least: int, most: int = 999_999_999) -> int:
     """Parse a number between two bounds."""
-    # The length first: converting a number of thousands of digits is slow.
+    # The length is checked first, because converting thousands of digits is slow.
     if not text.isdecimal() or len(text) > 9 or not least <= int(text) <= most:
         raise argparse.ArgumentTypeError(f"write a number from {least} to {most}")
     return int(text)

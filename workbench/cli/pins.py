@@ -24,9 +24,9 @@ class FrozenError(Exception):
 
 
 def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Program) -> bool:
-    """Pin the listed tools of suites' servers, and return whether all of them are pinned.
+    """Pin the tools that suites' servers listed, and return whether all of them are pinned.
 
-    A suite with a server that did not answer keeps its earlier pins.
+    If a server of a suite did not answer, the suite keeps its earlier pins.
     """
     done = True
     for file, suite in zip(files, listed, strict=True):
@@ -67,7 +67,7 @@ def check_pins(plan: Plan, approval: Approval, *, frozen: bool) -> None:
             writes = f"'workbench tools {file.path} --pin' writes them"
             raise FrozenError(f"nothing was run: {file.path} has no pins: {writes}")
     if differs:
-        raise FrozenError("nothing was run: with --frozen, tools have to be as they are pinned")
+        raise FrozenError("nothing was run: with --frozen, tools must equal their pins")
 
 
 def _differences(file: SuiteFile, program: Program, approval: Approval) -> Iterable[str]:
@@ -80,10 +80,10 @@ def _differences(file: SuiteFile, program: Program, approval: Approval) -> Itera
         return
     if pins is None:
         return
-    # The servers of this suite must not be started, so there is nothing to compare.
+    # The servers of an untrusted suite must not be started, so there is nothing to compare.
     if approval.grant(file.path) is None:
         if file.suite.servers:
-            yield f"{file.path}: its tools are not compared with their pins, because it is not trusted"
+            yield f"{file.path}: its tools are not compared with their pins, because the suite is not trusted"
         return
     for source in _listed(file, program, approval).sources:
         if source.server is None:
@@ -97,7 +97,9 @@ def _differences(file: SuiteFile, program: Program, approval: Approval) -> Itera
             *pin_difference(pins.servers.get(source.server), program.secrets.redacted(source.tools), source.server),
         ]
         if lines:
-            yield f"{file.path}: the tools of the server {source.server!r} are not as pinned in {pin_file(file.path)}:"
+            yield (
+                f"{file.path}: the tools of the server {source.server!r} differ from the pins in {pin_file(file.path)}:"
+            )
             for line in lines:
                 yield visible(line)
     for gone in sorted({*pins.servers} - {server.name for server in file.suite.servers}):
@@ -105,7 +107,7 @@ def _differences(file: SuiteFile, program: Program, approval: Approval) -> Itera
 
 
 def _listed(file: SuiteFile, program: Program, approval: Approval) -> SuiteTools:
-    # Imported here: few suites are pinned.
+    # Imported here, because few suites are pinned.
     from workbench.evaluation.tool_list import tools_of
 
     async def listed() -> SuiteTools:
@@ -115,6 +117,6 @@ def _listed(file: SuiteFile, program: Program, approval: Approval) -> SuiteTools
         finally:
             await pool.close()
 
-    # A server in this process may print, which must not spoil the report.
+    # A server in this process may print, which must not corrupt the report.
     with printing_to(sys.stderr):
         return asyncio.run(listed())

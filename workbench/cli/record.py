@@ -45,14 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="merge results and schemas from this file, which --server wrote; repeatable",
+        help="merge results and schemas from this file of --server; repeatable",
     )
     parser.add_argument("--force", action="store_true", help="replace the suite, and add to recordings in the folder")
     parser.add_argument(
         "--kept",
         type=Path,
         metavar="FILE",
-        help="record nothing: use what an interrupted recording has kept",
+        help="record nothing: use the saved copy of an interrupted recording",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="show only the report at the end")
     parser.add_argument(
@@ -91,12 +91,12 @@ def _misused(arguments: argparse.Namespace) -> str | None:
         if not arguments.command or arguments.output is None:
             return "--server needs a command and a file: workbench record --server --output FILE -- COMMAND"
         if any((arguments.upstream, arguments.recordings, arguments.server_log, arguments.kept)):
-            return "--server takes --output alone; the proxy merges its file with --server-log FILE"
+            return "--server takes only --output; --server-log FILE merges its file into a recording of the proxy"
         return None
     if arguments.command:
-        return "a command belongs to --server: workbench record --server --output FILE -- COMMAND"
+        return "a command needs --server: workbench record --server --output FILE -- COMMAND"
     if arguments.upstream is not None and arguments.kept is not None:
-        return "--kept records nothing, so it goes without --upstream"
+        return "--kept records nothing: leave out --upstream"
     if arguments.upstream is None and arguments.kept is None:
         return "--upstream is missing: openai, anthropic, or a base URL such as http://localhost:11434/v1"
     if arguments.output is None and arguments.recordings is None:
@@ -136,14 +136,14 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
         for path in arguments.server_log:
             try:
                 logs.append(read_server_log(path))
-            # The recorded conversations are worth saving without the suite.
+            # If the suite fails, the recorded conversations are still worth saving.
             except RefusedError as error:
                 warn(f"{path} is not merged: {error}")
         saved = save_observed(observer, destination, program.secrets, logs)
     except (ListenError, RefusedError) as error:
         warn(f"{error}{keeper.rest()}", program.secrets)
         return USAGE
-    # The copy against a crash is not needed any more.
+    # The copy that guards against a crash is no longer needed.
     keeper.remove()
     for line in saved.lines:
         write(f"{one_line(line)}\n")
@@ -175,11 +175,11 @@ async def _served(arguments: argparse.Namespace, observer: Observer, program: Pr
     finally:
         await proxy.close()
     if proxy.passed:
-        warn(f"{count_text(proxy.passed)} other requests were passed on, such as listings of models")
+        warn(f"{count_text(proxy.passed)} other requests, such as listings of models, were passed on")
 
 
 class _Lines:
-    """An observer that prints a line on standard error for each answer, and keeps the answer."""
+    """An observer that prints a line on standard error for each answer, and stores the answer."""
 
     observer: Observer
 

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from workbench.suite.project import Search
     from workbench.suite.suite_file import SuiteFile
 
-# A list, so that every function sees the program once its secrets are known.
+# A list, so that all functions see the program as soon as it exists.
 _known = [NO_SECRETS]
 _Report = TypeVar("_Report", bound="ReportModel")
 
 
 def begin_program(options: ModelOptions | None = None) -> Program:
-    """Create the program of this process, and begin its log.
+    """Create the program of this process, and start its log.
 
     From then on, its secrets are redacted in all output.
     """
@@ -42,7 +42,7 @@ def begin_program(options: ModelOptions | None = None) -> Program:
 
 
 def go_on_as(program: Program) -> None:
-    """Continue in this process as a program that another process has begun."""
+    """Continue in this process as a program that another process created."""
     from workbench.config.logs import log_to
 
     _known[0] = program.secrets
@@ -85,7 +85,7 @@ def without_secrets(report: _Report) -> _Report:
 def json_report(report: ReportModel | Mapping[str, Any]) -> str:
     """Return a report as indented JSON.
 
-    The values are redacted before they are written, so that the result is JSON even if a secret has quotes.
+    The values are redacted before they become JSON, so that the result is valid even if a secret has quotes.
     """
     shown = _known[0].redacted(report)
     data = dict(shown) if isinstance(shown, Mapping) else shown.model_dump(mode="json")
@@ -128,7 +128,7 @@ def warn_of_problems(problems: Iterable[Problem], secrets: Secrets | None = None
 
 
 class Outlet:
-    """A stream for the output of a suite's Python code; it redacts secrets, also those that are written in pieces."""
+    """A stream for the output of a suite's Python code; it redacts secrets, even those written in pieces."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -142,7 +142,7 @@ class Outlet:
         self.write("".join(lines))
 
     def finish(self) -> None:
-        """Write the text that was held back."""
+        """Write the text that was held back as the possible beginning of a secret."""
         self._stream.write(self._pieces.rest(_known[0].finder))
 
     def __getattr__(self, name: str) -> Any:
@@ -173,7 +173,7 @@ _REDRAWN_EVERY_S = 0.2
 
 @contextmanager
 def shown_search(*, quiet: bool = False) -> Iterator[Search]:
-    """Yield a search for suites whose progress is shown while it lasts.
+    """Yield a search for suites, and show its progress until it ends.
 
     Afterwards, unless `quiet`, the folders that the search skipped are reported.
     """
@@ -212,14 +212,15 @@ def _show(search: Search, over: threading.Event) -> None:
 
 def _draw(line: str) -> None:
     """Replace the line, cut to the width of the terminal."""
-    # Imported here: most searches end within a second, before anything is drawn.
+    # Imported here, because most searches end within a second, before anything is drawn.
     from rich.cells import set_cell_size
 
     try:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns
     except OSError:
         columns = 80
-    # Three columns stay free: the last one, and two for the ^C that the terminal echoes.
+    # Three columns stay free: the last one, so that the line does not wrap, and two for the ^C that the terminal
+    # echoes.
     fitting = set_cell_size(one_line(line), max(columns - 3, 1)).rstrip()
     write(f"\r\x1b[2K{fitting}", sys.stderr)
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""The destination of a command's report, with the width and length that fit there."""
+"""The destination of a command's report, with its width and level of detail."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class Output:
 
     @property
     def is_text(self) -> bool:
-        """Whether the report is the one in text."""
+        """Whether the report is in the text form."""
         return self.form in (None, "text", "github")
 
     @property
     def is_brief(self) -> bool:
-        """Whether the report is three lines on standard output; `--format text` asks for all of it."""
+        """Whether the report is just three lines on standard output; `--format text` requests the whole report."""
         return self.quiet and self.form is None and self.file is None
 
     @property
@@ -93,7 +93,7 @@ class Output:
     @property
     def paint(self) -> Paint:
         """The colours of the report."""
-        # Imported here: not every report is a text.
+        # Imported here, because not every report is text.
         from workbench.show.text import Paint, paint_for
 
         if self.file is not None:
@@ -101,7 +101,7 @@ class Output:
         return paint_for(sys.stdout, os.environ)
 
     def can_write(self, runs: int = 0) -> bool:
-        """Return whether all reports on so many runs can be written later; report an obstacle.
+        """Return whether all reports on this number of runs can be written later; report an obstacle.
 
         Commands ask this before any run is paid for.
         """
@@ -126,7 +126,7 @@ class Output:
         except OSError as error:
             if error.errno not in _NO_ROOM or error.filename is not None:
                 raise
-            # The error of a full disk does not name the file.
+            # The error does not name the file if the disk is full.
             raise OSError(error.errno, error.strerror, str(self.file)) from error
 
     def deliver(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
@@ -160,7 +160,7 @@ class Output:
 
 
 def details_of(batch: int | None, history: Path | None, output: Output) -> str:
-    """Return the places of all that a report in three lines leaves out."""
+    """Return the places of everything that a report in three lines leaves out."""
     places = [str(each.file) for each in output.beside]
     if batch is not None and history is not None:
         places.append(f"workbench history show {batch}{history_option(history)}")
@@ -181,7 +181,7 @@ def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], st
     from workbench.cli.github import write_commands
     from workbench.show.views.findings import annotations_of
 
-    # Standard output may hold a report for a program.
+    # Standard output may carry a report that a program reads.
     if stream is None:
         stream = sys.stdout if output.is_text else sys.stderr
     write_commands(annotations_of(findings()), stream)
@@ -216,7 +216,7 @@ def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
     elif form not in forms:
         warn(f"cannot write {file}: 'workbench {command}' has no {form} report; end the name in {endings}")
     else:
-        warn(f"cannot write {file}: its ending means {form}, but --format is {asked}; change one of them")
+        warn(f"cannot write {file}: its ending means {form}, but --format is {asked}: change one of them")
     return None
 
 
@@ -252,7 +252,7 @@ def _are_different(files: Sequence[Path | None]) -> bool:
 
 
 def can_record_in(folder: Path) -> bool:
-    """Return whether a folder can be written to; create a missing one, and report an obstacle."""
+    """Return whether recordings can be written to a folder, creating it if it is missing; report an obstacle."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

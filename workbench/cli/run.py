@@ -144,7 +144,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     if (arguments.confirm or arguments.confirm_writes) and arguments.fail_on is None:
         word = "--confirm" if arguments.confirm else "--confirm-writes"
-        warn(f"{word} makes sure of what --fail-on decides by: give --fail-on regression too, or leave it out")
+        warn(f"{word} confirms the regressions of --fail-on: give --fail-on regression too, or leave {word} out")
         return USAGE
     if arguments.confirm_writes and baseline is not None and baseline.confirm != "reruns":
         warn(f"--confirm {baseline.confirm} makes no reruns: leave it or --confirm-writes out")
@@ -185,7 +185,7 @@ _WITHOUT_APP = (
     ("verbose", "--verbose"),
     ("detach", "--detach"),
 )
-"""The options without a meaning in the app: attribute of the parsed arguments and name of the option."""
+"""The options that do not apply to the app: attribute of the parsed arguments and name of the option."""
 
 
 def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
@@ -202,7 +202,7 @@ def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
 
 
 MANY_RUNS = 2_000
-"""The number of stored runs from which reading them, which then takes a second, is announced."""
+"""The number of stored runs from which reading them is announced, because it takes a second."""
 
 
 def run_and_report(
@@ -215,7 +215,7 @@ def run_and_report(
     frozen: bool = False,
     detach: bool = False,
 ) -> int:
-    """Run cases and report; with `detach`, in a process of its own that outlives this one.
+    """Run cases and report; with `detach`, in another process, which outlives this one.
 
     Returns an exit code.
     """
@@ -223,19 +223,19 @@ def run_and_report(
     plan = planned(options, program, quiet=output.quiet)
     if plan is None:
         return USAGE
-    # A shard lacks most cases of the baseline; they would all look gone.
+    # A shard lacks most cases of the baseline, all of which would look gone.
     if plan.shard_ref is not None and compared_with is not None:
         plan.abandon()
         warn(f"{plan.shard_ref} has only some of the runs: give --baseline to 'workbench history merge' instead")
         return USAGE
-    # The baseline is read before any run is paid for: a wrong name must not cost anything.
+    # The baseline is read before any run is paid for, so that a wrong name costs nothing.
     baseline = None
     if compared_with is not None:
         baseline = baseline_for(compared_with, plan)
         if baseline is None:
             return USAGE
     if detach:
-        # Imported here: most batches run in the terminal.
+        # Imported here, because most batches run in the terminal.
         from workbench.cli.detach import Job, detached
 
         job = Job(plan, output, record, "run", baseline)
@@ -259,9 +259,9 @@ def report_on_runs(
     """
     resumed = plan.resumed
     if resumed is not None and resumed.before.count >= MANY_RUNS and not output.quiet:
-        warn(f"reading the {count_text(resumed.before.count)} runs that were over before, for the report")
+        warn(f"reading the {count_text(resumed.before.count)} earlier runs for the report")
     try:
-        # The servers are closed by now, so a signal may interrupt at any place.
+        # The servers are closed now, so a signal may interrupt anywhere.
         with signals_interrupt():
             report = live.outcome.report(plan)
         for why in live.outcome.left_out:
@@ -293,7 +293,7 @@ def _confirmed(
     show: Show,
 ) -> AgainstBaseline:
     """Return the comparison with a baseline, after confirming the cases that broke, by reruns if necessary."""
-    # Imported here: few runs have a baseline.
+    # Imported here, because few runs have a baseline.
     from workbench.evaluation.confirmation import confirming
 
     confirms = confirming(baseline, against, report.results, plan, batch=report.batch, interrupted=report.interrupted)
@@ -303,7 +303,7 @@ def _confirmed(
         return confirms.done()
     assert confirms.announcement is not None
     warn(confirms.announcement)
-    # The approval of the batch covers its reruns, which use nothing else.
+    # The approval of the batch covers its reruns, which have no further needs.
     again = run_live(confirms.plan, approval, show)
     if confirms.plan.needs_history and again.outcome.unrecorded:
         live.recorded = False
@@ -316,7 +316,7 @@ def deliver_report(report: Report, output: Output, history: Path | None) -> bool
 
     `history` holds the batch, if it is recorded.
     """
-    # Otherwise the text on the terminal has the same lines.
+    # A text report on the terminal already has these lines.
     if not output.is_text or output.file is not None:
         if report.against is not None and report.against.failed:
             warn(report.against.verdict, report.secrets)
@@ -350,7 +350,7 @@ def tell_github(report: Report, output: Output) -> None:
     from workbench.show.views.batch_markdown import markdown_pieces
 
     if output.form == "github" or in_github():
-        # Standard output may hold a report for a program, so annotations go to standard error then.
+        # Standard output may carry a report that a program reads; annotations then go to standard error.
         apart = output.file is None and not output.is_text
         write_commands(annotation_lines(report), sys.stderr if apart else sys.stdout)
     if output.summary:
@@ -367,7 +367,7 @@ def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptio
     if plan is None:
         return USAGE
     tools = _known_tools(plan.files, Listings(program.folders.listings))
-    # A breakpoint on an unknown tool would never stop a run, but the tool may only be missing from the listings.
+    # A breakpoint on an unknown tool only causes a warning, because the tool may merely be missing from the listings.
     for line, point in zip(lines, breakpoints, strict=True):
         if (doubt := doubt_about(point, tools)) is not None:
             warn(f"--break {line!r}: {doubt}", program.secrets)
@@ -388,7 +388,7 @@ def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDef
 
 
 def _breakpoints(lines: Sequence[str]) -> tuple[Breakpoint, ...] | None:
-    """Return the breakpoints that lines of text describe; `None`, after reporting the reason, if one is invalid."""
+    """Return the breakpoints that the lines describe; `None`, after reporting the reason, if one is invalid."""
     found: list[Breakpoint] = []
     for line in lines:
         try:

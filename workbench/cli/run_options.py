@@ -64,7 +64,7 @@ _SETTLED = (
     ("breakpoints", "--break"),
     ("no_history", "--no-history"),
 )
-"""The options that a resumed batch has settled: attribute of the parsed arguments and name of the option."""
+"""The options that a resumed batch already determines: attribute of the parsed arguments and name of the option."""
 
 
 def add_paths(parser: argparse.ArgumentParser, *, resumes: bool = True) -> None:
@@ -173,7 +173,7 @@ def _until(values: Mapping[str, Callable[[str], float]], text: str) -> dict[str,
         name, equals, value = pair.strip().partition("=")
         if name not in values or not equals:
             near = did_you_mean("value", name, values) if name not in values else None
-            raise argparse.ArgumentTypeError(near or f"{pair!r} is none of its values, which are {known}")
+            raise argparse.ArgumentTypeError(near or f"{pair!r} is not one of its values, which are {known}")
         if name in rule:
             raise argparse.ArgumentTypeError(f"{name} is given twice: leave one of them out")
         try:
@@ -219,7 +219,7 @@ def add_max_cost_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_way_options(parser: argparse.ArgumentParser) -> None:
-    """Add options for execution, judges, trust and the pace of recordings."""
+    """Add options for execution, judges, trust and the speed of replayed recordings."""
     tools = group(parser, TOOLS)
     tools.add_argument(
         "--execute",
@@ -304,13 +304,13 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     resumption = None
     if resume is not None:
         problems = _settled_options(arguments)
-        # `--resume` without a batch gives an empty text, which stands for the latest batch.
+        # `--resume` without a batch has an empty text as its value, which stands for the latest batch.
         resumption = Resume(resume or None, arguments.anyway)
     else:
         problems = _problems_of_new_batch(arguments, paths, without_until, command, compares=compares)
     try:
         if not problems:
-            # The variants in files are read by `_added_variants`.
+            # `_added_variants` reads the variants in files.
             names = [name for name in getattr(arguments, "variant", ()) if not name.endswith(".toml")]
             added, has_all = _added_variants(arguments), getattr(arguments, "variants", False)
             return RunOptions(
@@ -329,7 +329,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
                 concurrency=arguments.concurrency,
                 processes=arguments.processes or 1,
                 cluster=getattr(arguments, "cluster", None),
-                # `None` leaves the decision to each suite; the option can only add to it.
+                # `None` leaves the decision to each suite; the option can only switch it on.
                 execute=True if arguments.execute else None,
                 execute_all=arguments.execute_all,
                 judge=arguments.judge,
@@ -355,7 +355,7 @@ def _settled_options(arguments: argparse.Namespace) -> list[str]:
     problems = []
     for attribute, name in _SETTLED:
         if getattr(arguments, attribute, None) not in (None, False, []):
-            problems.append(f"{name} is settled by the batch that is resumed: leave it out")
+            problems.append(f"the resumed batch determines {name}: leave it out")
     return problems
 
 
@@ -367,21 +367,21 @@ def _problems_of_new_batch(
     *,
     compares: bool,
 ) -> list[str]:
-    """Return the problems of options that contradict each other or need each other; empty if there are none."""
+    """Return the problem of options that contradict or need one another; empty if there is none."""
     if not paths and command is None:
         verb = "compare" if compares else "run"
         return [f"say what to {verb}: workbench {verb} PATH …, --samples, or --resume to complete a batch"]
     if not paths:
         return [f"say what to run: workbench {command} PATH …, or --samples"]
     if arguments.anyway:
-        return ["--anyway is about a resumed batch: give --resume too"]
+        return ["--anyway applies to a resumed batch: give --resume too"]
     if without_until is not None:
-        instead = f"--{without_until} is about a batch that stops early: write --until decided,{without_until}=…"
-        # Other programs demand a pass rate by --gate alone, so this message names the option that does it here.
+        instead = f"--{without_until} applies to a batch that stops early: write --until decided,{without_until}=…"
+        # In other programs, --gate alone demands a pass rate, so this message names the option for that.
         return [f"{instead}. {DEMANDED_OF_ALL}" if without_until == "gate" else instead]
     for attribute, name in (("shard_by", "--shard-by"), ("plan", "--plan")):
         if getattr(arguments, attribute, None) and arguments.shard is None:
-            return [f"{name} is about shards: give --shard too"]
+            return [f"{name} applies to shards: give --shard too"]
     return []
 
 
@@ -396,7 +396,7 @@ def _shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Sha
 
 
 def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
-    """Return the rule for early stopping, and an option that is meaningless without `--until`."""
+    """Return the rule for early stopping, and the name of an option that needs `--until` if that is missing."""
     from workbench.cli.redaction import warn
     from workbench.evaluation.options import Stop
 
@@ -518,8 +518,8 @@ _SCHEDULERS = (
 )
 """The variables with the number of a job and the count of jobs, and the number of the first job.
 
-They are those of GitLab, CircleCI, Buildkite, Kubernetes (indexed jobs) and GNU parallel. Slurm has arrays that begin
-with any number.
+The variables are those of GitLab, CircleCI, Buildkite, Kubernetes (indexed jobs) and GNU parallel. Slurm is handled
+separately, because its arrays may begin with any number.
 """
 
 _PLAN_IDS = (
@@ -547,7 +547,7 @@ def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shar
         costs = history_to_read(argparse.Namespace(history=None), paths)
     elif arguments.shard_by not in (None, "turn"):
         costs = Path(arguments.shard_by.removeprefix("cost:"))
-    # Shards of one pipeline have its id in common, by which `history merge` finds them.
+    # Shards of one pipeline share its id, by which `history merge` finds them.
     plan_id = arguments.plan or next(filter(None, map(os.environ.get, _PLAN_IDS)), None)
     return Shard(index=index, of=of, plan_id=plan_id, costs=costs)
 
@@ -566,8 +566,8 @@ def shard_in(environment: Mapping[str, str]) -> tuple[int, int]:
         number, odd = divmod(task - first, max(step, 1))
         if odd or not 0 <= number < count:
             raise OptionsError(
-                f"the tasks of this array are not numbered evenly, as SLURM_ARRAY_TASK_ID={task}, _MIN={first}, "
-                f"_STEP={step} and _COUNT={count} say: give --shard I/N and --plan ID"
+                f"the tasks of this array are not numbered evenly, according to SLURM_ARRAY_TASK_ID={task}, "
+                f"_MIN={first}, _STEP={step} and _COUNT={count}: give --shard I/N and --plan ID"
             )
         return number + 1, count
     for name, total, first in _SCHEDULERS:
@@ -575,12 +575,12 @@ def shard_in(environment: Mapping[str, str]) -> tuple[int, int]:
             number, count = _number(environment, name), _number(environment, total)
             if not first <= number < first + count:
                 raise OptionsError(
-                    f"--shard auto: there is no job {number} of {count}, counted from {first}, as {name}={number} and "
-                    f"{total}={count} say: correct them, or give --shard I/N"
+                    f"--shard auto: there is no job {number} of {count}, counted from {first}, although "
+                    f"{name}={number} and {total}={count}: correct them, or give --shard I/N"
                 )
             return number - first + 1, count
     raise OptionsError(
-        "--shard auto finds no number of a job: it knows arrays of Slurm, parallel jobs of GitLab, CircleCI and "
+        "--shard auto finds no job number: it supports arrays of Slurm, parallel jobs of GitLab, CircleCI and "
         "Buildkite, indexed jobs of Kubernetes and GNU parallel; give --shard I/N"
     )
 
@@ -600,7 +600,7 @@ def _number(environment: Mapping[str, str], name: str, otherwise: int | None = N
 
 
 GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
-"""The names of the graders, written out because `--help` must not import them.
+"""The names of the graders, written out so that `--help` does not import the graders.
 """
 REPEAT_RULES = ("every", "last", "mean", "majority")
 """The rules for repeats."""
@@ -656,7 +656,7 @@ def add_confirm_option(parser: argparse.ArgumentParser, *, reruns: bool) -> None
 
 
 def add_by_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the grader that decides."""
+    """Add the option for the deciding grader."""
     grading = group(parser, GRADING)
     grading.add_argument(
         "--by", choices=GRADERS, metavar="GRADER", help=f"the grader that decides: {', '.join(GRADERS)}"
@@ -664,7 +664,7 @@ def add_by_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_repeat_rule_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the rule that joins repeats."""
+    """Add the option for the rule that turns a case's repeats into one status."""
     grading = group(parser, GRADING)
     grading.add_argument(
         "--repeat-rule",
@@ -696,12 +696,12 @@ class _ScoreToReach(argparse.Action):
         values: object,
         option_string: str | None = None,
     ) -> None:
-        # 0 is a common mistake: the variable with the threshold is unset or misspelt.
+        # A threshold of 0 is usually a mistake: the variable that holds it is unset or misspelt.
         if values == 0:
-            # Imported here: `--help` answers at once.
+            # Imported here, so that `--help` stays fast.
             from workbench.cli.redaction import warn
 
-            warn("--min-score 0: every batch reaches 0, so that no failed case counts; name the score to reach")
+            warn("--min-score 0: every batch reaches 0, so failed cases would not count; give the score to reach")
         setattr(namespace, self.dest, values)
 
 

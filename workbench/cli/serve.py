@@ -28,11 +28,11 @@ PORT = 8765
 VISITORS = 4
 IDLE_MINUTES = 60
 MAX_SAID_LINES = 8
-"""The most secrets that a refusal names, which visitors would read."""
+"""The most places of secrets that a refusal lists."""
 
 _WITHOUT_TLS = (
-    "Nothing encrypts what goes to other machines: anyone in between can read all that is shown and typed, and can "
-    "use the address too. A tunnel needs none of this: 'ssh -L {port}:127.0.0.1:{port} HOST'"
+    "The connection to other machines is not encrypted: anyone in between can read everything shown and typed, and "
+    "can use the address, too. A tunnel avoids this: 'ssh -L {port}:127.0.0.1:{port} HOST'"
 )
 
 
@@ -66,14 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=natural,
         default=VISITORS,
         metavar="N",
-        help=f"browsers at a time, each with a process of its own (default {VISITORS})",
+        help=f"the most browsers at a time, each with a process of its own (default {VISITORS})",
     )
     served.add_argument(
         "--idle",
         type=_minutes,
         default=IDLE_MINUTES,
         metavar="MINUTES",
-        help=f"end the app after so long without input (default {IDLE_MINUTES}); 0: never",
+        help=f"end an app after this time without input (default {IDLE_MINUTES}); 0: never",
     )
     show_first(
         *(parser, "--port", "--host", "--without-tls", "--public-url", "--attach"),
@@ -102,7 +102,7 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(f"the app in a browser needs the extra 'web' ({error}): pip install 'toolcall-workbench[web]'")
         return USAGE
     models = model_options(arguments)
-    # Checked here: otherwise the page of each visitor would show the error.
+    # Checked here, because otherwise only the visitors' pages would show the error.
     if models is None or not _may_be_shown(arguments, models):
         return USAGE
     import asyncio
@@ -137,9 +137,9 @@ def _open_app(arguments: argparse.Namespace) -> int:
 
 
 def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
-    """Return whether the batch exists and read-only visitors would see no secret; report an obstacle.
+    """Return whether the batch exists and a read-only view of it shows no secret; report an obstacle.
 
-    The app of such a visitor knows no secrets, so it cannot redact them.
+    The app of a read-only visitor knows no secrets, so it cannot redact them.
     """
     from workbench.authoring.workspace import is_recording
     from workbench.cli.attach import batch_and_suites
@@ -178,7 +178,7 @@ def _may_be_shown(arguments: argparse.Namespace, models: ModelOptions) -> bool:
         return True
     for where in found[:MAX_SAID_LINES]:
         warn(where, program.secrets)
-    message = f"visitors would read secrets in {counted(len(found), 'place')}: nothing is served"
+    message = f"visitors would see secrets in {counted(len(found), 'place')}, so nothing is served"
     if len(found) > MAX_SAID_LINES:
         message += f" ({len(found) - MAX_SAID_LINES} more are not listed)"
     warn(message, program.secrets)
@@ -196,14 +196,14 @@ def _opened_by_visitors(paths: Sequence[Path], program: Program) -> tuple[SuiteF
 def _obstacle(arguments: argparse.Namespace) -> str | None:
     """Return the reason why nothing can be served with the options; `None` if there is none."""
     try:
-        # A misspelt host would otherwise fail with a message of the event loop.
+        # Otherwise a misspelt host would fail with a message of the event loop.
         socket.getaddrinfo(arguments.host, arguments.port)
     except (OSError, UnicodeError):
         return f"--host {arguments.host}: there is no such address or name; without --host, it is 127.0.0.1"
     if not _only_here(arguments) and not arguments.without_tls:
         port = arguments.port or PORT
         return (
-            f"--host {arguments.host} lets other machines in, and nothing would encrypt what is typed and shown. Reach"
+            f"--host {arguments.host} lets other machines in without encrypting what is typed and shown. Reach"
             f" this machine by a tunnel ('ssh -L {port}:127.0.0.1:{port} HOST', and no --host), put a proxy with TLS in"
             " front (--public-url), or say --without-tls"
         )

@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             OK: "the shrunk case is shown",
             QUALITY_MISSED: "the case does not fail often enough",
             USAGE: "wrong usage or missing trust",
-            INFRASTRUCTURE: "the same, because of errors",
+            INFRASTRUCTURE: "the case does not fail often enough, because of errors",
             INTERRUPTED: "interrupted",
         },
     )
@@ -104,7 +104,7 @@ def execute(arguments: argparse.Namespace) -> int:
 OFTEN_ENOUGH = 0.8
 """The least share of the first runs that must fail in the same way.
 
-A rarer failure would often be missing from an attempt by chance, and parts that do not matter would be kept."""
+A rarer failure would often be absent from an attempt by chance, so that irrelevant parts would be kept."""
 
 _MAX_SHOWN = 12
 
@@ -124,7 +124,7 @@ def shrink_run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and (why := why_not_writable(arguments.output)) is not None:
         warn(f"cannot write {arguments.output}: {why}")
         return USAGE
-    # Other cases and variants cannot matter, so they are left out without a run.
+    # Other cases and variants cannot affect the failure, so they are left out without a run.
     try:
         document = _only_case(run)
     except ValueError as error:
@@ -157,11 +157,11 @@ def _only_variant(model: str) -> Variants:
 
 
 def _only_case(run: NamedRun) -> Document:
-    """Return the content of the suite with one case alone, and only the variant of the run."""
+    """Return the content of the suite with just one case, and just the variant of the run."""
     document: Document = toml_of(run.file.text)
     assert run.file.suite is not None
     at = [case.id for case in run.file.suite.cases].index(run.written.id)
-    # The case gets its id: otherwise it would follow from the name, which shrinking may shorten.
+    # The id is written out, because otherwise it would follow from the name, which shrinking may shorten.
     table = {**document["cases"][at], "id": run.written.id}
     if "each" in table:
         table = filled_table(run.written)
@@ -189,7 +189,8 @@ class _Shrinking:
         """Shrink a suite of one case, and write the result; returns an exit code."""
         first = self._run(self._plan)
         case, model = self._plan.runs[0].case, self._plan.runs[0].model
-        # The most frequent failure is kept: another one that appears while shrinking is a different bug.
+        # The most frequent failure is the one to reproduce: a failure that first appears while shrinking is a different
+        # bug.
         ways = Counter(way_of(result, case) for result in first if result.status == Status.FAILED)
         often = 0
         if ways:
@@ -198,13 +199,13 @@ class _Shrinking:
             others = Counter(result.status for result in first)
             came_to = ", ".join(f"{count} {status}" for status, count in others.most_common())
             warn(
-                f"nothing was shrunk: of the first {counted(len(first), 'run')} ({came_to}) {often} failed in one way, "
-                f"and at least {figure(100 * OFTEN_ENOUGH)}% have to"
+                f"nothing was shrunk: of the first {counted(len(first), 'run')} ({came_to}) {often} failed in the same "
+                f"way, and at least {figure(100 * OFTEN_ENOUGH)}% have to"
             )
             if others[Status.ERROR]:
                 return INFRASTRUCTURE
             return QUALITY_MISSED
-        # Attempts are shorter than the case, so the estimate from its first runs is rather too high.
+        # Attempts are shorter than the case, so an estimate from its first runs is an upper one.
         cell = "", case.id, model
         left = max(self._arguments.max_runs - self._made, 0)
         figures = {cell: [summary_of(result) for result in first]}
@@ -233,7 +234,7 @@ class _Shrinking:
             return False
         votes: int = self._arguments.votes
         wanted: int = self._arguments.fails
-        # Checked before an attempt: half of its votes would not decide.
+        # Checked before an attempt, because half of an attempt's runs would not decide it.
         if self._made + votes > self._arguments.max_runs:
             raise OutOfRunsError
         results = self._run(self._attempt(file, votes))
@@ -256,7 +257,7 @@ class _Shrinking:
         return replace(self._plan, runs=runs, files=(file,))
 
     def _run(self, plan: Plan) -> Sequence[RunResult]:
-        # Attempts are not recorded: half a suite would spoil trends and flaky cases.
+        # Attempts are not recorded, because parts of a suite would distort trends and flaky cases.
         results = self._trying.run(replace(plan, history=None), "nothing was shrunk")
         if results is None:
             raise _InterruptedError
@@ -285,7 +286,7 @@ class _Shrinking:
             more = ", …" if len(each.pieces) > _MAX_SHOWN else ""
             yield f"left out {of_text(len(each.pieces), each.of)} {each.kind}: {shown}{more}"
         if not shrunk.complete:
-            yield f"stopped by --max-runs {self._arguments.max_runs}: more could perhaps be left out"
+            yield f"stopped by --max-runs {self._arguments.max_runs}; perhaps more could be left out"
         yield f"{counted(self._made, 'run')} made"
         if (file := self._arguments.output) is not None:
             model = self._plan.runs[0].model

@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--server", metavar="NAME", help="only the tools of this server")
     parser.add_argument("--call", metavar="TOOL", help="execute this tool once, and print its result")
     parser.add_argument("--args", metavar="JSON", help="the arguments of the call, a JSON object (default {})")
-    parser.add_argument("--lint", action="store_true", help="show what makes the tools hard to use or unusable")
+    parser.add_argument("--lint", action="store_true", help="show faults that make the tools hard or impossible to use")
     parser.add_argument(
         "--pin",
         action="store_true",
@@ -100,12 +100,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 PROGRESS_EVERY_S = 0.1
-"""The shortest time in seconds between two printed lines of progress."""
+"""The shortest time between two printed lines of progress, in seconds."""
 
 
 @dataclass(frozen=True)
 class ByHand:
-    """The tool to call, its arguments, and the form of the answer (`text` or `json`)."""
+    """The tool to call by hand, its arguments, and the form of the answer (`text` or `json`)."""
 
     tool: str
     arguments: dict[str, JsonValue]
@@ -148,7 +148,7 @@ async def call_by_hand(
         for written in error.outputs:
             _warn_of_output(written, program)
         return INFRASTRUCTURE if error.not_listed else USAGE
-    # A call may change something outside, so arguments that the schema refuses are never sent.
+    # A call may have effects outside, so arguments that the schema refuses are never sent.
     if not _arguments_fit(by_hand, found.tool, program):
         return USAGE
     server = next(each for each in valid_suite(found.file).servers if each.name == found.tool.server)
@@ -218,7 +218,7 @@ def _progress_printer(tool: str, program: Program, clock: Callable[[], float] = 
 
 
 class RefusedError(Exception):
-    """The options cannot be carried out; the message has the reason and the way out."""
+    """The options cannot be carried out; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ def list_or_call(options: ToolOptions) -> int:
     approval = approved(Needs.of_servers(started, program), program, all_of_them=options.trust)
     if approval is None:
         return USAGE
-    # A server in this process may print, which must not spoil the output.
+    # A server in this process may print, which must not corrupt the output.
     with printing_to(sys.stderr):
         pool = ServerPool(program, starting=announce_download)
         code = asyncio.run(until_signalled(pool, _work(options, files, program, approval, pool, by_hand, output)))
@@ -264,7 +264,7 @@ def list_or_call(options: ToolOptions) -> int:
 
 
 async def until_signalled(pool: ServerPool, work: Coroutine[Any, Any, int]) -> int:
-    """Await work with the servers of a pool, and close the servers; returns an exit code.
+    """Await work that uses a pool's servers, and close the servers; returns an exit code.
 
     The first signal cancels the work; further signals are ignored until the servers are closed.
     """
@@ -278,7 +278,7 @@ async def until_signalled(pool: ServerPool, work: Coroutine[Any, Any, int]) -> i
             working.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Under nohup, a hang-up is not a reason to stop.
+        # Under nohup, a hang-up must not stop the process.
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, end)
     try:
@@ -336,7 +336,7 @@ async def _work(
     if options.lint:
         annotate(wanted, findings, output if wanted.is_text else None)
     if options.pin:
-        # Imported here: most listings pin nothing.
+        # Imported here, because most listings pin nothing.
         from workbench.cli.pins import pin
 
         written = pin(files, suites, program) and written
@@ -352,12 +352,12 @@ async def _work(
 
 
 def _by_hand(options: ToolOptions) -> ByHand | None:
-    """Return the call that the options ask for, if any; raises RefusedError or ValueError."""
+    """Return the call that the options request, if any; raises RefusedError or ValueError."""
     forms = {options.output.form, *(each.form for each in options.output.beside)}
     if not options.lint and forms & {"sarif", "codequality", "github"}:
-        raise RefusedError("SARIF, Code Quality and annotations are about what --lint finds: give --lint too")
+        raise RefusedError("SARIF, Code Quality and annotations report findings of --lint: give --lint too")
     if options.pin and (options.call is not None or options.server is not None):
-        raise RefusedError("--pin pins the tools of all servers of a suite: leave out --call and --server")
+        raise RefusedError("--pin always pins the tools of all servers of a suite: leave out --call and --server")
     if options.call is None and options.args is not None:
         raise RefusedError("--args are the arguments of a call: name the tool with --call TOOL")
     if options.call is None:
@@ -371,7 +371,7 @@ def _by_hand(options: ToolOptions) -> ByHand | None:
 
 
 def _suites(options: ToolOptions) -> tuple[list[SuiteFile], list[SuiteFile]]:
-    """Return the selected suites, and those with errors; raises NoSuitesError, or RefusedError if there is no other."""
+    """Return the selected suites and those with errors; raises NoSuitesError, or RefusedError if all have errors."""
     with shown_search(quiet=options.output.quiet) as search:
         loaded = load_suites(options.paths, search)
     warn_of_problems(chain.from_iterable(file.errors for file in loaded))
@@ -404,4 +404,4 @@ def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:
         for case in suite.cases:
             names.update(written.name for written in case.tools)
     why = "is defined in the suite and has no server" if tool in names else "is not there: there is no server"
-    raise RefusedError(f"{tool} {why} that could be called; run a case to see what its mocks answer")
+    raise RefusedError(f"{tool} {why} that could be called; run a case to see the answers of its mocks")

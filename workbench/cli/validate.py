@@ -65,7 +65,7 @@ def execute(arguments: argparse.Namespace) -> int:
     output = output_of(arguments, "validate")
     if output is None or not output.can_write():
         return USAGE
-    # A search for suites would fail in a folder with nothing but a workbench.toml.
+    # A search for suites would fail in a folder that only has a workbench.toml.
     only_settings = all(is_settings(Path(path)) for path in arguments.paths)
     try:
         with shown_search() as search:
@@ -77,10 +77,10 @@ def execute(arguments: argparse.Namespace) -> int:
     program = begin_program()
     know_suites(program, files)
     warn_of_problems(chain.from_iterable(file.problems for file in files))
-    # The settings of every folder with a suite are checked, not only of the given paths.
+    # The settings of every folder with a suite are checked, not only those of the given paths.
     settings = _settings_problems([*map(Path, arguments.paths), *(file.path for file in files)], program)
     unjudged: tuple[str, ...] = ()
-    # With broken settings, it is unknown which models can judge.
+    # Broken settings do not tell which models can judge.
     if not settings:
         unjudged = _unjudged(files, program)
     for problem in (*settings, *unjudged):
@@ -132,13 +132,13 @@ def execute(arguments: argparse.Namespace) -> int:
             weights.add(finding.weight)
     if warnings:
         weights.add("warning")
-    # `--fail-on note` includes warnings, which are graver. Errors have an exit code of their own.
+    # `--fail-on note` includes warnings, which are more severe. Errors have their own exit code.
     failing = {"error": set(), "warning": {"warning"}, "note": {"warning", "note"}}[arguments.fail_on]
     return QUALITY_MISSED if weights & failing else OK
 
 
 def _with_known_tools(files: Iterable[SuiteFile]) -> list[SuiteFile]:
-    """Return the files with the findings that the known tools of suites and servers show."""
+    """Return the files with the findings that follow from the known tools of suites and servers."""
     from workbench.analysis.audit.unmeetable import with_unmeetable
     from workbench.config.folders import user_folders
     from workbench.tools.listings import Listings, with_listed_names
@@ -185,7 +185,7 @@ def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
 
 
 def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
-    """Yield a line for each grader whose own rule for surplus calls applies, because suites set none."""
+    """Yield a line for each grader whose default rule for surplus calls applies because suites set none."""
     from workbench.numerals import counted
     from workbench.suite.model import NEW_SUITES_FREE
     from workbench.suite.settings import settings_of, surplus_calls_cost, surplus_rule
@@ -203,8 +203,8 @@ def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
         where = next(iter(counts)) if len(counts) == 1 else f"{len(counts)} suites"
         cases = counted(sum(counts.values()), "case")
         yield (
-            f"note: `extra_calls` is not written for {cases} of {where}: under `{by}` {rule}, a look-up too;"
-            f' extra_calls = "{NEW_SUITES_FREE}" in [grading] frees calls of read-only tools'
+            f"note: `extra_calls` is not set for {cases} of {where}: under `{by}` {rule}, even of a look-up;"
+            f' extra_calls = "{NEW_SUITES_FREE}" in [grading] allows calls of read-only tools'
         )
 
 

@@ -35,7 +35,7 @@ BedrockEndpoint = Literal["runtime", "mantle"]
 BEDROCK_ENDPOINTS: tuple[BedrockEndpoint, ...] = get_args(BedrockEndpoint)
 
 CredentialChoice = Literal["default"]
-"""`default` stands for the credentials that the cloud's own SDK finds on this machine."""
+"""The possible values of `credentials`: `default` stands for those that the cloud's own SDK finds on this machine."""
 
 SETTINGS_OF: Mapping[Cloud, tuple[str, ...]] = {
     "azure": ("api", "resource", "api_version", "credentials"),
@@ -73,7 +73,8 @@ SourceKind = Literal[
 class Source:
     """The source of a model's credentials.
 
-    `text` describes it, empty for a key in one variable. The values of `variables` are handed to the cloud's SDK."""
+    `text` describes the source; it is empty for a key in one variable. The cloud's SDK gets the values of
+    `variables`."""
 
     kind: SourceKind
     text: str = ""
@@ -93,9 +94,9 @@ KEY = Source("key")
 class CloudPlace:
     """The place of a model at a cloud, found by its settings and the environment.
 
-    `key_variable` is the variable of its key, `None` for credentials of another `source`. An empty `project` is that of
-    the credentials. `written_url` and `written_key` are as in the settings; the address and the key in use may differ.
-    With a `problem`, a sentence without a subject, the model cannot be asked."""
+    `key_variable` is the variable of its key, `None` for credentials of another `source`. An empty `project` means that
+    of the credentials. `written_url` and `written_key` are as in the settings; the address and the key in use may
+    differ. A model with a `problem` (a sentence without a subject) cannot be asked."""
 
     base_url: str = ""
     region: str = ""
@@ -112,7 +113,7 @@ _AWS_REGION = late_pattern(r"[a-z]{2,8}(-[a-z0-9]+)+-\d{1,2}")
 _API_VERSION = late_pattern(r"v1|\d{4}-\d{2}-\d{2}(-preview)?")
 
 _OTHER_PARTITIONS = ("cn-", "eusc-", "us-iso", "eu-iso")
-"""The beginnings of AWS regions whose hosts have other domains."""
+"""The beginnings of names of AWS regions whose hosts have other domains."""
 
 
 def checked_label(text: str) -> str:
@@ -148,7 +149,8 @@ def checked_profile(text: str) -> str:
 
 def default_api(cloud: Cloud, model: str) -> Api:
     """Return the API of a model whose settings name none."""
-    # Claude speaks Messages everywhere. Vertex has all others as PUBLISHER/MODEL, Bedrock OpenAI's as openai.MODEL.
+    # Claude uses Messages everywhere. Other models are named PUBLISHER/MODEL at Vertex, and OpenAI's are openai.MODEL
+    # at Bedrock.
     if cloud == "vertex" and "/" in model:
         return "chat"
     if cloud == "bedrock" and model.startswith("openai."):
@@ -174,7 +176,7 @@ def is_own_address(cloud: Cloud, url: str) -> bool:
     host = parts.hostname or ""
     if parts.scheme != "https":
         return False
-    # Not the whole domain: below amazonaws.com or azure.com, every customer has hosts.
+    # The whole domain would be too much: every customer has hosts below amazonaws.com or azure.com.
     if cloud == "azure":
         return _AZURE_HOST.fullmatch(host) is not None
     if cloud == "bedrock":
@@ -183,7 +185,7 @@ def is_own_address(cloud: Cloud, url: str) -> bool:
 
 
 class _Unlocated(Exception):  # noqa: N818 (its message becomes `CloudPlace.problem`)
-    """A model of a cloud whose address or credentials are not known."""
+    """The address or the credentials of a model at a cloud cannot be found."""
 
 
 _PRINTED = " "
@@ -227,10 +229,10 @@ def place_of(
 def why_not_there(
     place: CloudPlace, settings: CloudSettings, environment: Mapping[str, str], own: Mapping[str, str]
 ) -> str:
-    """Return why a model that needs no trust must not be asked at its place, empty if it may be.
+    """Return the reason why a model that needs no trust must not be asked at its place; empty if it may be.
 
     `own` are the variables of the process, and `environment` has those of a `.env` beside the suite as well."""
-    # Whoever wrote the `.env` may name a resource, and send the keys in it there, but not the user's own keys.
+    # A `.env` may name a resource that gets the keys in the same file, but not one that gets the user's own keys.
     if place.written_url or settings.resource:
         return ""
     name = _FOUNDRY_RESOURCE if settings.api == "messages" else _AZURE_ENDPOINT
@@ -269,7 +271,7 @@ _VARIABLES = frozenset(
         *(_GOOGLE_FILE, *_VERTEX_REGIONS, *_VERTEX_PROJECTS),
     )
 )
-"""The variables that complete the settings of a model; those that redirect the SDKs are not among them."""
+"""The variables that complete a model's settings, without those that redirect the SDKs."""
 
 
 def _azure(settings: CloudSettings, url: str, key: str | None, given: Mapping[str, str]) -> CloudPlace:
@@ -333,7 +335,7 @@ def _bedrock(settings: CloudSettings, url: str, key: str | None, given: Mapping[
             key = _BEDROCK_KEY
     profile = settings.profile or next((given[name] for name in _AWS_PROFILES if name in given), None)
     region = ""
-    # A key is sent as it is, while a signature is valid for one region.
+    # A key works in any region, but a signature is valid for one region only.
     if key is None or not url:
         region = _aws_region(settings, url, profile, given)
     path = ""
@@ -354,8 +356,8 @@ def _bedrock(settings: CloudSettings, url: str, key: str | None, given: Mapping[
 
 
 def _aws_source(settings: CloudSettings, profile: str | None, given: Mapping[str, str]) -> Source:
-    # A profile in the settings wins over keys in variables, and these over a profile in a variable, as in every SDK of
-    # AWS.
+    # As in every SDK of AWS, a profile in the settings takes precedence over keys in variables, and these over a
+    # profile in a variable.
     if settings.profile is None and all(name in given for name in _AWS_KEYS[:2]):
         return Source("AWS keys", f"the keys in {_AWS_KEYS[0]} and {_AWS_KEYS[1]}", _AWS_KEYS)
     may_start = "whose credential_process may be started"
@@ -388,8 +390,8 @@ def _profile_region(profile: str) -> str | None:
     """Return the region of a profile in the files of AWS's tools; `None` if they name none."""
     import configparser  # on use: few models are at Bedrock
 
-    # Only the environment of the process names these files: a `.env` beside a suite could name one that starts a
-    # program.
+    # Only the process's own environment may name these files, because a `.env` beside a suite could name one that
+    # starts a program.
     files = (
         (os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config", f"profile {profile}"),
         (os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or "~/.aws/credentials", profile),
@@ -437,7 +439,7 @@ def _vertex(settings: CloudSettings, url: str, key: str | None, given: Mapping[s
 def _google_source(given: Mapping[str, str]) -> Source:
     if _GOOGLE_FILE in given:
         text = f"the Google credentials in the file of {_GOOGLE_FILE}"
-        # Google's library follows the process's own variable. A file that only a `.env` names gets no such trust.
+        # Google's library reads the process's own variable. A file that only a `.env` names is not trusted.
         if os.environ.get(_GOOGLE_FILE, "").strip() == given[_GOOGLE_FILE]:
             return Source("Google default", text)
         return Source("Google file", text, (_GOOGLE_FILE,))
@@ -460,7 +462,7 @@ def _label_of(variable: str, text: str) -> str:
 
 
 def _must_be_own(cloud: Cloud, url: str, names: str) -> None:
-    """Raise _Unlocated for an address that is not the cloud's: it gets only credentials that the user named."""
+    """Raise _Unlocated if an address is not the cloud's own and the user has not named credentials for it."""
     if not is_own_address(cloud, url):
         raise _Unlocated(
             f"is at an address that is not {CLOUD_TITLES[cloud]}'s own, which gets no credentials by itself: name them"
@@ -486,7 +488,7 @@ _Name = TypeVar("_Name", bound=str)
 
 
 def setting_problems(cloud: Cloud | None, written: Mapping[_Name, str]) -> Iterator[tuple[_Name, str]]:
-    """Yield each of the clouds' settings that a provider lacks or refuses, with the problem; `None` is not a cloud."""
+    """Yield the problems of the clouds' settings for a provider, each with its setting; `None` stands for no cloud."""
     for name, value in written.items():
         users = [known for known, names in SETTINGS_OF.items() if name in names]
         choices: tuple[str, ...] = _CHOICES.get(name, ())

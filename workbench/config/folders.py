@@ -1,4 +1,4 @@
-"""Finds the folders of the user, the settings and the history of a project, and the bundled data."""
+"""Find the folders of the user, the settings and the history of a project, and the bundled data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HISTORY_NAME = "history.sqlite3"
 
 @dataclass(frozen=True)
 class Folders:
-    """The user's folders for this program; each is created when it is needed."""
+    """The user's folders for this program; each is created on first use."""
 
     state: Path
     """The program's state: trust, drafts, breakpoints, listings of tools, the audit log, judgements."""
@@ -136,7 +136,7 @@ def path_in(project: Path, path: Path) -> str:
 def project_folder(folder: Path, home: Path | None) -> Path:
     """Return the folder of a folder's project: the nearest one with a `workbench.toml` or the mark of a project's root.
 
-    It is the folder itself if there is no such folder at it or above it."""
+    Without such a folder here or above, it is the folder itself."""
     here = folder.resolve()
     for parent in (here, *here.parents):
         if parent in (home, parent.parent):
@@ -173,8 +173,8 @@ def folder_of(path: Path) -> Path:
 def history_option(file: Path) -> str:
     """Return the option that a command in the current folder needs to use a history, ` --history FILE`, quoted.
 
-    It is "" if the command finds the history by itself."""
-    # If the current folder no longer exists, nothing is found from there.
+    The option is empty if the command finds the history by itself."""
+    # A command in a current folder that no longer exists finds no history by itself.
     try:
         found = history_file(user_folders(), Path(), home_in(os.environ)).resolve() == file.resolve()
     except OSError:
@@ -185,12 +185,12 @@ def history_option(file: Path) -> str:
 
 
 def is_beside_project(file: Path) -> bool:
-    """Return whether a history is in a project's folder, with which it may have come from elsewhere."""
+    """Return whether a history is in a project's folder, and may have come with the project from elsewhere."""
     return file.absolute().parent.name == PROJECT_HISTORY
 
 
 def is_named_as_ours(file: Path) -> bool:
-    """Return whether a history has the usual name in a usual folder, so that it is this program's even if damaged."""
+    """Return whether a history has a usual name and place, so that even a damaged file is this program's."""
     return file.name == HISTORY_NAME and file.absolute().parent.name in (PROJECT_HISTORY, APP_NAME)
 
 
@@ -202,7 +202,7 @@ def stored_folder(file: Path, folder: Path) -> str:
     """Return the folder of a project in the form in which a history stores it.
 
     It is relative for the history's own project and folders below it, and absolute for all others."""
-    # A project may move with its history, and its suites are then still found.
+    # If a project moves together with its history, its suites are still found.
     beside = _project_beside(file)
     if beside is None or not folder.is_relative_to(beside):
         return str(folder)
@@ -236,7 +236,7 @@ def bundled(name: BundledName) -> Path:
     """Return the folder of the bundled themes or sample suites.
 
     Raises MissingResourceError if the installation lacks it."""
-    # A wheel has the data inside of the package; an editable install and a checkout have it beside the package.
+    # A wheel contains the data inside the package; in an editable install and a checkout, it is beside the package.
     package = Path(__file__).parent.parent
     installed = package / "_bundled" / name
     if installed.is_dir():

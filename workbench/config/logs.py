@@ -1,4 +1,4 @@
-"""Sends the program's log to a file, because a line on the terminal would overwrite the app's screen."""
+"""Send the program's log to a file, because a line on the terminal would overwrite the app's screen."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ LOG_NAME = "workbench.log"
 def log_to(folder: Path, secrets: Secrets = NO_SECRETS, *, own_alone: bool = False) -> Path:
     """Send warnings and errors of the process, redacted, to a file in `folder`, and return the path of the file.
 
-    With `own_alone`, only the log of Workbench goes there, for use as a library in another program.
+    With `own_alone`, for use as a library in another program, only Workbench's own log goes there.
 
-    The file is made with the first line. A line that cannot be written is dropped silently."""
+    The first line creates the file. A line that cannot be written is dropped silently."""
     path = folder / LOG_NAME
     logger = logging.getLogger()
     if own_alone:
         logger = logging.getLogger("workbench")
-    # The log may move to another folder: only one file gets the lines.
+    # The log may move to another folder, and only one file must get the lines.
     for handler in tuple(logger.handlers):
         if isinstance(handler, _LogFile):
             logger.removeHandler(handler)

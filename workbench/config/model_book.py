@@ -1,4 +1,4 @@
-"""Resolves the name of a model to its specification, which says how the model is reached."""
+"""Resolve the name of a model to its specification, which states how the model is reached."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _WITHOUT_SCHEME = late_pattern(
 )
 """An address without its scheme, as users forget it: `@localhost…`, `@HOST:PORT…`, `@HOST.DOMAIN/…`.
 
-Names of models may have an `@` too, but nothing of these forms after it."""
+Names of models may contain an `@`, too, but none of these forms after it."""
 
 MAX_KNOWN_SHOWN = 20
 
@@ -95,12 +95,12 @@ def _no_variables(_folder: Path) -> Mapping[str, str]:
 
 
 class ModelBook:
-    """The models of the project's and the user's `workbench.toml`, and models that a text describes.
+    """The models of the project's and the user's `workbench.toml`, and models described by their names.
 
-    Such a text is `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1`. A `workbench.toml` is read again
+    Such a name is `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1`. A `workbench.toml` is read again
     if it has changed. `home` is the user's home, above which no `workbench.toml` counts. `environment` returns the
-    variables for the suites in a folder, which complete the settings of models at clouds; `own_variables` are those of
-    the process alone, by default all of them. Usable from any thread."""
+    variables for the suites in a folder, which complete the settings of models at clouds; `own_variables` holds the
+    variables of the process alone, by default `os.environ`. Usable from any thread."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class ModelBook:
     def located(self, spec: ModelSpec, folder: Path) -> ModelSpec:
         """Return a specification with its place at a cloud, for the suites in a folder.
 
-        A model elsewhere stays as it is. A place that cannot be found has a `problem`."""
+        Any other model is returned unchanged. A place that cannot be found has a `problem`."""
         cloud = spec.cloud_name
         if cloud is None or spec.cloud is None or spec.place is not None:
             return spec
@@ -233,7 +233,7 @@ class ModelBook:
     def _settings(self, folder: Path) -> tuple[FileSettings | None, FileSettings]:
         """Return the settings of the project's `workbench.toml` and of the user's.
 
-        The first ones are `None` if the project has no such file, or if it is the user's."""
+        The project's settings are `None` if the project has no such file, or if the file is the user's own."""
         project = project_file(folder, self._home)
         users = FileSettings({})
         if self._user_file.is_file():
@@ -260,7 +260,7 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
     """Return the specification of a model from a text, `None` if the text does not begin with a provider and `:`.
 
     Examples are `anthropic:claude-sonnet-5-5` and `openai:llama@http://localhost:1234/v1`. Raises ConfigError if the
-    rest is invalid."""
+    text after the provider is invalid."""
     prefix, colon, rest = name.partition(":")
     provider: Provider | None = next((known for known in PROVIDERS if known == prefix), None)
     if provider is None or not colon:
@@ -291,7 +291,7 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
 
 def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
     """Return a specification with the options of the command line."""
-    # Another address must not be sent the key and the headers of the original one, so they change with it.
+    # The key and the headers of the original address must not be sent to another one, so they change with it.
     if options.base_url is not None:
         base_url, query = checked_address(options.base_url)
         spec = replace(
@@ -317,7 +317,7 @@ def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
 
 
 def _elsewhere(spec: ModelSpec, base_url: str) -> CloudSettings | None:
-    """Return the cloud settings of a model for another address, which gets the profile only if it is the cloud's."""
+    """Return a model's cloud settings for another address; the profile stays only if the address is the cloud's own."""
     if spec.cloud is None or spec.cloud_name is None:
         return None
     profile = spec.cloud.profile if is_own_address(spec.cloud_name, base_url) else None

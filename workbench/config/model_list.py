@@ -22,15 +22,14 @@ def names_in(text: str) -> list[str]:
 
 
 def are_full(names: Sequence[str]) -> bool:
-    """Return whether no name of a list can take the provider of another one."""
+    """Return whether all names of a list are full, so that none takes the provider of another."""
     return full_names(names, lambda _: False) == list(names)
 
 
 def full_names(names: Sequence[str], is_known: Callable[[str], bool]) -> list[str]:
-    """Return the names of one list, in which a bare name takes the provider before it, and its address.
+    """Return the full names of one list, in which a bare name takes the preceding provider and its address.
 
-    A name is bare if it has no `:`, and `is_known` denies that it names a model by itself. Without a provider before
-    it, it stays as it is.
+    A name is bare if it has no `:` and `is_known` is false for it. A bare name without a preceding provider stays bare.
 
     >>> full_names(["openai:gpt-6-luna", "offline", "gpt-6.1-sol"], {"offline"}.__contains__)
     ['openai:gpt-6-luna', 'offline', 'openai:gpt-6.1-sol']

@@ -1,4 +1,4 @@
-"""Specifications of models, which say how a model is reached, and the known endpoints."""
+"""Specifications of models, which state how a model is reached, and the known endpoints."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SET_BY_PROGRAM = ("model", "messages", "input", "tools", "stream", "stream_optio
 
 Origin = Literal["suite", "project", "user", "command line"]
 """The origin of a model's specification: a suite (`openai:…@URL` among its models), the project's `workbench.toml`, the
-user's own `workbench.toml`, or the command line. The first two need trust."""
+user's own `workbench.toml`, or the command line. Models of the first two need trust."""
 
 Thoughts = Literal["reasoning", "answer"]
 """The treatment of thoughts at the beginning of a model's text, such as `<think>…</think>`."""
@@ -75,13 +75,13 @@ class Price:
 class ModelSpec:
     """The specification of a model: how it is reached, its price and its limits.
 
-    `name` is the user's name for it, `model` its name at the endpoint. `api_key_env` is the environment variable of
-    its key, `None` if it needs no key. `params` go into every request under the API's own names. `read_timeout_s` is
-    the time for which the endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key`
-    with the older API version, as some gateways require. `headers` and `query` go into every request, with their
-    variables as they are written; `images` and `audio` say what the model takes in messages, by default as
-    `takes_images`; `key_command` is a program with its arguments that prints the key. `file` is the
-    `workbench.toml` with the model, if any.
+    `name` is the user's name for it, `model` its name at the endpoint. `api_key_env` is the environment variable of its
+    key, `None` if it needs no key. `params` go into every request under the API's own names. `read_timeout_s` is the
+    time for which the endpoint may send nothing, in seconds. `legacy_auth` sends an Anthropic key as `x-api-key` with
+    the older API version, as some gateways require. `headers` and `query` go into every request, with their variables
+    as they are written; `images` and `audio` state whether the model accepts these in messages, with the default of
+    `takes_images`; `key_command` is a program with its arguments that prints the key. `file` is the `workbench.toml`
+    with the model, if any.
 
     A model at a cloud has `cloud` settings. Its `base_url` and `api_key_env` are as written until `ModelBook` has found
     its `place`; from then on they are those of the place."""
@@ -124,17 +124,17 @@ class ModelSpec:
 
     @property
     def takes_images(self) -> bool:
-        """Whether images go to the model: by default at the vendors' own addresses and at clouds."""
+        """Whether images are sent to the model; by default they are at the vendors' own addresses and at clouds."""
         if self.images is not None:
             return self.images
         if (cloud := self.cloud_name) is not None:
-            # Chat Completions at Bedrock has models of many makers, most of which read text alone.
+            # Chat Completions at Bedrock serves models of many makers, most of which read only text.
             return cloud != "bedrock" or self.api == "messages"
         return self.base_url.rstrip("/") == OWN_URLS[self.provider]
 
     @property
     def problem(self) -> str | None:
-        """The reason for which a model at a cloud cannot be asked, if there is one."""
+        """The reason why a model at a cloud cannot be asked, if there is one."""
         if self.place is not None and self.place.problem:
             return f"the model {self.name} {self.place.problem}"
         return None
@@ -155,7 +155,7 @@ class ModelSpec:
 
     @property
     def description(self) -> str:
-        """One line with the model's name at the endpoint, the address, and the origin of the key."""
+        """One line with the model's name at the endpoint, the address, and the source of the key."""
         if self.place is not None and self.place.problem:
             return f"{self.model}, which {self.place.problem}"
         key = self.credentials or "no key"
@@ -174,17 +174,17 @@ class ModelSpec:
 
     @property
     def key_header(self) -> str:
-        """The name of the header that the program writes the key into."""
+        """The name of the header that carries the key."""
         return key_header(self.provider, legacy_auth=self.legacy_auth)
 
     @property
     def has_key_header(self) -> bool:
-        """Whether the model's own headers take the place of the key's."""
+        """Whether the model's own headers replace the header of the key."""
         return self.key_header in map(str.lower, self.headers)
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The environment variables whose values requests hold: that of the key, and those of headers and query."""
+        """The environment variables whose values requests contain: the key's, and those in headers and query."""
         names = [*variables_of(self.headers), *variables_of(self.query)]
         if self.api_key_env is not None:
             names.insert(0, self.api_key_env)
@@ -247,8 +247,8 @@ def usual_key_variable(base_url: str) -> str | None:
 
 
 def key_header(provider: str, *, legacy_auth: bool) -> str:
-    """Return the name of the header that the key of a provider's model goes into."""
-    # Anthropic's API took the key as `x-api-key` in earlier versions, as other implementations still do.
+    """Return the name of the header that carries the key of a provider's model."""
+    # Earlier versions of Anthropic's API, and other implementations still, expect the key as `x-api-key`.
     if provider == "anthropic" and legacy_auth:
         return "x-api-key"
     return "authorization"
@@ -273,7 +273,7 @@ def checked_base_url(text: str) -> str:
     if "#" in text:
         raise ValueError("must end with its path, without '#': put other settings of requests into params or query")
     if "?" in text:
-        raise ValueError("must end with its path, without '?' and what follows it")
+        raise ValueError("must end with its path, without '?' and anything after it")
     if not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError("must not contain spaces or other characters that addresses cannot have")
     text = text.rstrip("/")
@@ -360,12 +360,12 @@ class Preset:
 
     @property
     def place(self) -> str:
-        """Host and port."""
+        """The endpoint's host and port."""
         return urlsplit(self.base_url).netloc
 
     def model_name(self, model: str) -> str | None:
-        """Return the text that describes a model of this endpoint, `None` if the model needs a `workbench.toml`."""
-        # A text cannot name a variable for the key, so it is enough only where the usual one is right.
+        """Return the name that describes a model of this endpoint; `None` if the model needs a `workbench.toml`."""
+        # Such a name cannot contain the key's variable, so it suffices only if the usual variable is the right one.
         if self.api_key_env != usual_key_variable(self.base_url):
             return None
         if self.base_url == OWN_URLS.get(self.provider):

@@ -1,8 +1,8 @@
 """Variables of the shell that the commands of a trusted suite get without naming them.
 
 These are proxies, the files of certificates that proxies need, and settings of package managers: without them, `npx`
-and `uvx` reach no registry on many machines. Those with a user, a password or a token are held back: a suite gets them
-only if it names them."""
+and `uvx` reach no registry on many machines. Variables with a user, a password or a token are withheld: a suite gets
+them only if it names them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CERTIFICATES = frozenset(
 )
 _PACKAGE_MANAGER = late_pattern(r"(?i:npm_config)_[!-~]+|UV_\w+|PIP_\w+", re.ASCII)
 _USER = late_pattern(r".*[_:]_?(?:user|username|auth|otp)", re.IGNORECASE)
-"""Names of users and of npm's credentials, which lack the words that mark secrets, such as KEY."""
+"""Names of settings for users and npm's credentials, which lack words that mark secrets, such as KEY."""
 
 _SWITCHES = frozenset({"true", "false", "null", "undefined", "0", "1"})
 _ADDRESS = late_pattern(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s,;'\"]+")
@@ -74,12 +74,12 @@ def has_credentials(name: str, value: str) -> bool:
             return True
     if any(True for _ in forms_in(value)):
         return True
-    # Folders may have random names, as those of caches in CI do.
+    # Folders may have random names, as caches in CI do.
     return not _PATH.fullmatch(value) and any(map(_RANDOM.fullmatch, _WORDS.findall(value)))
 
 
 def add_passed(names: Iterable[str], environment: Mapping[str, str], secrets: Secrets) -> None:
-    """Register the values of passed variables as secrets, except those that tell nothing about the user's network."""
+    """Register the values of passed variables as secrets, except those that reveal nothing about the user's network."""
     for name in names:
         for text in secret_parts(name, environment.get(name, "")):
             secrets.add_text(name, text)
@@ -88,12 +88,13 @@ def add_passed(names: Iterable[str], environment: Mapping[str, str], secrets: Se
 def secret_parts(name: str, value: str) -> Iterator[str]:
     """Yield the texts of a passed variable to redact: addresses with their hosts, and values that look unusual.
 
-    `true`, `60`, `copy`, a path and a public registry are not secrets, and would blank out words of reports."""
+    Values such as `true`, `60`, `copy`, a path and a public registry are no secrets; redacting them would blank out
+    words in reports."""
     if addresses := _ADDRESS.findall(value):
         for address in addresses:
             yield from _parts_of_address(address, _host_and_query(address)[0])
     elif re.search("no_?proxy", name, re.IGNORECASE):
-        # One domain alone may be part of any text.
+        # A single-word host may occur in any text.
         if len(re.split(r"[\s,;]+", value.strip(" ,;"))) > 1 and not all(map(_is_open, re.split(r"[\s,;]+", value))):
             yield value
     elif re.search("proxy|host", name, re.IGNORECASE):
@@ -107,7 +108,7 @@ def _parts_of_address(address: str, host: str) -> Iterator[str]:
     if _is_open(host):
         return
     dotted = "." in host and len(host) >= _MIN_HOST_CHARS
-    # `proxy:8080` counts as a whole, `proxy` by itself is a word.
+    # `proxy:8080` is redacted as a whole, but `proxy` alone is an ordinary word.
     if dotted or host != address:
         yield address.rstrip("/")
     if dotted and host != address:
@@ -115,7 +116,7 @@ def _parts_of_address(address: str, host: str) -> Iterator[str]:
 
 
 def _is_open(host: str) -> bool:
-    """Return whether a host tells nothing about the user's network."""
+    """Return whether a host reveals nothing about the user's network."""
     return not host or _LOCAL.fullmatch(host) is not None
 
 

@@ -1,4 +1,4 @@
-"""The folders, environment, secrets and models that the whole program shares, made once at its start."""
+"""The folders, environment, secrets and models that the whole program shares, created once at its start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SERVED = "WORKBENCH_SERVED"
 class Environment:
     """The variables for `$NAME` in suites and for keys of models; the secret ones are added to `secrets`.
 
-    The variables of a folder are read again if a file with them has changed. `home` is the user's home, above which no
+    A folder's variables are read again if one of their files has changed. `home` is the user's home, above which no
     `workbench.toml` counts. Usable from any thread."""
 
     def __init__(self, own: Mapping[str, str], secrets: Secrets, home: Path | None = None) -> None:
@@ -38,7 +38,7 @@ class Environment:
             secrets.guess(name, value)
 
     def __getstate__(self) -> dict[str, object]:
-        # Pickled for worker processes, which get the variables as they are now.
+        # Pickled only for worker processes, which get the present variables.
         return {**self.__dict__, "own": dict(self.own)}
 
     def of(self, folder: Path) -> Mapping[str, str]:
@@ -59,13 +59,13 @@ class Environment:
         return merged
 
     def _read(self, file: Path) -> Mapping[str, str]:
-        # A folder of this name is usually a virtual environment.
+        # A folder named `.env` is usually a virtual environment.
         if not file.is_file():
             return {}
-        # Imported on use: most folders have no such file.
+        # Imported on use, because most folders have no such file.
         from workbench.config.read_only import is_read_only
 
-        # A read-only process runs nothing and needs no keys.
+        # A read-only process runs nothing, so it needs no keys.
         if is_read_only():
             return {}
         try:
@@ -95,7 +95,7 @@ def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
     Raises ValueError for bytes that are not text."""
     if "\0" in text:
         raise ValueError("binary")
-    # Imported on use: most folders have no such file.
+    # Imported on use, because most folders have no such file.
     from dotenv.parser import parse_stream
 
     variables, broken = {}, []
@@ -108,7 +108,7 @@ def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
 
 
 def _line_of(original: Original) -> int:
-    # The parser gives the line where it began to read, and the text from there on, with the blank lines before it.
+    # The parser reports the line at which it began to read, and the text from there, including preceding blank lines.
     return original.line + len(original.string) - len(original.string.lstrip("\r\n"))
 
 
@@ -123,7 +123,7 @@ class Program:
 
 
 def program_in(folders: Folders, environment: Mapping[str, str], options: ModelOptions = NOTHING_SAID) -> Program:
-    """Make the shared state of a program from the user's folders, the environment and the options for models."""
+    """Create the shared state of a program from the user's folders, the environment and the options for models."""
     secrets = Secrets()
     home = home_in(environment)
     variables = Environment(environment, secrets, home)

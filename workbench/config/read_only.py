@@ -1,4 +1,4 @@
-"""Makes a process read-only: for the rest of its life it writes no file, starts no program and sends nothing."""
+"""Make a process read-only: for the rest of its life it writes no file, starts no program and sends nothing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-# There are two lines of defence. The app refuses actions that would write (`tui.kit.actions`), and a hook of Python's
-# audit events refuses every such call that gets past it, also of libraries. Nothing can remove the hook. SQLite opens
-# files without Python, so the history itself opens them for reading only.
+# There are two lines of defence. The app refuses actions that would write (`tui.kit.actions`), and a hook for Python's
+# audit events refuses every writing call that gets past the app, even by libraries. Nothing can remove the hook. SQLite
+# bypasses the hook, so the history itself opens its file for reading only.
 
 WHY_NOT = "this is a read-only view: nothing is run, edited or written here"
 
@@ -32,11 +32,11 @@ _log = logging.getLogger(__name__)
 
 
 class ReadOnlyError(PermissionError):
-    """A read-only process was about to write, start or send something."""
+    """A read-only process tried to write, start or send something."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{WHY_NOT} ({what})")
-        _log.warning("refused, since this process only shows: %s", what)
+        _log.warning("refused, because this process is read-only: %s", what)
         self.strerror = WHY_NOT
 
 
@@ -57,7 +57,7 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
     It can still write into the folder `log`, and connect to sockets in the folders `sockets`, over which other
     processes send their events."""
     global _is_read_only
-    # Importing it opens a library, which the hook would refuse when dateutil, for example, imports it later.
+    # Imported now, because importing it opens a library, which the hook would refuse later, for example to dateutil.
     import ctypes  # noqa: F401
 
     _is_read_only = True
@@ -90,12 +90,12 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
 
 
 def _plain(path: object) -> str:
-    """Return an absolute path without `..`, with its links as they are."""
+    """Return an absolute path without `..`, without resolving links."""
     return os.path.abspath(os.fsdecode(path))  # type: ignore[arg-type]  # noqa: PTH100 (follows no links)
 
 
 def _named(place: object) -> str:
-    """Return a path, or the address of a connection, as text."""
+    """Return a path or the address of a connection as text."""
     if isinstance(place, tuple):
         return ":".join(map(str, place[:2]))
     if isinstance(place, str | bytes | os.PathLike):

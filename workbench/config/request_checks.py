@@ -1,4 +1,4 @@
-"""Checks of the headers, the query, the address and the key command of a model, as they are written."""
+"""Checks of a model's headers, query, address and key command, as written in the settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SET_BY_HTTP = frozenset(
 """Headers that no model can have, because the program, its HTTP library or a proxy sets them."""
 
 CREDENTIALS = frozenset({"authorization", "cookie"})
-"""Headers that hold nothing but credentials."""
+"""Headers that contain nothing but credentials."""
 
 MAX_SETTING_CHARS = 8_192
 """The longest value of a header or a query. Servers accept 8 to 16 KiB for all headers."""
@@ -80,7 +80,7 @@ def checked_command(words: Sequence[str]) -> tuple[str, ...]:
     if any("\0" in word for word in words):
         raise ValueError("contains a null character, which no program can be given")
     for word in words:
-        # Folders may have random names, as those for temporary files do.
+        # Folders may have random names, as temporary ones do.
         value = word.partition("=")[2]
         if _PATH.fullmatch(value or word):
             continue
@@ -105,12 +105,12 @@ def _check_value(name: str, value: str) -> None:
 
 
 def holds_key(text: str) -> bool:
-    """Return whether a text holds a word that looks like a key, whatever else is in it."""
+    """Return whether any word of a text looks like a key."""
     return any(forms_in(text)) or any(map(_is_key, _PIECES.split(text)))
 
 
 def _shown(name: str) -> str:
-    """Return the name of a header for a message, unless it may be a key in the wrong place."""
+    """Return the name of a header for a message, or a placeholder if the name may be a misplaced key."""
     if _is_key(name):
         return "a name"
     return repr(name)
@@ -118,20 +118,20 @@ def _shown(name: str) -> str:
 
 def _is_secret_header(name: str, value: str) -> bool:
     if name in CREDENTIALS and not environment_names(value):
-        # Of `Bearer abc`, the secret is `abc`.
+        # In `Bearer abc`, the secret is `abc`.
         return is_secret_if_used("TOKEN", value.rpartition(" ")[2])
     return _looks_secret(name, value)
 
 
 def _looks_secret(name: str, value: str) -> bool:
-    """Return whether a value looks like a secret, by its name or by its form, outside of its variables."""
+    """Return whether a value, apart from its variables, looks like a secret by its name or by its form."""
     if not environment_names(value) and names_a_secret(name) and is_secret_if_used(name, value):
         return True
     return holds_key(value)
 
 
 def _is_key(text: str) -> bool:
-    # Ids of tenants and projects are often UUIDs, which mix letters and digits as keys do.
+    # Ids of tenants and projects are often UUIDs, which mix letters and digits like keys.
     return typed_keys.looks_like_key(text) and not _UUID.fullmatch(text)
 
 
@@ -144,10 +144,10 @@ def checked_address(text: str) -> tuple[str, Mapping[str, str]]:
 
 
 def joined_query(of_address: Mapping[str, str], query: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the query of an address joined with the one of a setting.
+    """Return the query of an address joined with the query of a setting.
 
     Raises ValueError for a name in both, and as `checked_query` does."""
     for name in of_address:
         if name in query:
-            raise ValueError(f"has {_shown(name)} behind '?', which query has too: leave one out")
+            raise ValueError(f"has {_shown(name)} after '?', and query has it, too: leave one out")
     return checked_query({**of_address, **query})

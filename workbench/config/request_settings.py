@@ -19,13 +19,13 @@ def split_address(address: str) -> tuple[str, dict[str, str]]:
     query: dict[str, str] = {}
     for name, value in parse_qsl(written, keep_blank_values=True):
         if name in query:
-            raise ValueError("has a name twice behind '?': leave one out")
+            raise ValueError("has a name twice after '?': leave one out")
         query[name] = value.replace("$", "$$")
     return before, query
 
 
 def with_query(path: str, query: Iterable[tuple[str, str]], *, safe: str = "") -> str:
-    """Return a path, which may have a query, with another one joined to it; the latter wins for equal names.
+    """Return a path, which may have a query, with another query joined to it, which wins for equal names.
 
     The characters in `safe` are written as they are."""
     added = dict(query)

@@ -1,4 +1,4 @@
-"""Finds secrets by their form alone: tokens of well-known services, private keys, and passwords in addresses."""
+"""Find secrets by their form alone: tokens of well-known services, private keys, and passwords in addresses."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from urllib.parse import unquote
 
 from workbench.startup import late_pattern
 
-# Every event passes this search, so it begins with the few characters without which no form can be in a text. All
-# patterns match inside JSON texts too, which have escapes in place of line ends, quotes and slashes.
+# Every event passes this search, so it first looks for the few characters of which every form contains one. All
+# patterns also match inside JSON texts, which escape line ends, quotes and slashes.
 
 BEFORE_WORD = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})|(?<=\[m)|(?<=[0-9]m))"
 LOOKS_BACK = 6
 """The number of characters that `BEFORE_WORD` reads before a position."""
 
 _ALNUM, _BASE64 = "[A-Za-z0-9]", "[A-Za-z0-9_-]"
-# A name in small letters with hyphens, such as `sk-ant-colony-simulation`, is not a token.
+# A name of lower-case words with hyphens, such as `sk-ant-colony-simulation`, is not a token.
 _MIXED = rf"(?={_BASE64}{{0,64}}[A-Z0-9])"
 
 
 class _Form(NamedTuple):
-    """The form of tokens of one service: one of the `prefixes`, then `body`; `name` replaces the token.
+    """The form of one service's tokens: one of the `prefixes`, then `body`; `name` replaces the token.
 
     `alphabet` is a pattern of one character of the body."""
 
@@ -61,7 +61,7 @@ def _heads(sign: str) -> tuple[str, ...]:
     return tuple(prefix.partition(sign)[0] for prefix in _PREFIXES if sign in prefix)
 
 
-# The beginnings of prefixes up to their first sign, and the prefixes without a sign.
+# The beginnings of prefixes up to their first punctuation, and the prefixes without any.
 _HEADS = {"_": _heads("_"), "-": _heads("-")}
 _WHOLE = tuple(filter(str.isalnum, _PREFIXES))
 
@@ -94,11 +94,11 @@ _OPEN_ADDRESS = (
 _PLACEHOLDER = late_pattern(
     r"\$\{[^}]*\}|\$\([^)]*\)|\$[A-Z_][A-Z0-9_]*|\{+[^{}]*\}+|%[A-Za-z0-9_]+%|%s|\*+|[xX]{3,}|\.{3}|…"
 )
-"""A placeholder in an address in place of the password."""
+"""Matches a placeholder instead of the password in an address."""
 _BEFORE_WORD = late_pattern(BEFORE_WORD)
 _ESCAPES = late_pattern(r"\\+[nrt]|[\s\\]")
-# The text that is held back is searched again with each piece, so its length must have a limit: a longer token may
-# leave unredacted in pieces.
+# Held-back text is searched again with each piece, so its length is limited: a longer token that arrives in pieces may
+# pass unredacted.
 _MAX_OPEN_CHARS = 4_096
 _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
@@ -106,7 +106,7 @@ _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 class FormPlace(NamedTuple):
     """The place of a secret of a known form in a text, with its replacement.
 
-    `what` is the secret itself, without JSON's escapes; of an address it is `user:password`."""
+    `what` is the secret itself, without JSON's escapes; for an address, it is `user:password`."""
 
     first: int
     end: int
@@ -134,7 +134,7 @@ def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
 def open_form_from(text: str) -> int:
     """Return the first position at which a secret of a known form may begin that more text would complete or lengthen.
 
-    It is the length of the text if there is no such secret."""
+    Without such a secret, it is the length of the text."""
     found = len(text)
     word = max(len(text.rstrip(_OF_WORDS)), found - _MAX_OPEN_CHARS)
     if word < found and (match := _open_token().search(text, word)) is not None:
@@ -162,7 +162,7 @@ def _plain(text: str) -> str:
 
 
 def _may_hold_token(text: str) -> bool:
-    """Return whether the prefix of a token may be in a text."""
+    """Return whether a text may contain the prefix of a token."""
     # Splitting at a single character is the fastest test of many prefixes.
     for sign, heads in _HEADS.items():
         if sign in text and any(part.endswith(heads) for part in text.split(sign)):
@@ -181,8 +181,8 @@ def _patterns() -> tuple[tuple[_Form, re.Pattern[str]], ...]:
 @cache
 def _open_token() -> re.Pattern[str]:
     """Return a pattern for the beginning of a token at the end of a text, from the first character of its prefix on."""
-    # For the prefix `ab`, the pattern is `(?:a(?:b[…]*)?)?`: every beginning of the prefix, or all of it and a part of
-    # the body.
+    # For the prefix `ab`, the pattern is `(?:a(?:b[…]*)?)?`: any beginning of the prefix, or the whole prefix and a
+    # part of the body.
     begun = []
     for form in _FORMS:
         for prefix in form.prefixes:

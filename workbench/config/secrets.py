@@ -1,4 +1,4 @@
-"""Decides which values are secret, and finds and redacts them in texts."""
+"""Decide which values are secret, and find and redact them in texts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from urllib.parse import quote, quote_plus, unquote
 from workbench.config.secret_forms import BEFORE_WORD, LOOKS_BACK, FormPlace, forms_in, open_form_from
 from workbench.startup import late_pattern
 
-# A value is secret by its use, by its place or by its look, with less and less certainty. A value that is used as a key
-# or a header is secret unless it obviously is not. A value of a `.env` is secret unless it is ordinary. A value of the
-# environment, which holds everything, is secret only if both its name and its look say so. Redacting too much would
-# blank out words in every report, redacting too little would store a key.
+# A value is secret by its use, its place or its look, in decreasing certainty. A value that is used as a key or a
+# header is secret unless it obviously is not. A value of a `.env` is secret unless it is ordinary. A value of the
+# environment, which contains all kinds of settings, is secret only if both its name and its look suggest so. Too much
+# redaction would blank out words in every report; too little would store a key.
 
 MIN_DECLARED_CHARS = 4
-"""The shortest used value that is secret although the name of its variable does not say so."""
+"""The shortest used value that is secret although its variable's name does not suggest so."""
 
 MIN_NAMED_CHARS = 2
 """The shortest secret: hiding a single character would hide every text."""
@@ -32,7 +32,7 @@ MIN_KEY_CHARS = 8
 """The shortest value that can look like a key."""
 
 MIN_FOREIGN_KEY_CHARS = 16
-"""The shortest text that counts as a key of a service if it was not used as a key here."""
+"""The shortest text that counts as a key of a service although this program did not use it as one."""
 
 MIN_ENCODED_CHARS = 12
 """The shortest secret that is also searched for percent-encoded and in base64."""
@@ -78,7 +78,7 @@ _NOTHING = late_pattern(
 def is_secret_if_used(name: str, value: str) -> bool:
     """Return whether a value that is used as a key, a header or a server's setting is secret.
 
-    It is, except a single character, a word for yes, no or nothing, the path of an existing file, and two or three
+    All are, except a single character, a word for yes, no or nothing, the path of an existing file, and two or three
     characters under an ordinary name."""
     if len(value) < MIN_DECLARED_CHARS and not (len(value) >= MIN_NAMED_CHARS and _tells(name)):
         return False
@@ -88,9 +88,9 @@ def is_secret_if_used(name: str, value: str) -> bool:
 def is_secret_of_file(name: str, value: str) -> bool:
     """Return whether an unused value in a `.env` is secret.
 
-    It is, except values that `is_secret_if_used` excludes, numbers, addresses, single words, and values of an ordinary
-    name such as MODEL or REGION. Under a name with "password", "token" or "secret" a single word is secret too, unless
-    the word is part of the name (`POSTGRES_PASSWORD=postgres`)."""
+    All are, except values that `is_secret_if_used` excludes, numbers, addresses, single words, and values of an
+    ordinary name such as MODEL or REGION. Under a name with "password", "token" or "secret" a single word is secret
+    too, unless the word is part of the name (`POSTGRES_PASSWORD=postgres`)."""
     if len(value) < MIN_DECLARED_CHARS or _NOTHING.fullmatch(value) or _is_path(value):
         return False
     if _KNOWN_BEGINNING.match(value):
@@ -104,7 +104,7 @@ def is_secret_of_file(name: str, value: str) -> bool:
 
 
 def is_secret_by_look(name: str, value: str) -> bool:
-    """Return whether an unused value of the environment is secret: it has the name of a secret and looks like a key."""
+    """Return whether an unused value of the environment is secret: its name is a secret's, and it looks like a key."""
     return _tells(name) and looks_like_key(value)
 
 
@@ -137,7 +137,7 @@ def keys_in(text: str) -> Iterator[str]:
 
 
 def passwords_in(text: str) -> Iterator[tuple[str, str]]:
-    """Yield user and password of each `scheme://user:password@` in a text, as they are written there."""
+    """Yield user and password of each `scheme://user:password@` in a text, as written there."""
     for match in _USER_PASSWORD.finditer(text):
         yield match[1], match[2]
 
@@ -155,8 +155,8 @@ def is_reference(value: str) -> bool:
 def forms_of(value: str) -> set[str]:
     """Return the texts by which a secret is recognised, in all the forms in which it may be written.
 
-    It is searched for as it is, as Python's `repr` writes it, and in JSON up to `JSON_LEVELS` deep. From 12 characters
-    on it is also searched for percent-encoded and in base64, wherever it begins in the encoded bytes."""
+    These are the secret as it is, as Python's `repr` writes it, and in JSON up to `JSON_LEVELS` deep. From 12
+    characters on, they include the percent-encoded secret and its base64 at every offset in the encoded bytes."""
     forms = {value}
     if "%" in value:
         forms.add(unquote(value))
@@ -165,7 +165,7 @@ def forms_of(value: str) -> set[str]:
             data = each.encode("utf-8", "surrogatepass")
             encoded = {quote(data, safe=""), quote(data), quote_plus(data), *_base64_forms(data)}
             forms |= encoded
-            # Some programs percent-encode with small letters.
+            # Some programs percent-encode in lower case.
             forms.update(re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded)
     lines = value.split("\n")
     if len(lines) > 1:
@@ -177,8 +177,8 @@ def forms_of(value: str) -> set[str]:
     forms |= {repr(form)[1:-1] for form in forms}
     deeper = forms
     for level in range(JSON_LEVELS):
-        # Escapes that only JSON of other languages has (`\/`, `\u003c`) are tried on the first level only: on all
-        # levels, the number of forms would explode.
+        # Escapes of other languages' JSON (`\/`, `\u003c`) are tried only on the first level, because their number
+        # grows exponentially with the levels.
         escape = _in_json if level else _in_any_json
         deeper = set().union(*map(escape, deeper))
         forms |= deeper
@@ -186,12 +186,12 @@ def forms_of(value: str) -> set[str]:
 
 
 def _in_json(text: str) -> set[str]:
-    """Return a text as it is inside a JSON string, with and without escapes for characters outside of ASCII."""
+    """Return a text as it appears inside a JSON string, with and without escapes of characters outside ASCII."""
     return {json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]}
 
 
 def _in_any_json(text: str) -> set[str]:
-    """Return a text as it is inside a JSON string, also of languages that escape slashes (PHP) or HTML's signs (Go)."""
+    """Return a text as it appears inside a JSON string, even from languages that escape slashes (PHP) or HTML (Go)."""
     forms = _in_json(text)
     for plain in tuple(forms):
         forms.add(plain.replace("/", "\\/"))
@@ -215,12 +215,12 @@ def _base64_forms(data: bytes) -> Iterator[str]:
 
 
 def _tells(name: str) -> bool:
-    """Return whether a variable's name has a word of secrets, such as KEY or TOKEN."""
+    """Return whether a variable's name contains a word that marks secrets, such as KEY or TOKEN."""
     return any(map(_TELLING.fullmatch, _words(name)))
 
 
 def _is_about(words: list[str]) -> bool:
-    """Return whether the words of a name describe something about a secret: TOKEN_URL, CREDENTIAL_HELPER."""
+    """Return whether a name is that of a property of a secret: TOKEN_URL, CREDENTIAL_HELPER."""
     return _TELLING.fullmatch(words[-1]) is None
 
 
@@ -249,12 +249,12 @@ Place = tuple[int, int, str]
 
 # The idea of redaction: all secrets, in every form in which they may be written (`forms_of`), are alternatives of one
 # pattern, the longest first, so that one pass finds all of them. Most texts hold no secret. So every search begins with
-# a test that is fast and excludes one: in a long text, a few plain strings of which every secret contains one; in JSON,
-# the same with escapes. Short words count only as words of their own, or the password "test" would blank out half a
+# a fast test that may exclude all: it looks for a few plain strings, of which every secret contains one; in JSON, for
+# the same strings with escapes. Short values count only as whole words, or the password "test" would blank out half a
 # report.
 #
 # A text that comes in pieces is redacted up to the first position at which a secret may begin that the next piece would
-# complete (`open_from`). Only the rest is held back, so that streamed text appears at once.
+# complete (`open_from`). Only the text from there on is held back, so that streamed text appears without delay.
 class Finder:
     """A search for secret values, and for secrets of known forms, in texts.
 
@@ -277,7 +277,7 @@ class Finder:
     def may_be_in(self, text: str) -> bool:
         """Return whether a text may hold a value or a secret of a known form.
 
-        In a long text, a short value counts inside a longer word too."""
+        In a long text, this is also true for a short value inside a longer word."""
         if len(text) > _LONG_TEXT:
             return any(map(text.__contains__, self._needles)) or self._has_form(text)
         return (bool(self.values) and self._pattern.search(text) is not None) or self._has_form(text)
@@ -285,12 +285,12 @@ class Finder:
     def may_be_in_json(self, text: str) -> bool:
         """Return whether a JSON text may hold a value or a secret of a known form, in a string or as a number.
 
-        The text must leave characters outside of ASCII unescaped. Fast if it holds none."""
+        The text must leave characters outside ASCII unescaped. The test is fast if there is none."""
         may_be = any(map(text.__contains__, self._json_needles)) and self._json_pattern.search(text) is not None
         return may_be or self._has_form(text)
 
     def replaced(self, text: str) -> str:
-        """Return a text with each value replaced, and the same object if it holds none."""
+        """Return a text with each value replaced; the same object if it holds none."""
         if len(text) > _LONG_TEXT:
             if not self.may_be_in(text):
                 return text
@@ -320,12 +320,12 @@ class Finder:
     def decided(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[Place]]:
         """Return the length of the decided part of a text, and the places of values in it.
 
-        The text may continue unless it is `over`. The part before `begin` was decided earlier."""
+        The text may continue unless it is `over`. The part before `begin` was already decided."""
         until = len(text)
         if not over:
             until = max(self.open_from(text), begin)
         places = self._places(text, begin)
-        # A value across the end of the decided part may be the beginning of a longer one.
+        # A value that crosses the end of the decided part may be the beginning of a longer one.
         for first, end, _ in places:
             if first < until < end:
                 until = first
@@ -334,8 +334,8 @@ class Finder:
     def _places(self, text: str, begin: int) -> list[Place]:
         """Return the places of values and known forms in a text, in their order and without overlaps.
 
-        Overlapping ones become one place, with the replacement of the first of them; if several begin there, of the
-        longest; if these are equal, of the value, whose name says more than that of a form."""
+        Overlapping places become one, with the replacement of the first; if several begin there, of the longest; if
+        several are equally long, of the value, whose name says more than a form's."""
         values: list[Place] = []
         if self.values:
             for match in self._pattern.finditer(text, begin):
@@ -384,7 +384,7 @@ class Pieces:
         self._before = ""
 
     def add(self, piece: str, finder: Finder) -> str:
-        """Add a piece, and return the text that is decided by it, redacted."""
+        """Add a piece, and return the text that is now decided, redacted."""
         return self._decided(piece, finder, over=False)
 
     def rest(self, finder: Finder) -> str:
@@ -405,7 +405,7 @@ class Pieces:
 
 
 def _finding_in_json(value: str) -> tuple[str, ...]:
-    """Return a value as it is inside a JSON string, with lone surrogates unescaped and escaped."""
+    """Return a value as it appears inside a JSON string, with lone surrogates unescaped and escaped."""
     text = json.dumps(value, ensure_ascii=False)[1:-1]
     if text.isascii():
         return (text,)
@@ -413,8 +413,8 @@ def _finding_in_json(value: str) -> tuple[str, ...]:
 
 
 def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
-    """Return few strings of which every text with one of the values contains at least one."""
-    # Most forms of a secret contain another of its forms, so the shortest ones are enough.
+    """Return a few strings, at least one of which every text with one of the values contains."""
+    # Most forms of a secret contain another of its forms, so the shortest forms are enough.
     needles: list[str] = []
     for value in sorted(values, key=len):
         if not any(needle in value for needle in needles):
@@ -441,7 +441,7 @@ def _pattern_of(values: Iterable[str]) -> re.Pattern[str]:
 def _beginning(first: str, values: Iterable[str]) -> str:
     """Return a pattern for the first two characters of values that begin with `first`.
 
-    It also finds the first character alone at the end of a text."""
+    The pattern also finds the first character alone at the end of a text."""
     seconds = {re.escape(value[1]) for value in values}
     return f"{re.escape(first)}(?=[{''.join(seconds)}]|\\Z)"
 
@@ -452,7 +452,8 @@ def _is_word(value: str) -> bool:
 
 def _alternatives(values: Iterable[str]) -> str:
     """Return a pattern for the first of some values that matches."""
-    # Values with the same first two characters are grouped, so that positions where no value begins are passed quickly.
+    # Values with the same first two characters are grouped, so that positions at which no value begins are skipped
+    # quickly.
     rests: dict[str, list[str]] = {}
     for value in values:
         rests.setdefault(value[:2], []).append(re.escape(value[2:]))
@@ -464,7 +465,7 @@ _OURS = frozenset(
     {"by", "decided_by", "grader", "hash", "program", "role", "run", "run_id", "started_at", "status", "suite_hash"}
     | {"verdict", "workbench"}
 )
-"""Fields of Workbench's records that hold texts of Workbench alone, which need no search."""
+"""Fields of Workbench's records whose texts come from Workbench alone and need no search."""
 
 _Value = TypeVar("_Value")
 
@@ -478,11 +479,11 @@ class Secrets:
         self._lock = Lock()
         self._known: dict[str, str] = {}
         self.finder = Finder({})
-        """The search for the values and for secrets of known forms; another object after a value was added."""
+        """The search for the values and for secrets of known forms; adding a value makes a new object."""
 
     @property
     def values(self) -> tuple[tuple[str, str], ...]:
-        """The name of the variable and the value for each form of each value, the longest first."""
+        """The variable's name and the form, for each form of each value, the longest first."""
         finder = self.finder
         return tuple((finder.replacements[value].lstrip("$"), value) for value in finder.values)
 
@@ -512,7 +513,7 @@ class Secrets:
         """Add the password of each `scheme://user:password@` in a text.
 
         A password of one plain word is redacted only after its user."""
-        # Otherwise `postgres://postgres:postgres@` would hide every "postgres".
+        # Otherwise a password as in `postgres://postgres:postgres@` would hide every "postgres".
         if "://" not in text:
             return
         for user, password in passwords_in(text):
@@ -529,7 +530,7 @@ class Secrets:
     def _remember(self, replacements: Mapping[str, str]) -> None:
         with self._lock:
             new = {form: shown for form, shown in replacements.items() if form not in self._known}
-            # Without a new value the finder stays, because its patterns are costly.
+            # The finder is replaced only for a new value, because its patterns are costly.
             if new:
                 self._known |= new
                 self.finder = Finder(dict(self._known), self.finder.own)
@@ -538,7 +539,8 @@ class Secrets:
         """Leave the tokens and passwords of known forms in a suite's text unredacted from now on.
 
         A value that was added stays secret."""
-        # The user wrote these values. If only an expectation, or only a run, were redacted, the two would differ.
+        # The user wrote these values. Redacting them in a run but not in an expectation, or the reverse, would make the
+        # two differ.
         own = {form.what for form in forms_in(text)}
         with self._lock:
             if not own <= self.finder.own:
@@ -546,7 +548,7 @@ class Secrets:
 
     @property
     def replacements(self) -> Mapping[str, str]:
-        """The replacement of each value in every form; another object after a value was added."""
+        """The replacement of each form of each value; adding a value makes a new object."""
         return self.finder.replacements
 
     def take(self, replacements: Mapping[str, str]) -> None:
@@ -558,7 +560,7 @@ class Secrets:
         return _like, (self.finder.replacements, self.finder.own)
 
     def redact(self, text: str) -> str:
-        """Return a text with `$NAME` in place of every secret value, and the same object if it holds none."""
+        """Return a text with `$NAME` in place of every secret value; the same object if it holds none."""
         return self.finder.replaced(text)
 
     def redacted(self, value: _Value) -> _Value:
@@ -566,7 +568,7 @@ class Secrets:
 
         A record is a data class, a named tuple or a pydantic model. Keys of objects are redacted too, and a number that
         is a secret becomes a text. Values without secrets, and parts without them, stay the same objects."""
-        # Most values hold no secret, which one search through their JSON text shows.
+        # One search through the JSON text shows that most values hold no secret.
         finder = self.finder
         if not _may_hold(value, finder):
             return value
@@ -631,13 +633,13 @@ class _Walk:
         return value.model_copy(update=changed)
 
     def _json(self, value: Any) -> Any:
-        """Return a list or an object redacted; it is walked only if a search through its JSON text finds something."""
+        """Return a list or an object redacted, walking it only if its JSON text may hold a secret."""
         known = self._known.get(id(value))
         if known is None:
             redacted = value
             if _may_hold(value, self._finder):
                 redacted = self._walked(value)
-            # The value is kept with its result: otherwise its id could become that of another object.
+            # The value is kept with its result, because otherwise another object could get its id.
             known = self._known[id(value)] = (value, redacted)
         return known[1]
 
@@ -681,7 +683,7 @@ def _searched(value: Any) -> dict[str, Any]:
         return {name: getattr(value, name) for name in names}
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} is nothing that JSON has")
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=_searched)
@@ -695,7 +697,8 @@ def _are_same(items: Any, others: Any) -> bool:
 def _text_fields(kind: Any) -> tuple[str, ...] | None:
     """Return the fields of a record that may hold texts from elsewhere, `None` for a type that is not a record.
 
-    Fields of data classes that are marked as `opaque` are not searched: a change would destroy their content."""
+    Fields of data classes that are marked as `opaque` are not searched, because a change would destroy their
+    content."""
     if is_dataclass(kind):
         names = [field.name for field in fields(kind) if field.init and not field.metadata.get("opaque", False)]
     elif hasattr(kind, "_fields"):
@@ -704,7 +707,7 @@ def _text_fields(kind: Any) -> tuple[str, ...] | None:
         names = list(kind.model_fields)
     else:
         return None
-    # A type that is imported for type checkers only has no hints at run time: then every field is searched.
+    # Hints that are imported only for type checkers cannot be resolved at run time; then every field is searched.
     try:
         hints = get_type_hints(kind)
     except NameError:
@@ -718,7 +721,7 @@ def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
     if origin is Annotated:
         return _is_our_own(get_args(hint)[0], ours=ours)
     if origin in (Union, UnionType):
-        # A JSON value is a union of more types, among them lists of itself.
+        # JsonValue is a union with other members, among them lists of itself.
         inner = get_args(hint)
         return len(inner) < 4 and all(_is_our_own(each, ours=ours) for each in inner)
     if origin is Mapping:
@@ -727,4 +730,4 @@ def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
 
 
 NO_SECRETS = Secrets()
-"""Secrets without a value, which find secrets of known forms only; never add a value to it."""
+"""Secrets without values, which find only secrets of known forms; never add a value."""

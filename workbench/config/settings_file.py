@@ -1,4 +1,4 @@
-"""Reads the models and the judge of a `workbench.toml`, or reports all of its problems."""
+"""Read the models and the judge of a `workbench.toml`, or report all of its problems."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class _Model(_Strict):
     @classmethod
     def _only_without_a_variable(cls, command: Sequence[str] | None, info: ValidationInfo) -> Sequence[str] | None:
         if command is not None and info.data.get("api_key_env") is not None:
-            raise ValueError("gives the key that api_key_env names too: leave one of them out")
+            raise ValueError("gives the key, as does api_key_env: leave one of them out")
         return command
 
     @field_validator("headers")
@@ -177,7 +177,7 @@ class _Model(_Strict):
     @field_validator(*_OF_CLOUDS)
     @classmethod
     def _only_at_their_clouds(cls, value: str | None, info: ValidationInfo) -> str | None:
-        # An unknown provider is reported alone.
+        # An unknown provider is reported without further problems.
         if value is not None and info.field_name is not None and "provider" in info.data:
             for _, problem in setting_problems(_cloud_of(info.data["provider"]), {info.field_name: value}):
                 raise ValueError(problem)
@@ -311,7 +311,7 @@ def _problem_text(found: ErrorDetails, place: tuple[str, ...]) -> str:
             return _unknown(place)
         case "value_error":
             return str(found["ctx"]["error"])
-    # A place inside of `params` or `price` has the advice of that setting.
+    # A problem inside `params` or `price` gets the advice of that setting.
     setting = "models"
     if len(place) > 2:
         setting = place[2]
@@ -373,7 +373,7 @@ def _unknown(place: tuple[str, ...]) -> str:
 
 
 def _line_of(text: str, place: tuple[str, ...]) -> int | None:
-    """Return the line (from 1) of a setting, else of its table, `None` if neither is written in the usual way."""
+    """Return the line (from 1) of a setting, else of its table; `None` if neither is written in the usual way."""
     lines = text.splitlines()
     if len(place) == 1:
         name = rf"""["']?{re.escape(place[0])}["']?\s*"""

@@ -1,4 +1,4 @@
-"""Finds keys that were typed on a command line, where they do not belong, and hides them in messages."""
+"""Find keys that were typed on a command line, where they do not belong, and hide them in messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.startup import late_pattern
 HIDDEN = "(hidden: it looks like a key)"
 
 KEY_OPTION = late_pattern(r"--?(api[-_]?key|key|token|secret|password)(=.*)?", re.DOTALL | re.IGNORECASE)
-"""An option that does not exist here, and to which users of other programs give a key."""
+"""An option that takes a key in other programs, and does not exist here."""
 
 NO_KEYS_HERE = (
     "a key is never given on the command line, where others can read it: put it into an environment variable or .env, "
@@ -25,13 +25,13 @@ _KNOWN_BEGINNING = late_pattern(
 _CHARACTERS = late_pattern(r"[A-Za-z0-9_+/=.~-]{16,}")
 _CHANGES = late_pattern(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[a-z0-9])|(?<=[0-9])(?=[A-Za-z])")
 _MAX_CHANGES = 4
-"""The most changes between capitals, small letters and digits in names of files and models; keys have more."""
+"""The most changes between upper case, lower case and digits in names of files and models; keys have more."""
 
 _PIECES = late_pattern(r"[=,\s]")
 
 
 def looks_like_key(word: str) -> bool:
-    """Return whether a word begins like the keys of known services, or mixes letters and digits as only keys do."""
+    """Return whether a word begins like keys of known services, or mixes letters and digits as only keys do."""
     if _KNOWN_BEGINNING.fullmatch(word):
         return True
     changes = len(_CHANGES.findall(word))
@@ -39,11 +39,11 @@ def looks_like_key(word: str) -> bool:
 
 
 def without_keys(text: str, words: Iterable[str]) -> str:
-    """Return a message about the words of a command line with the words that look like keys hidden."""
+    """Return a message about the words of a command line, in which words that look like keys are hidden."""
     keys: set[str] = set()
     for word in words:
         keys.update(_keys_in(word))
-    # The longest first: a key that contains another one is hidden as a whole.
+    # The longest come first, so that a key that contains another one is hidden as a whole.
     for key in sorted(keys, key=len, reverse=True):
         for written in (key, repr(key)[1:-1]):
             text = text.replace(written, HIDDEN)

@@ -80,21 +80,21 @@ from workbench.trajectory.system_prompt import prompt_of
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, TrajectoryError
 
 
-# The latency of a model is that of the successful attempt alone. Waiting for a turn at the endpoint and pauses
-# before a retry count neither as latency nor towards the run's time limit.
+# A model's latency covers only the successful attempt. Waiting for a turn at the endpoint and pauses before retries
+# count neither as latency nor towards the run's time limit.
 async def ask(
     model: Model, request: ModelRequest, recorder: Recorder, retries: RetryPolicy, limit: TimeLimit
 ) -> Round | ExternalRun:
     """Send a request, retrying as the policy allows, and return the complete answer.
 
-    An agent with a loop of its own answers with a whole run, of which nothing but the request is emitted yet.
+    An agent with a loop of its own answers with a whole run; only its request is emitted yet.
 
     Raises ModelError when no permitted attempt succeeds, and TooMuchError when an answer exceeds a limit.
     """
     attempt = 1
     while True:
         try:
-            # The stack lets the time limit stand still while the turn is awaited and run while it is held.
+            # The stack suspends the time limit while the turn is awaited, and resumes it once the turn is held.
             async with AsyncExitStack() as held:
                 async with limit.suspended():
                     await held.enter_async_context(model.turn())
@@ -152,8 +152,8 @@ MIN_INTERVAL_SECONDS = 0.1
 class ProgressReports:
     """Emits the progress notices of one call, at most one every `MIN_INTERVAL_SECONDS`.
 
-    Of notices in between, only the latest is emitted. Use it on the engine's loop, and close it before the result is
-    emitted."""
+    Of notices in between, only the latest is emitted. Use this object on the engine's loop, and close it before the
+    result is emitted."""
 
     def __init__(self, call_id: str, recorder: Recorder) -> None:
         self._call_id = call_id
@@ -164,7 +164,7 @@ class ProgressReports:
 
     def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         """Record a progress notice."""
-        # JSON has no NaN and no infinity, so a recording could not hold them.
+        # A recording could not hold NaN or infinity, which JSON lacks.
         if self._closed or not math.isfinite(progress):
             return
         if total is not None and not math.isfinite(total):
@@ -204,7 +204,7 @@ class ExecutionQuestion:
 
 
 Leave = Literal["no", "call", "run"]
-"""A person's answer: no; yes, this call alone; or yes, and the further calls of this tool in this run as well."""
+"""A person's answer: no, yes for this call only, or yes for all further calls of this tool in this run."""
 
 AskExecution = Callable[[ExecutionQuestion], Awaitable[Leave]]
 
@@ -220,14 +220,14 @@ class Permission:
     """The rule that decides which tools of a run may be executed on their servers.
 
     Tools marked read-only always may; with `all_tools`, or on `exempt` servers, every tool may. `ask` asks a person
-    about the rest; without it they are refused."""
+    about all other tools, which are refused without it."""
 
     all_tools: bool = False
     ask: AskExecution | None = None
     exempt: bool = False
 
     def unasked(self, tool: ToolDefinition) -> Allowed | None:
-        """Return why the tool may be executed without asking; `None` when it may not."""
+        """Return the reason why the tool may be executed without asking; `None` if it may not."""
         if tool.annotations.get("readOnlyHint") is True:
             return "read-only"
         if self.exempt:
@@ -301,8 +301,8 @@ class Executor:
     def replay(self, record: CallRecord, step_mock: JsonValue = None) -> None:
         """Count a call of the forked run for the mocks that answer by the number of earlier calls.
 
-        Nothing is asked or executed. Raises ToolsError."""
-        # The mock gave the unedited answer; a person's edit came after it.
+        Nobody is asked and nothing is executed. Raises ToolsError."""
+        # The mock gave the answer before a person edited it.
         answer = record.unedited or record.result
         if answer is not None and answer.source == "replayed":
             self._tools.count(record.sent, ToolAnswer(answer.content, answer.is_error), step_mock)
@@ -329,11 +329,11 @@ class Executor:
     ) -> tuple[ToolAnswer, float]:
         if self._audit is None:
             raise AuditError(f"{call.tool} was not executed: this run has no audit log")
-        # Logged before the call is sent: an execution that kills the program is in the log as well.
+        # Logged before the call is sent, so that even an execution that kills the program is in the log.
         audited = self._audit.log.begin(self._audit.caller, call, server, allowed)
         self._recorder.emit(ExecutionStarted(call.id, server))
         began = self._recorder.clock()
-        # Stays so when the task is cancelled: that does not raise a ToolsError.
+        # The outcome stays unknown if the task is cancelled, which raises no ToolsError.
         outcome: Outcome = "stopped"
         reports = ProgressReports(call.id, self._recorder)
         try:
@@ -439,7 +439,7 @@ class AgentLoop:
     async def _resume(self, fork: Fork) -> RunFinished | None:
         """Replay the start of the forked run and continue from there.
 
-        Returns why the run ends, if it already does."""
+        Returns the reason if the run already ends there."""
         if (refusal := fork_refusal(fork, self._turns)) is not None:
             return RunFinished("error", f"the run cannot be forked there: {refusal}")
         recorder = self._recorder
@@ -451,7 +451,7 @@ class AgentLoop:
         for payload in replayed(fork, own.model):
             recorder.emit(payload)
         rounds = recorder.trajectory.rounds
-        # A fork amid the calls of a round leaves that round unfinished: it joins the conversation further below.
+        # A fork between the calls of a round leaves the round unfinished; `_replay_round` finishes it.
         under_way = rounds[-1] if fork.at.answered is not None else None
         for done in rounds:
             self._replay_round(done, done is not under_way)
@@ -468,7 +468,7 @@ class AgentLoop:
     async def _take(self, turn: Turn) -> RunFinished | None:
         """Make one request and answer its calls.
 
-        Returns why the run ends, if it ends with that."""
+        Returns the reason if the run ends with this round."""
         if turn.step is not None:
             self._recorder.emit(StepStarted(turn.step, self._system(turn), turn.user))
         await self._checkpoint.reach("request", self._rounds + 1, request=lambda: self._pending_request(turn))
@@ -480,8 +480,8 @@ class AgentLoop:
     ) -> RunFinished | None:
         """Answer the calls of a round, except the first `answered`, and return the end of the run if it ends there.
 
-        With `to_result`, a person is asked again after the last of these first calls. The answer is regenerated as
-        often as a person wants."""
+        With `to_result`, the run is held again after the last of these first calls. A person may have the answer
+        regenerated any number of times."""
         while True:
             if isinstance(answer, ExternalRun):
                 return await self._add_run(turn, answer)
@@ -500,7 +500,7 @@ class AgentLoop:
     async def _add_run(self, turn: Turn, run: ExternalRun) -> RunFinished | None:
         """Add the rounds of an agent with a loop of its own, and return the end of the run if it ends with them.
 
-        In a chain, they are those of the steps up to the next message of the user."""
+        In a chain, they belong to the steps before the next message of the user."""
         from workbench.engine.external_run import external_payloads  # on use: models need none of it
 
         rounds, steps = run.rounds, range(0)
@@ -536,10 +536,10 @@ class AgentLoop:
         return RunFinished("steps done" if self._case.steps else "answered")
 
     async def _stopped_by(self, done: Round | None) -> RunFinished | None:
-        """Return the end of a chain that stops on failure when its latest step, the one of `done`, has failed."""
+        """Return the end of a chain that stops on failure if its latest step, the one of `done`, has failed."""
         if not self._case.stop_on_failure or done is None or done.step is None:
             return None
-        # Grading may ask a judge, which does not count as time of the run.
+        # Grading may ask a judge, whose time does not count as time of the run.
         async with self._limit.suspended():
             failed = await self._step_failed(self._recorder.trajectory, done.step.step)
         return RunFinished("step failed") if failed else None
@@ -549,7 +549,7 @@ class AgentLoop:
         return await ask(self._model, request, self._recorder, self._retries, self._limit)
 
     async def _pending_request(self, turn: Turn) -> HttpRequest | None:
-        """Return the next request as it is sent if nothing more is added to it.
+        """Return the next request as it would be sent now, without further messages.
 
         Raises ModelError."""
         messages = self._messages + messages_before(turn.user, self._checkpoint.added)
@@ -563,7 +563,7 @@ class AgentLoop:
     async def _answer_calls(self, turn: Turn, answer: Round, answered: int, to_result: bool) -> bool:
         """Answer the calls of a round.
 
-        Returns False when a person asks for the round to be regenerated instead."""
+        Returns False if a person has the round regenerated instead."""
         checkpoint, executor = self._checkpoint, self._executor
         if to_result:
             done = answer.calls[answered - 1]
@@ -578,7 +578,7 @@ class AgentLoop:
             after, held = await checkpoint.reach("call", answer.number, call, tool)
             assert held is not None
             if after == "continue":
-                # A step's own mock answers the first call of the step alone.
+                # A step's own mock answers only the first call of the step.
                 step_mock = self._step_mock(turn.step) if call in first else None
                 result = await executor.answer(
                     held.sent, step_mock, partial(checkpoint.review, answer.number, held, tool)
@@ -594,7 +594,7 @@ class AgentLoop:
     def _replay_round(self, done: Round, is_whole: bool) -> None:
         """Continue after a round of the forked run; `is_whole` is false when some of its calls are still unanswered."""
         step_mock = self._step_mock(done.step_number)
-        # Answers that were regenerated have moved the counts of the mocks as well.
+        # Regenerated answers have also advanced the counts of the mocks.
         for answer in (*done.superseded, done):
             for number, call in enumerate(answer.calls_to_answer):
                 self._executor.replay(call, step_mock if number == 0 else None)
@@ -629,7 +629,7 @@ class RunRequest:
     """One run to make: a case under its settings on a model.
 
     With `fork`, the run starts as another run did. `images` are those of the case, with their content. `clock` is the
-    time that the model is told. `time_limit` is the key that limits its time."""
+    time that the model is given. `time_limit` is the suite's key for the run's time limit, for messages."""
 
     case: Case
     settings: CaseSettings
@@ -658,8 +658,8 @@ async def run_case(
     """Make one run and return its trajectory.
 
     Without `audit`, no tool is executed on a server. `judge` judges conditions of mocks. `control` may hold the run and
-    change it. `step_failed` grades the steps of a chain that stops on failure. `own_calls` are the suite's own, before
-    and after the run.
+    change it. `step_failed` grades the steps of a chain that stops on failure. `own_calls` are those that the suite
+    itself makes before and after the run.
 
     Cancelling the task stops the run, which then ends with the reason `stopped`. Infrastructure errors end the run with
     `error` or `timed out` and are not raised.
@@ -725,15 +725,15 @@ def _is_offered(tool: ToolDefinition, model: Model, tools: Toolbox) -> bool:
 
 
 def _not_offered(model: Model, tools: Toolbox) -> Iterator[str]:
-    """Yield a notice for each tool of providers that the model is not offered."""
+    """Yield a notice for each provider tool that the model is not offered."""
     for tool in tools.definitions:
         if _is_offered(tool, model, tools):
             continue
         if takes(model, tool):
-            yield f"{tool.name} is not offered: the suite is not trusted to let a provider run it"
+            yield f"{tool.name} is not offered: the suite is not trusted, so no provider may run it"
         else:
             apis = ", ".join(tool.provider or ()) or "models behind endpoints"
-            yield f"{tool.name} is not offered to {model.name}: `provider_tools` has it for {apis} alone"
+            yield f"{tool.name} is not offered to {model.name}: `provider_tools` defines it only for {apis}"
 
 
 def start(
@@ -753,7 +753,7 @@ def start(
     clock = request.clock
     if tools is not None:
         server_outputs, instructions = tools.server_outputs, tools.instructions
-    # A fork sends the prompt of the run that it forks.
+    # A fork sends the system prompt of the run that it forks.
     if request.fork is not None and request.fork.origin.start is not None:
         instructions, clock = request.fork.origin.start.instructions, request.fork.origin.start.clock
     started = RunStarted(

@@ -1,8 +1,8 @@
 """Runs in the shapes of Vercel's AI SDK, rewritten to the keys of `external_run.RunDocument`.
 
 The SDK writes a call as `{toolName, input}` (`args` in version 4): alone, among the `toolCalls` of a result or of one
-of its `steps`, as a part of a message (`tool-call`), or of a message of the interface (`tool-NAME`). Values in other
-shapes stay as they are, so that the reader of the document reports their mistakes."""
+of its `steps`, or as a part of a message (`tool-call`) or of a UI message (`tool-NAME`). Values in other shapes stay
+unchanged, so that the reader of the document reports their mistakes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 Document = dict[str, Any]
 
 _KEPT = ("case", "started_at", "answer", "error", "latency_ms")
-"""The keys of a run in a file of calls that may stand beside those of the SDK."""
+"""The keys of a run document that may occur together with those of the SDK."""
 
 _USAGE = {
     "inputTokens": "input_tokens",
@@ -79,11 +79,11 @@ def is_messages(value: object) -> bool:
 
 
 def _of_steps(steps: list[Any]) -> Document:
-    """Return the run of steps, each one answer."""
+    """Return the run of a list of steps, each of which is one answer."""
     calls: list[list[Document]] = []
     run: Document = {"calls": calls}
     for step in filter(_is_table, steps):
-        # Only the text of the last answer is the answer of the run.
+        # Only the text of the last step is the answer of the run.
         _answer(run, _add_parts(calls, step_parts(step)))
     return run
 
@@ -116,7 +116,7 @@ def _of_messages(messages: Any) -> Document:
 
 
 def _answer(run: Document, text: str) -> None:
-    # An empty text beside calls is no answer: the run ended with its calls.
+    # An empty text together with calls is no answer: the run ended with its calls.
     run.pop("answer", None)
     if text:
         run["answer"] = text
@@ -125,7 +125,7 @@ def _answer(run: Document, text: str) -> None:
 def _add_parts(calls: list[list[Document]], parts: object) -> str:
     """Add the calls among the parts of an answer, and the results to their calls; return the text of the last answer.
 
-    A message of the interface holds several answers, each behind a part `step-start`."""
+    A UI message holds several answers, each after a part `step-start`."""
     group: list[Document] = []
     texts: list[str] = []
     for part in filter(_is_table, parts if isinstance(parts, list) else []):
@@ -154,7 +154,7 @@ def _answered(part: Document, calls: Iterable[Document]) -> Document | None:
 
 
 _RESULTS = ("output", "result", "error", "errorText")
-"""The keys of a result."""
+"""The keys of a result in a message part."""
 
 
 def _add_result(call: Document, part: Mapping[str, Any]) -> None:

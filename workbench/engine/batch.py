@@ -1,4 +1,4 @@
-"""A batch: makes many planned runs, a limited number of them at a time for each model, and stops them on request."""
+"""A batch: it makes many planned runs, a limited number at a time for each model, and stops them on request."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ MakeRun = Callable[[PlannedRun, RunContext], Awaitable[None]]
 
 
 class Spares(Protocol):
-    """Decides, while a batch is under way, which of its runs are skipped."""
+    """A rule that decides, while a batch is under way, which of its runs are skipped."""
 
     @property
     def status(self) -> Status:
@@ -91,7 +91,7 @@ class Batch:
         self._running: dict[str, asyncio.Future[None]] = {}
 
     async def run(self) -> None:
-        """Make all runs; each ends in exactly one `RunDone`, also if it is stopped or breaks."""
+        """Make all runs; each ends in exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await asyncio.gather(self._context.servers.renew(), self._context.ready())
@@ -126,11 +126,11 @@ class Batch:
                 await self._context.stored()
 
     async def make(self, planned: PlannedRun) -> None:
-        """Make one run to its end: exactly one `RunDone`, also if it is stopped or breaks."""
-        # A task of its own, so that `stop` cancels this run and not the worker that goes on to the next one.
+        """Make one run to its end: exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
+        # The run is a task of its own, so that `stop` cancels it and not the worker, which continues with the next run.
         task = asyncio.ensure_future(self._make_if_needed(planned))
         self._running[planned.run_id] = task
-        # `wait` raises nothing: the errors of the task are looked at below.
+        # `wait` does not raise the task's errors, which are handled below.
         await asyncio.wait([task])
         del self._running[planned.run_id]
         if task.cancelled():
@@ -150,6 +150,6 @@ class Batch:
     def _without_trajectory(self, planned: PlannedRun, status: Status, error: str | None = None) -> None:
         trajectory = Trajectory(planned.run_id)
         result = result_of(planned, status, trajectory, error=error)
-        # A run that broke may have sent requests, which are lost with their tokens: its cost is unknown.
+        # A run that failed unexpectedly may have sent requests whose tokens are lost, so its cost is unknown.
         cost_usd = None if status == Status.ERROR else cost_of(trajectory, None)
         self._context.listener(RunDone(replace(result, cost_usd=cost_usd)))

@@ -1,4 +1,4 @@
-"""Breakpoints: places and conditions at which a run is held, how they are written, and whether one applies."""
+"""Breakpoints: the places and conditions at which a run is held, their notation, and whether one applies."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ class Breakpoint:
         )
 
 
-# A breakpoint is one line of text, in the same form on the command line, in the list of the app and in the file of a
-# project.
+# A breakpoint is one line of text, in the same notation on the command line, in the app's list and in a project's file.
 KINDS: Mapping[BreakOn, str] = {
     "tool": "before calls of a tool: tool NAME, or tool NAME when { argument = check }",
     "error": "after a result that is an error: error, or error NAME for one tool",
@@ -73,7 +72,8 @@ cases = [{{ name = "none", user = "none" }}]
 tool = "none"
 result = ""
 {when}"""
-"""A suite whose one mock has the condition: it allows the same checks as a mock's and reports the same mistakes."""
+"""A suite with one mock that has the condition, so that a breakpoint allows the same checks and reports the same
+mistakes as a mock."""
 
 
 class BreakpointError(Exception):
@@ -110,7 +110,7 @@ def breakpoint_of(line: str) -> Breakpoint:
 
 
 def breakpoint_line(point: Breakpoint) -> str:
-    """Return a breakpoint as it is written, whether it is enabled or not.
+    """Return a breakpoint in its notation, regardless of whether it is enabled.
 
     Raises ValueError for a value that TOML cannot express."""
     if point.round is not None:
@@ -132,7 +132,7 @@ def _written(name: str) -> str:
 
 
 def _word(line: str, at: int) -> tuple[str, int, int]:
-    """Return the next word, the column where it begins, and where it ends."""
+    """Return the next word, the column where it begins, and the index where it ends."""
     found = re.compile(r"\S+").search(line, at)
     if found:
         return (found[0], found.start() + 1, found.end())
@@ -196,7 +196,7 @@ def _checks(text: str, begins: int) -> Checks | None:
     file = parse_suite(_AS_MOCK.format(when=_WHEN_KEY + text), Path())
     for problem in file.errors:
         column, message = begins, problem.message
-        # A column in the suite made above becomes the column in the breakpoint's line.
+        # A column in the suite built above is converted to a column in the breakpoint's line.
         found = _COLUMN.search(message)
         if found:
             column = int(found[1]) - len(_WHEN_KEY) + begins - 1
@@ -234,11 +234,11 @@ class ConditionError(Exception):
 
 
 async def why_break(breakpoints: Iterable[Breakpoint], point: HoldPoint, holds: Holds, failing: Failing) -> str | None:
-    """Return why a run is held at a point, by the first breakpoint that matches; `None` when none does.
+    """Return the reason why a run is held at a point, from the first matching breakpoint; `None` if none matches.
 
-    A condition that cannot be evaluated holds the run too, with the error as the reason."""
+    A condition that cannot be evaluated also holds the run, with the error as the reason."""
     possible = [each for each in breakpoints if _is_about(each, point)]
-    # A condition may ask a judge, so the breakpoints that cost nothing come first.
+    # A condition may ask a judge, so breakpoints without a condition are tried first.
     for each in sorted(possible, key=_cost):
         try:
             why = await _why(each, point, holds, failing)
@@ -260,7 +260,7 @@ def _is_about(each: Breakpoint, point: HoldPoint) -> bool:
         return False
     if each.on == "error":
         result = call.result
-        # An answer of the person who steps through the run is not an error of the tool.
+        # If the person stepping through the run gave the answer, it is not an error of the tool.
         return result is not None and result.is_error and result.source not in ("edited", "skipped")
     return each.on != "not-read-only" or point.tool is None or point.tool.annotations.get("readOnlyHint") is not True
 
@@ -290,22 +290,23 @@ async def _why(each: Breakpoint, point: HoldPoint, holds: Holds, failing: Failin
 
 
 def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | None:
-    """Return why a breakpoint may never hold a run: its tool or argument is unknown, or its check is misspelt.
+    """Return the reason why a breakpoint may never hold a run: an unknown tool or argument, or a misspelt check.
 
-    `tools` are those of the open suites; while there are none, every name is accepted. `None` without a doubt."""
+    `tools` are those of the open suites; if there are none, every name is accepted. `None` if there is no such
+    reason."""
     if point.tool is None:
         return None
     known = tuple(tools)
     mine = [tool for tool in known if tool.name == point.tool]
     if known and not mine:
-        doubt = f"no open suite is known to have a tool {quoted(point.tool)}"
+        doubt = f"no open suite has a known tool {quoted(point.tool)}"
         return _with_hint(doubt, did_you_mean(point.tool, [tool.name for tool in known]))
     arguments = [_arguments(tool) for tool in mine]
     for name, check in (point.when or {}).items():
         if arguments and all(given is not None and name not in given for given in arguments):
             return _with_hint(f"{quoted(point.tool)} has no argument {quoted(name)}", _other_names(name, arguments))
         if not any(_is_object((given or {}).get(name)) for given in arguments):
-            # A misspelt check is not an error in TOML: it is a table with which the argument is compared.
+            # A misspelt check is no error: the argument is then compared with the table as a value.
             misspelt = _misspelt(check.bare_value)
             if misspelt is not None:
                 return misspelt

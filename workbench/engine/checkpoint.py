@@ -55,7 +55,7 @@ class HoldPoint:
     question: Question | None = None
     """The request of a server that waits for a reply."""
     reply: Reply | None = None
-    """The reply that it gets if the run continues."""
+    """The reply that the server gets if the run continues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class EditArguments:
-    """Before a call: change the arguments that it is sent with."""
+    """Before a call: change the arguments with which the call is sent."""
 
     arguments: Mapping[str, JsonValue]
 
@@ -80,7 +80,7 @@ class AnswerCall:
 
 @dataclass(frozen=True, slots=True)
 class SkipCall:
-    """Before a call: do not make it.
+    """Before a call: skip the call.
 
     The model reads `SKIPPED` as the result."""
 
@@ -117,7 +117,8 @@ class Regenerate:
 Edit = EditArguments | AnswerCall | AnswerQuestion | SkipCall | EditResult | AddMessage | Regenerate
 Command = Continue | Edit
 
-# Messages are added anywhere, but a result exists only after its call, and arguments only change before they are sent.
+# Messages can be added anywhere, but a result exists only after its call, and arguments can change only before they are
+# sent.
 _ALLOWED: Mapping[At, tuple[type[Command], ...]] = {
     "request": (Continue, AddMessage),
     "call": (Continue, AddMessage, EditArguments, AnswerCall, SkipCall, Regenerate),
@@ -129,9 +130,9 @@ _WHEN: Mapping[type[Command], str] = {
     EditArguments: "arguments can be changed before the call",
     AnswerCall: "a call can be answered before it is made",
     SkipCall: "a call can be skipped before it is made",
-    AnswerQuestion: "a server is answered while it asks",
+    AnswerQuestion: "a server can be answered only while it asks",
     EditResult: "a result can be changed right after it arrives",
-    Regenerate: "a round can be asked again before one of its calls, or after a result",
+    Regenerate: "a round can be repeated before one of its calls, or after a result",
 }
 
 
@@ -144,7 +145,7 @@ _WHERE: Mapping[At, str] = {
 
 
 def refusal(command: Command, at: At, question: Question | None = None) -> str | None:
-    """Return why a command is not allowed where a run is held; `None` when it is allowed."""
+    """Return the reason why a command is not allowed where a run is held; `None` if it is allowed."""
     if not isinstance(command, _ALLOWED[at]):
         where = _WHERE[at]
         return f"the run is held {where}: {_WHEN[type(command)]}"
@@ -165,7 +166,7 @@ class RunControl(Protocol):
         ...
 
     async def next_command(self, point: HoldPoint) -> Command:
-        """Wait for the next command to the held run, one that `refusal` allows at this point."""
+        """Wait for the next command to the held run; `refusal` must allow it at this point."""
         ...
 
 
@@ -219,18 +220,19 @@ class Checkpoint:
         if control is None:
             return "continue", call
         point = HoldPoint(at, round_number, lambda: self._recorder.trajectory, call, tool, request=request)
-        # Breakpoints may ask a judge, and a person thinks: neither counts towards the run's time limit.
+        # Judges asked by breakpoints and a person's thinking take time that does not count towards the run's time
+        # limit.
         async with self._limit.suspended():
             why = await control.why_hold(point)
             if why is None:
                 return "continue", call
             call_id = call.call.id if call is not None else None
             self._recorder.emit(Paused(why, call_id, at, round_number))
-            # Commands name the hold that they mean, so that a late one does not change the run at its next hold.
+            # Each command names its hold, so that a late command does not change the run at its next hold.
             point = replace(point, hold=self._recorder.last)
             began = self._recorder.clock()
             after: After | None = None
-            # `Resumed` is emitted also when the run is stopped while held: the time held never counts as the run's.
+            # `Resumed` is emitted even if the run is stopped while held, because held time never counts as the run's.
             try:
                 while after is None:
                     command = await control.next_command(point)
@@ -292,7 +294,7 @@ class Checkpoint:
                 return "regenerate", call
             case AnswerCall() | SkipCall():
                 return "answered", call
-            # After an edit the run stays held: the person sees the change before the run continues.
+            # After an edit the run stays held, so that the person sees the change before it continues.
             case EditArguments(arguments=arguments) if call is not None:
                 self._recorder.emit(CallEdited(call.call.id, arguments, call.call.arguments))
                 return None, replace(call, edited=arguments)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 def steady_clock_ms() -> Callable[[], float]:
     """Return a clock of milliseconds since 1970 whose differences are durations.
 
-    It starts at the system's time of day and ignores later changes of that."""
+    The clock starts at the system's time of day and ignores later changes of the system's clock."""
     began_ms = time.time() * 1000 - _running_ms()
     return lambda: began_ms + _running_ms()
 
 
 def _running_ms() -> float:
-    # Linux stops its monotonic clock while the computer sleeps; this one goes on.
+    # Linux stops its monotonic clock while the computer sleeps; the boot-time clock continues.
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME) * 1000
     return time.monotonic() * 1000
@@ -58,8 +58,8 @@ class RunEvent:
 class StartUp:
     """A server or a model starts up.
 
-    The runs that need it begin later, so the time counts for no run. Another event of the same `number` follows when
-    its download is over, if it `downloads`, and one with `took_ms` when the start-up has succeeded or failed."""
+    The runs that need it begin later, so this time counts for no run. If it `downloads`, another event with the same
+    `number` follows after the download; an event with `took_ms` follows when the start-up has succeeded or failed."""
 
     number: int
     what: str
@@ -108,9 +108,9 @@ class CostLimitReached:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAsked:
-    """A judge is asked about a number of values of a run, `values`.
+    """A judge is asked about some values of a run, `values` in number.
 
-    With `again`, the request about one of them failed and is retried."""
+    With `again`, the request about one value failed and is retried."""
 
     run_id: str
     judge: str
@@ -120,7 +120,7 @@ class JudgeAsked:
 
 @dataclass(frozen=True, slots=True)
 class RequestPutOff:
-    """A run makes its next request in `wait_s` seconds at the earliest, because its endpoint told another run to wait.
+    """A run waits at least `wait_s` seconds before its next request, because the endpoint told another run to wait.
 
     The next event of the run ends the wait. Recordings leave this event out."""
 
@@ -140,10 +140,10 @@ class RequestHeld:
 
 @dataclass(frozen=True, slots=True)
 class RunDone:
-    """A run is over and, unless it was stopped or skipped or broke, graded.
+    """A run has ended and, unless it was stopped, was skipped or failed unexpectedly, is graded.
 
-    `timed` sets its beginning and its end, in milliseconds since 1970. `row` is the row of the history, if another
-    process has packed it already."""
+    `timed` sets its beginning and its end, in milliseconds since 1970. `row` is its row for the history, if another
+    process has already packed it."""
 
     result: RunResult
     began_ms: float | None = None
@@ -153,23 +153,23 @@ class RunDone:
 
 @dataclass(frozen=True, slots=True)
 class BatchDone:
-    """Every run of the batch is over."""
+    """All runs of the batch have ended."""
 
     batch: str
 
 
 @dataclass(frozen=True, slots=True)
 class HistorySaid:
-    """A problem of the history, during which the runs go on.
+    """A problem of the history, which does not stop the runs.
 
-    The history's own thread sends it."""
+    The history's own thread sends this event."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointSaid:
-    """An endpoint is sent fewer requests at a time than the settings allow; `text` gives the reason.
+    """An endpoint gets fewer requests at a time than the settings allow; `text` gives the reason.
 
     Sent once for an endpoint."""
 
@@ -178,7 +178,7 @@ class EndpointSaid:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSaid:
-    """A message about the workers of a cluster; with `ends`, the batch cannot go on."""
+    """A message about the workers of a cluster; with `ends`, the batch cannot continue."""
 
     text: str
     ends: bool = False
@@ -204,7 +204,7 @@ BatchListener = Callable[[BatchEvent], None]
 
 
 class StartUps:
-    """Reports start-ups to a listener, each when it begins and when it is over."""
+    """Reports the beginning and the end of start-ups to a listener."""
 
     def __init__(self, listener: BatchListener, clock: Callable[[], float] = time.monotonic) -> None:
         self._listener = listener
@@ -215,8 +215,8 @@ class StartUps:
     def watch(self, what: str, *, downloads: bool = False) -> Iterator[Callable[[], None]]:
         """Report the start-up of `what`, such as "server weather", around its body.
 
-        The body calls the yielded function when the download is over, if it `downloads`."""
-        # Start-ups overlap, so each has a number by which its end is found.
+        If it `downloads`, the body calls the yielded function after the download."""
+        # Start-ups overlap, so each has a number that identifies its end.
         number, began = next(self._numbers), self._clock()
         self._listener(StartUp(number, what, downloads=downloads))
 
@@ -247,7 +247,8 @@ def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) ->
 
     It passes every other event on unchanged. `now_ms` returns milliseconds since 1970; without it, each run has a
     steady clock of its own. A run that was timed in another process keeps its times."""
-    # Belongs before all other listeners, on the engine's thread: otherwise a slow screen or disk counts as the run's.
+    # Call it before all other listeners, on the engine's thread: otherwise the time of a slow screen or disk would
+    # count as the run's.
     began: dict[str, tuple[float, Callable[[], float]]] = {}
 
     def tell(event: BatchEvent) -> None:
@@ -258,7 +259,7 @@ def timed(listener: BatchListener, now_ms: Callable[[], float] | None = None) ->
                 clock = now_ms or steady_clock_ms()
                 began[event.event.run_id] = clock(), clock
         elif isinstance(event, RunDone):
-            # A run without any event, such as a skipped one, begins and ends now.
+            # A run without events, such as a skipped one, begins and ends now.
             clock = now_ms or steady_clock_ms()
             began_ms, clock = began.pop(event.result.run_id, (clock(), clock))
             event = replace(event, began_ms=began_ms, ended_ms=clock())
@@ -291,7 +292,7 @@ class Inbox(Generic[_Item]):
         with self._lock:
             self._items.append(item)
             first, self._awake = not self._awake, True
-        # Outside of the lock, which the reader may take at once.
+        # Called outside the lock, because the reader may take it at once.
         if first:
             self._wake()
 

@@ -71,7 +71,7 @@ def started_elsewhere(
     notices: tuple[str, ...] = (),
     scores: tuple[SourceScore, ...] = (),
 ) -> RunStarted:
-    """Return the beginning of a run of a case that was made elsewhere."""
+    """Return the `RunStarted` event of a case's run that was made elsewhere."""
     settings = settings_of(suite, case)
     clock = None if settings.clock is None else fixed_clock(settings.clock)
     return RunStarted(
@@ -93,13 +93,13 @@ def external_payloads(
 ) -> Iterator[EventPayload]:
     """Yield the events of rounds that were made elsewhere, with call ids that are unique in the run.
 
-    `first` is the number of the first of these rounds; `taken` are the ids of the calls before it, `calls_before` is
-    their number."""
+    `first` is the number of the first of these rounds; `taken` holds the ids of the calls before them, and
+    `calls_before` their number."""
     rounds = tuple(rounds)
     calls: list[ToolCall] = []
     for each in rounds:
         calls.extend(each.calls)
-    # Ids are given over the whole run, because many agents number the calls of each answer anew.
+    # Ids are made unique over the whole run, because many agents restart the numbering of calls in each answer.
     ids = (call_id for call_id, _ in with_ids(calls, taken, calls_before + 1))
     for number, each in enumerate(rounds, start=first):
         yield RequestStarted(number)
@@ -184,7 +184,7 @@ Made = Annotated[
 
 
 class RunDocument(Frozen):
-    """An agent's actions in one run: its calls in their order, and its answer.
+    """An agent's actions in one run: its calls in order, and its answer.
 
     `error` says why it broke off."""
 
@@ -202,7 +202,7 @@ class RunDocument(Frozen):
 
 
 def external_run_of(calls: Sequence[CallDocument | tuple[CallDocument, ...]], run: RunDocument) -> ExternalRun:
-    """Return the run that has these calls, and the answer, error, usage and latency of `run`."""
+    """Return a run with these calls, and with the answer, error, usage and latency of `run`."""
     lists = []
     named = []
     for each in calls:
@@ -263,7 +263,7 @@ def document(model: type[_Document], value: object) -> _Document:
 
 def _message_of(model: type[BaseModel], detail: ErrorDetails) -> str:
     parts = []
-    # Pydantic puts the tags of discriminators, which stand in parentheses here, among the keys of a place.
+    # Pydantic includes the tags of discriminators, in parentheses, among the keys of a place.
     for part in detail["loc"]:
         if not (isinstance(part, str) and part[:1] + part[-1:] == "()"):
             parts.append(part)
@@ -310,7 +310,7 @@ def place_of(parts: Sequence[int | str]) -> str:
     """Return a place in a document as a path, such as `$.cases["x"][2].tool`."""
     text, before = "$", None
     for part in parts:
-        # The ids of cases stay in brackets even if they look like keys.
+        # Ids of cases are always written in brackets, even if they look like keys.
         if isinstance(part, str) and part.isidentifier() and before != "cases":
             text += f".{part}"
         else:

@@ -34,13 +34,13 @@ from workbench.trajectory.events import (
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, fold
 
 _ID = "call{:05}"
-"""A call id that every API accepts: the strictest requires nine letters and digits."""
+"""Call ids that every API accepts: the strictest requires nine letters and digits."""
 
 
 def for_another_model(rounds: Iterable[Round], opening: Iterable[Message]) -> tuple[Round, ...]:
     """Return rounds in a form that any other model accepts: with new call ids, and without provider state.
 
-    The new ids differ from those in the `opening` of the conversation."""
+    The new ids differ from all ids in the `opening` of the conversation."""
     taken = set()
     for message in opening:
         for call in message.tool_calls:
@@ -57,7 +57,7 @@ def _for_another_model_round(of: Round, ids: Iterator[str]) -> Round:
     for old, new in zip(of.calls, calls, strict=True):
         renamed[old.call.id] = new.call.id
     deviations = tuple(replace(each, call_id=renamed.get(each.call_id or "")) for each in of.deviations)
-    # Provider state, such as signed reasoning, is refused by every other model.
+    # Every other model refuses provider state, such as signed reasoning.
     return replace(
         of, provider_state=None, superseded=set_aside, calls=calls, deviations=deviations, not_offered=others
     )
@@ -83,15 +83,15 @@ def _for_another_model_result(of: ResultReceived | None, call_id: str) -> Result
 class ForkPoint:
     """The place from which a fork continues on its own.
 
-    It is before the request of `round` or, with `answered`, after the answer of that round and the results of its
-    first `answered` calls."""
+    This is before the request of `round` or, with `answered`, after that round's answer and the results of its first
+    `answered` calls."""
 
     round: int
     answered: int | None = None
 
     @property
     def rounds(self) -> int:
-        """The number of answers before the place."""
+        """The number of answers before the point."""
         return self.round if self.answered is not None else self.round - 1
 
 
@@ -100,7 +100,7 @@ class Fork:
     """A run forked from another one, which may be finished, recorded or held.
 
     `system` replaces the system prompt after the point; an empty one removes it. `result` replaces the last result
-    before the point. With `back_to`, the fork is held at the kind of place where the origin was held, with the same
+    before the point. With `back_to`, the fork is held at the same kind of place as the original run, with the same
     messages for the next request."""
 
     origin: Trajectory
@@ -114,7 +114,7 @@ class Fork:
         """The messages that a person added in the original run right before the first request of the fork."""
         if self.at.answered is not None:
             return self.origin.added if self.back_to is not None else ()
-        # Messages of a request that was made belong to its round, the others to the trajectory.
+        # Messages of a request already made are in its round; the others are in the trajectory.
         following = self.origin.rounds[self.at.round - 1 : self.at.round]
         if following:
             return following[0].added
@@ -152,8 +152,8 @@ class PastHold:
 def past_holds(events: Sequence[Event]) -> tuple[PastHold, ...]:
     """Return the places where a run was held, the present hold included.
 
-    Waiting for a permission is not a hold: nothing can be changed then. Neither is the question of a server, to which
-    the server cannot be brought back."""
+    Waiting for a permission is not a hold, because nothing can be changed then. Neither is a server's question, because
+    the server cannot be returned to that state."""
     holds = []
     for index, each in enumerate(events):
         if isinstance(each.payload, Paused) and each.payload.at not in ("permission", "question"):
@@ -165,12 +165,12 @@ def system_prompt(case: Case, settings: CaseSettings, step: int | None, fork: Fo
     """Return the system prompt of a request; `step`, counted from 1, is the step of a chain that it belongs to.
 
     The prompt of the fork takes precedence over that of the step, and the prompt with which the forked run began over
-    that of the settings."""
+    the prompt of the settings."""
     if fork is not None and fork.system is not None:
         return fork.system or None
     if step is not None and (own := case.steps[step - 1].system) is not None:
         return own or None
-    # The steps of a chain have prompts of their own, so the first one does not stand for the others.
+    # The steps of a chain may have different prompts, so the first one does not apply to the others.
     if fork is not None and not case.steps and fork.origin.start is not None:
         return fork.origin.start.system or None
     return settings.system or None
@@ -186,9 +186,9 @@ _NOTHING_LEFT: dict[FinishReason, str] = {
 
 
 def fork_refusal(fork: Fork, turns: Turns) -> str | None:
-    """Return why a run cannot be forked at a point; `None` when it can.
+    """Return the reason why a run cannot be forked at a point; `None` if it can.
 
-    `turns` are the requests of its case as the suite has it today."""
+    `turns` are the requests of its case as the suite has the case now."""
     rounds, at = fork.origin.rounds, fork.at
     if fork.origin.start is None:
         return "the run has not begun"
@@ -219,17 +219,17 @@ def fork_refusal(fork: Fork, turns: Turns) -> str | None:
 
 
 def _why_nothing_follows(whole_rounds: list[Round], turns: Turns, *, under_way: bool) -> str | None:
-    """Return why no request follows these rounds; `None` when one does.
+    """Return the reason why no request follows these rounds; `None` if one does.
 
-    A last round that is `under_way` needs none: its calls are still to be answered."""
+    If the last round is `under_way`, its calls are still to be answered, so none need follow."""
     last: Round | None = None
-    # `turns` is asked again for every round, because the case may have changed since the run.
+    # `turns` is consulted for every round, because the case may have changed since the run.
     for number, round_ in enumerate(whole_rounds):
         turn = turns.next(number, last)
         if not isinstance(turn, Turn):
             return _NOTHING_LEFT[turn].format(number)
         if turn.step != round_.step_number:
-            return f"the case no longer makes request {number + 1} as this run did: the case has changed"
+            return f"the case no longer makes request {number + 1} of this run, because the case has changed"
         last = round_
     if under_way:
         return None
@@ -281,7 +281,7 @@ def _round(of: Round, answered: int) -> Iterator[EventPayload]:
             if number < last and record.result is not None and not record.by_provider:
                 yield from _result(record, record.result)
         if following is not None:
-            # Each answer lists all messages since the request before, so only the new ones are replayed.
+            # Each answer lists all messages since the previous request, so only the new ones are replayed.
             yield from map(MessageAdded, following.added[len(answer.added) :])
             yield Regenerated(of.number)
 
@@ -310,7 +310,7 @@ def _call_of_answer(record: CallRecord, by_provider: ProviderTool | None) -> Ite
 def _result(record: CallRecord, result: ResultReceived) -> Iterator[EventPayload]:
     """Yield the result of a call, and a person's edit of it if there is one.
 
-    A result that a person gave in place of the tool keeps that source; every other becomes `replayed`."""
+    The source of a result that a person gave stays; every other source becomes `replayed`."""
     first = record.unedited or result
     source = first.source if first.source in ("edited", "skipped") else "replayed"
     yield replace(first, call_id=record.call.id, source=source)

@@ -1,4 +1,4 @@
-"""Records batches in the history while they run: turns the events of a batch into its entries."""
+"""Record batches in the history while they run, by turning their events into entries."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from workbench.engine.plan import PlannedShard
 
 STORED_TIMEOUT_S = 1.0
-"""The longest wait of a run for the writing of earlier ones; a disk that takes longer does not stop the batch."""
+"""The longest time that a run waits for earlier runs to be written; a slower disk does not stop the batch."""
 
 
 class HistoryRecorder:
-    """Records one batch in the history, where `handle` identifies the batch.
+    """Records one batch in the history; `handle` identifies it there.
 
     `now_ms` returns milliseconds since 1970."""
 
@@ -54,15 +54,15 @@ class HistoryRecorder:
     ) -> None:
         """Begin a batch in the history, or resume the batch `going_on`.
 
-        `shard` is given if the runs are one shard of a plan. Raises HistoryError when another program makes the batch,
-        or when the history cannot be written."""
+        `shard` is given if the runs are one shard of a plan. Raises HistoryError if another program is making the
+        batch, or if the history cannot be written."""
         runs = tuple(runs)
         self._writer = writer
         self._now_ms = now_ms or steady_clock_ms()
         redaction = redaction_of(runs, secrets)
         self._events: dict[str, list[Event]] = {}
         self._given: deque[Future[None]] = deque()
-        """The writing of each run that may not be stored yet, the oldest first."""
+        """A future for each run that may not be stored yet, the oldest first."""
         if going_on is None:
             self.handle = writer.begin(_new_batch(runs, settings, secrets, home, self._now(), shard), redaction)
         else:
@@ -70,7 +70,7 @@ class HistoryRecorder:
             writer.resume(going_on, redaction)
 
     def take(self, event: BatchEvent) -> None:
-        """Record an event of the batch, of which this is a listener behind `timed`."""
+        """Record an event of the batch; this is a listener for events that `timed` has completed."""
         match event:
             case RunEvent(event=happened):
                 self._events.setdefault(happened.run_id, []).append(happened)
@@ -84,7 +84,7 @@ class HistoryRecorder:
                 pass
 
     async def stored(self) -> None:
-        """Wait, for one second at most, while more runs are unwritten than go into one commit."""
+        """Wait, for one second at most, while more runs are unwritten than fit into one commit."""
         while self._given and self._given[0].done():
             self._given.popleft()
         if len(self._given) > MAX_AT_ONCE:
@@ -127,7 +127,7 @@ def settings_of_batch(
     `until` is the rule for an early stop. A shard has the settings of its whole plan; `min_score` is the gate over the
     runs of all shards, `cost_limit_usd` the limit of the batch. `confirms` is the batch whose broken cases run again.
     """
-    # All shards of a plan have to store the same settings: the id of the plan is made of them.
+    # All shards of a plan must store the same settings, because the plan's id is derived from them.
     runs = tuple(runs) if shard is None else shard.whole
     models: dict[str, JsonValue] = {}
     for run in runs:
@@ -140,7 +140,7 @@ def settings_of_batch(
         "models": models,
         "judges": judges_of(runs, specs),
     }
-    # A setting without effect has no key, as in batches of older versions, so that both read the same.
+    # A setting without effect has no key, so that batches of older versions, which lack it, read the same.
     if runs and runs[0].repeat_rule is not None:
         settings["repeat_rule"] = runs[0].repeat_rule
     if images := images_of_suites(run.file for run in runs):
@@ -162,7 +162,7 @@ def settings_of_batch(
 
 def images_of_suites(files: Iterable[SuiteFile]) -> dict[str, JsonValue]:
     """Return the hash of the images of each suite that has some, by the hash of its text."""
-    # A suite's text names its images, and does not change with what they show.
+    # A suite's text only names its images, so it does not change with their content.
     found: dict[str, JsonValue] = {}
     for file in {file.path: file for file in files}.values():
         if file.suite is not None and any(case.images for case in file.suite.cases):
@@ -173,7 +173,8 @@ def images_of_suites(files: Iterable[SuiteFile]) -> dict[str, JsonValue]:
 def judges_of(runs: Iterable[PlannedRun], specs: Specs) -> dict[str, JsonValue]:
     """Return the settings of each model that may judge some runs, by its name.
 
-    If a check has no judge, the problem stands under the name of the model that the check names, or under an empty one.
+    If no judge can be found for a check, the problem has the name of the model in the check as its key, or an empty
+    key.
     """
     judges: dict[str, JsonValue] = {}
     for run in runs:
@@ -223,7 +224,7 @@ def _reached(spec: ModelSpec) -> dict[str, JsonValue]:
         "price": price,
         "origin": spec.origin,
     }
-    # Absent from most models, and from all in batches of earlier versions.
+    # Left out if unset, because most models, and all in batches of earlier versions, lack these settings.
     for name, settings in (("headers", spec.headers), ("query", spec.query)):
         if settings:
             reached[name] = dict(settings)
@@ -242,7 +243,7 @@ def _new_batch(
     now: str,
     shard: PlannedShard | None,
 ) -> NewBatch:
-    # The whole plan, not this shard of it, identifies the batch when shards are merged.
+    # When shards are merged, the whole plan, not this shard, identifies the batch.
     whole = runs if shard is None else shard.whole
     files: dict[Path, SuiteFile] = {}
     ids: dict[Path, dict[str, str]] = {}
@@ -291,7 +292,7 @@ def _new_batch(
             )
         suites = [(path_in(projects[path], path), file.hash) for path, file in files.items()]
         outline = Outline.of(outlined, suites)
-        # Equal for the same plan on every computer, so that shards find each other.
+        # The id is equal for the same plan on every computer, so that its shards can be matched.
         uid = outline.uid(what_is_asked(settings), shard.ref.plan_id if shard is not None else None)
     new_shard: NewShard | None = None
     if shard is not None and outline:
@@ -317,7 +318,7 @@ def _kind_of(runs: Iterable[PlannedRun], settings: Mapping[str, JsonValue]) -> K
 
 
 def cases_as_stored(file: SuiteFile, secrets: Secrets) -> dict[str, Case]:
-    """Return the cases of a suite by the ids that the history stores, in which secrets are redacted."""
+    """Return the cases of a suite by the redacted ids that the history stores."""
     cases = {}
     for stored, case in zip(_cases(_without_secrets(file, secrets)), _cases(file), strict=True):
         cases[stored.id] = case
@@ -329,8 +330,8 @@ def _without_secrets(file: SuiteFile, secrets: Secrets) -> SuiteFile:
     text = redacted_suite_text(file.text, secrets)
     if file.suite is None:
         return replace(file, text=text)
-    # A case without an id gets one from its name. The redacted text is read again, so that its cases have the ids
-    # that every later reader of that text gives them.
+    # A case without an id gets one from its name. The redacted text is parsed, so that the cases have the ids that any
+    # later reader of the text gives them.
     read = file.suite if text == file.text else parse_suite(text, file.path).suite
     if read is None or len(read.cases) != len(file.suite.cases):
         read = file.suite

@@ -1,4 +1,4 @@
-"""Asks a language model whether a value meets written criteria.
+"""Ask a language model whether a value meets written criteria.
 
 Criteria and value are sent as data between marks that the author of the value cannot predict. An answer counts only
 when it is a call of the tool `verdict`, or nothing but the equivalent JSON object, for models that call no tools. It
@@ -66,7 +66,7 @@ JUDGE_TIMEOUT_S = 120.0
 _MAX_QUOTED_CHARS = 120
 
 Scale = tuple[float, float]
-"""The low and the high end of the numbers a judge rates by."""
+"""The low and the high end of a judge's scale."""
 
 _SYSTEM = """\
 You are a judge in a test of software. You decide whether one value meets the criteria that the test's author wrote.
@@ -211,14 +211,14 @@ def prompt_of(criteria: str, value: str, scale: Scale | None = None) -> str:
 def mark_of(criteria: str, value: str) -> str:
     """Return the mark of a question: 16 hexadecimal digits that the value cannot contain.
 
-    They are the beginning of a digest of the value, so a value that held its own mark would have another one."""
+    The mark is the beginning of a digest of the value, so a value cannot contain its own mark."""
     return hashlib.sha256(f"{criteria}\0{value}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 class _WrittenArguments:
     """The argument text of each call in the newest answer, as the judge wrote it."""
 
-    # Parsed arguments hold only the last of two equal keys, so a verdict that contradicts itself would pass.
+    # Parsed arguments keep only the last of two equal keys, so a contradictory verdict would pass.
     def __init__(self, listener: EventListener) -> None:
         self._listener = listener
         self._fragments: dict[str, list[str]] = {}
@@ -249,7 +249,7 @@ async def _ask(
     except ModelError as error:
         if error.retryable or "tool" not in str(error).casefold():
             raise
-    # The server refuses tools for this model: the system prompt describes an answer without them.
+    # If the server refuses tools for this model, the judge may answer without them, as the system prompt describes.
     return _round(await ask(model, ModelRequest(2, request.system, request.messages, ()), recorder, retries, limit))
 
 
@@ -281,7 +281,7 @@ def _verdict_in(answer: Round, mark: str, written: _WrittenArguments, scale: Sca
         if record.tool == _VERDICT.name:
             made.append(record.call)
     if not made:
-        raise _NoVerdictError(f"it called {_quoted(answer.calls[0].tool)}, and not `verdict`, the only tool it has")
+        raise _NoVerdictError(f"it called {_quoted(answer.calls[0].tool)} instead of `verdict`, its only tool")
     verdicts = []
     for call in made:
         text = written.of(call.id)
@@ -329,7 +329,7 @@ def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | f
         wanted = f"a `number` from {setting_text(scale[0])} to {setting_text(scale[1])}"
     if finding is None or not isinstance(rationale, str):
         raise ValueError(f"a text `rationale` and {wanted} are required")
-    # Checked after the types: a verdict without the mark is reported as such only if it is one.
+    # Checked after the types, because only a valid verdict is reported as lacking the mark.
     if found.get("mark") != mark:
         raise ValueError("it lacks the mark of the question, so it may be a quotation from the value")
     words = " ".join(rationale.split())
@@ -361,9 +361,9 @@ def _number_in(found: Mapping[str, object], scale: Scale) -> float | None:
 
 
 def json_alone(text: str) -> object:
-    """Return the JSON value that a text consists of, apart from a thought before it and a fence around it.
+    """Return the JSON value that makes up a text, apart from a thought before it and a code fence around it.
 
-    JSON among other words does not count, because it may be a quotation from the value. Raises ValueError."""
+    JSON with other words around it does not count, because it may be a quotation from the value. Raises ValueError."""
     bare = text
     if _THOUGHT.match(text):
         bare = _THOUGHT.sub("", text, count=1)
@@ -394,7 +394,7 @@ def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) < len(pairs):
         keys = Counter(key for key, _ in pairs)
         [(twice, _)] = keys.most_common(1)
-        raise _DoubleKeyError(f"the key {twice!r} stands there twice")
+        raise _DoubleKeyError(f"the key {twice!r} occurs twice")
     return found
 
 
@@ -405,16 +405,16 @@ Finding = tuple[bool | float, str]
 """Whether the value meets the criteria, or the number on the scale, and the rationale."""
 
 _TAIL_BYTES = 200
-"""The last bytes read, which are compared at the next reading: another file in the same place has other bytes there."""
+"""The number of last bytes that are compared at the next reading: if they differ, the file was replaced."""
 
 
 class JudgementCache:
-    """Judgements by model, criteria, value and scale, kept in a file, so that nobody pays twice for one.
+    """Judgements by model, criteria, value and scale, kept in a file, so that none is paid for twice.
 
-    A model is identified by its address and its parameters, because a user may give its name to another one. Each line
-    of the file is a JSON object; the file may be deleted at any time.
+    A model is identified by its address and parameters, because the user may reuse its name for another model. Each
+    line of the file is a JSON object; the file may be deleted at any time.
 
-    A judgement of a value with a secret in it is kept in memory alone. With `anew`, earlier judgements are not used.
+    A judgement of a value that contains a secret is kept only in memory. With `anew`, earlier judgements are not used.
     Lines that cannot be read or written are logged and otherwise ignored. Any thread and several programs may use the
     file at once: each line is written by one system call."""
 
@@ -447,13 +447,13 @@ class JudgementCache:
         """Add a judgement to the cache and its file."""
         key = self.key(judge, criteria, value, scale)
         shown = self._secrets.redact(rationale)
-        # A rating has no `holds`, so that versions without scales ignore its line.
+        # A rating's line has no `holds`, so that versions without scales ignore it.
         found: dict[str, JsonValue] = {"holds": finding}
         if scale is not None:
             found = {"scale": [*scale], "number": finding}
         line = {**dict(zip(_KEY_NAMES, key, strict=False)), **found, "rationale": shown, "prompt": PROMPT}
         with self._lock:
-            # In memory the rationale is raw, as everything inside of the program.
+            # In memory the rationale is not redacted, like everything inside the program.
             self._known[key] = (finding, rationale)
             if self._secrets.redacted(key) is not key:
                 return  # without its secret, it would be the judgement of another value too
@@ -484,7 +484,7 @@ class JudgementCache:
             os.close(descriptor)
 
     def _read_on(self) -> None:
-        """Read the whole lines that were added since the file was last read."""
+        """Read the complete lines that were added since the file was last read."""
         try:
             size = self._file.stat().st_size
             if size == self._read_bytes:
@@ -499,7 +499,7 @@ class JudgementCache:
         except OSError as error:
             _logger.warning("no judgements are remembered: %s cannot be read: %s", self._file, error.strerror)
             return
-        # A last line without an end is being written by another program, and is read the next time.
+        # Another program is still writing a last line without a line end, which is read the next time.
         whole = b"".join(line + b"\n" for line in lines)
         self._read_bytes += len(whole)
         self._tail = (self._tail + whole)[-_TAIL_BYTES:]
@@ -558,7 +558,7 @@ NOT_ASKED = "this value has not been judged, and no judge is asked here: give --
 
 @dataclass
 class Question:
-    """A judge request in flight, shared by every caller that asked for the same value.
+    """A request to a judge in flight, shared by every caller that asked about the same value.
 
     `waiting` is the number of these callers; the cost of the answer is counted for one of them."""
 
@@ -578,12 +578,12 @@ class Asking:
     Equal questions are asked once: their callers wait for the same answer, or the same failure."""
 
     open_model: Callable[[ModelSpec], Model]
-    """Opens a judge; raises ModelError and ConfigError."""
+    """A function that opens a judge; it raises ModelError and ConfigError."""
     retries: RetryPolicy = DEFAULT_RETRIES
     timeout_s: float = JUDGE_TIMEOUT_S
     under_way: Questions = field(default_factory=dict)
     tell: Callable[[str, int, RetryScheduled | None], None] = lambda _judge, _values, _again: None
-    """Is called before a judge is asked, with its name and the number of values, and before a retry of one."""
+    """Called before a judge is asked, with its name and the number of values, and before each retry."""
 
 
 class RunJudge:
@@ -608,7 +608,7 @@ class RunJudge:
         self._recorded = KnownJudgements(recorded)
         self._chosen = chosen
         self._findings: dict[_Key, Judgement | str] = {}
-        """The judgement for each key, or why there is none."""
+        """The judgement for each key, or the error that explains why there is none."""
         self._saying = threading.Lock()
 
     @property
@@ -640,9 +640,9 @@ class RunJudge:
         raise unjudged(check, finding)
 
     async def ask(self, needed: Iterable[JudgementNeededError]) -> None:
-        """Have values judged, all at once; afterwards `known` returns each judgement, or raises why there is none."""
+        """Have values judged, all at once; afterwards `known` returns each judgement, or raises the reason why not."""
         asking = self._asking
-        assert asking is not None, "known() asks for nothing where nobody is asked"
+        assert asking is not None, "known() never raises JudgementNeededError without `asking`"
         checks = {_key_of(each.check, each.value): each.check for each in needed}
         wanted: dict[_Key, tuple[ModelSpec, Model]] = {}
         for key, check in checks.items():
@@ -695,19 +695,19 @@ class RunJudge:
                 if not question.answer.done():
                     question.answer.cancel()
                     await asyncio.wait([question.answer])
-        # Requests that are shared are paid once, so one of the waiting runs bears the cost.
+        # A shared request is paid for once, so one of the waiting runs bears the cost.
         if not question.counted:
             question.counted = True
             self.use += use
         if isinstance(finding, Judgement) and finding.number is not None:
-            # The check that asked first may require another number than this one.
+            # The check that asked first may require a different number than this one.
             finding = _judgement(spec, key, finding.number, finding.rationale)
         self._say(key, finding)
 
     async def _answered(
         self, asking: Asking, key: _Key, spec: ModelSpec, model: Model
     ) -> tuple[Judgement | str, JudgeUse]:
-        # Another program may have written the judgement since this run looked for it.
+        # Another program may have stored the judgement since this run looked for it.
         remembered = await asyncio.to_thread(self._remembered, spec, key)
         if remembered is not None:
             return remembered, NOBODY_ASKED
@@ -738,8 +738,9 @@ async def judged(attempt: Callable[[Judge], Awaitable[_Graded]], judge: RunJudge
 
     `attempt` grades the run with a judge; it is called until all values are judged. Raises the errors of the last
     attempt."""
-    # In each attempt, a value without a judgement counts as accepted: grading goes on and finds further values, and
-    # all of them are asked about at once. An error of such an attempt may be due to that, so it is ignored.
+    # In each attempt, a value without a judgement counts as accepted, so that grading continues and finds further
+    # values; the judge is then asked about all at once. The assumption may cause an error in such an attempt, so the
+    # error is ignored.
     while True:
         supposing = _Supposing(judge.known)
         try:

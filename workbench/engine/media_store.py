@@ -1,4 +1,4 @@
-"""The content of the images and sounds of one run, which its events hold once and its requests send each time."""
+"""The content of the images and sounds of one run: events store it once, and each request sends it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class MediaStore:
     def __init__(self, of_case: Iterable[Media] = ()) -> None:
         self._data: dict[str, str] = {}
         self._held = self._kept = 0
-        """The bytes of all content, and of that in events."""
+        """The number of bytes of all content, and of the content in events."""
         self.remember(of_case)
 
     def remember(self, media: Iterable[Media]) -> None:
-        """Keep the content of images and sounds that the events of this run do not have to hold."""
+        """Keep the content of images and sounds that the events of this run need not store."""
         for each in media:
             if each.data and each.sha256 not in self._data:
                 self._data[each.sha256] = each.data
@@ -42,10 +42,10 @@ class MediaStore:
                         self.remember(call.result.media)
 
     def taken(self, answer: ToolAnswer) -> ToolAnswer:
-        """Return a tool's answer as the event of its result holds it.
+        """Return a tool's answer in the form in which its event stores it.
 
-        Content that an earlier event has, and content above the limit of what is kept, is left out. What exceeds the
-        limit of a run is not sent, and its placeholder says so."""
+        Content is left out if an earlier event has it or if it exceeds the limit on stored content. Content beyond the
+        run's limit is not sent, and its placeholder says so."""
         content, media = answer.content, []
         for each in answer.media:
             if each.sha256 in self._data:
@@ -85,7 +85,7 @@ class MediaStore:
 def _lost(media: Media) -> str:
     if media.file:
         return (
-            f"{media.file} {media.placeholder} of the run that is forked is not there as it was: bring the file back, "
-            "or run the case again"
+            f"{media.file} {media.placeholder} of the forked run is missing or changed: restore the file, or run the "
+            "case again"
         )
-    return f"{media.placeholder} of the run that is forked is not kept: {MAX_KEPT_MEDIA_BYTES.reached()}"
+    return f"{media.placeholder} of the forked run was not stored: {MAX_KEPT_MEDIA_BYTES.reached()}"

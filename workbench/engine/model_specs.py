@@ -38,7 +38,7 @@ def cost_of(trajectory: Trajectory, price: Price | None) -> float | None:
     reported = [each.cost_usd for each in trajectory.asked if each.cost_usd is not None]
     if reported:
         return sum(reported)
-    # A free model costs nothing even if its server reports no tokens, as many local ones do.
+    # A free model costs nothing even if its server reports no tokens, like many local servers.
     if price is not None and not any((price.input, price.output, price.cached_input)):
         return 0.0
     usage = trajectory.usage
@@ -57,7 +57,7 @@ _Value = TypeVar("_Value")
 
 
 class _Found(Generic[_Key, _Value]):
-    """Settings read so far, by key; the ConfigError of a key is kept in the place of its setting."""
+    """Settings read so far, by key; if a key raised ConfigError, the error is kept instead of a setting."""
 
     def __init__(self) -> None:
         self.answers: dict[_Key, _Value | ConfigError] = {}
@@ -65,7 +65,7 @@ class _Found(Generic[_Key, _Value]):
     def get(self, key: _Key, find: Callable[[], _Value] | None) -> _Value:
         """Return the setting of a key, from `find` if it is new.
 
-        Raises ConfigError: the kept one, that of `find`, or one for a new key if `find` is `None`."""
+        Raises ConfigError: the kept error, that of `find`, or one for a new key if `find` is `None`."""
         if key not in self.answers:
             if find is None:
                 raise ConfigError("this was not approved: start again")
@@ -99,14 +99,14 @@ class Specs:
         self._judges.answers |= other._judges.answers
 
     def seal(self) -> None:
-        """Read no further settings: one that is missing raises ConfigError from now on."""
-        # The user has approved what was read until now; a file may change between approval and run.
+        """Read no further settings; from now on, a missing one raises ConfigError."""
+        # The user approved the settings read so far, and a file may change between approval and run.
         self._sealed = True
 
     def find(self, runs: Iterable[PlannedRun]) -> None:
         """Read all settings that some runs need.
 
-        Mistakes are left to the runs, which report them."""
+        The runs themselves report mistakes."""
         runs = tuple(runs)
         for run in {(run.file.path, run.model, run.model_of_suite): run for run in runs}.values():
             with suppress(ConfigError):
@@ -130,7 +130,7 @@ class Specs:
 
     def environment_at(self, suite: Path) -> Mapping[str, str]:
         """Return the environment variables for a suite; raises ConfigError when they cannot be read."""
-        # A copy: a module that is imported into this process may change its environment.
+        # Copied, because a module that is imported into this process may change the environment.
         return self._environments.get(suite, self._unless_sealed(lambda: dict(self._environment.of(suite.parent))))
 
     def of(self, run: PlannedRun) -> ModelSpec | None:

@@ -1,4 +1,4 @@
-"""Makes the calls of a suite itself around a run: those of `setup` before it, and those of `final` after it."""
+"""Make a suite's own calls around a run: those of `setup` before it, and those of `final` after it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.trajectory.events import JsonValue, OwnCallAnswered, OwnCallStage
 
 
 def unseen_changes(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
-    """Return a notice for a fork that replays changes to tools whose state begins anew; none for another run."""
+    """Return a notice if a fork replays changes to tools whose state starts afresh; `None` for any other run."""
     if fork is None or not tools.owns_state:
         return ()
     readers = Readers((), tools.definitions)
@@ -34,14 +34,14 @@ def unseen_changes(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
     if not changed:
         return ()
     return (
-        f"the tools of this run have not seen what it replays, such as {changed[0]}: their state begins anew with it",
+        f"the tools of this run did not execute the calls that it replays, such as {changed[0]}; their state is new",
     )
 
 
 class OwnCalls:
     """The calls that a case makes itself, against the tools of one run.
 
-    They were approved with the suite, so nobody is asked for permission; executions are in the audit log. `timeout_s`
+    They were approved with the suite, so no permission is requested; executions are in the audit log. `timeout_s`
     limits each call."""
 
     def __init__(
@@ -63,14 +63,14 @@ class OwnCalls:
     async def set_up(self) -> None:
         """Make the calls of `setup`, in order.
 
-        Raises ToolsError, which names the call, for one that fails."""
+        Raises ToolsError, naming the call, if one fails."""
         await self._make_all("setup", "setup", self._case.setup)
 
     async def ask_final(self) -> None:
         """Make the calls of `final.state`, unless the run replays changes that its tools have not seen.
 
-        A tool error is an answer. Raises ToolsError, which names the call, for one that fails in another way, or that
-        nothing but a default answers."""
+        A tool error is an answer. Raises ToolsError, naming the call, if a call fails in another way, or if only a
+        default answers it."""
         if not replays_changes(self._case, self._recorder.trajectory):
             await self._make_all("final", "final.state", self._case.final_states)
 
@@ -98,8 +98,8 @@ class OwnCalls:
         planned = await self._tools.plan_own(call, judge=judged if self._judge else None)
         if stage == "final" and planned.source == "default":
             raise ToolsError(
-                "neither a mock nor a server answers it, so nothing says what the state is; mock the tool, or execute "
-                "it (execute = true, --execute)"
+                "neither a mock nor a server answers it, so the state is unknown; mock the tool, or execute it "
+                "(execute = true, --execute)"
             )
         began = self._recorder.clock()
         questions = CallQuestions(call, self._tools.answers, self._recorder, judged if self._judge else None)
@@ -115,8 +115,8 @@ class OwnCalls:
             server,
         )
         self._recorder.emit(answered)
-        # A tool that does not find what the run should have made answers with a tool error, which is graded. A refusal
-        # by the protocol is a mistake of the suite.
+        # A tool that does not find an object that the run should have created answers with a tool error, which is
+        # graded. A protocol error is a mistake of the suite.
         if answer.is_error and (stage == "setup" or answer.code is not None):
             raise ToolsError(error_text(answer.content))
 
@@ -125,10 +125,10 @@ class OwnCalls:
             return await planned.run()
         if self._audit is None:
             raise AuditError(f"{call.tool} was not executed: this run has no audit log")
-        # Logged before the call is sent, as every execution.
+        # Logged before the call is sent, like every execution.
         audited = self._audit.log.begin(self._audit.caller, call, planned.server, "suite")
         began = self._recorder.clock()
-        # Stays so when the task is cancelled: that does not raise a ToolsError.
+        # The outcome stays unknown if the task is cancelled, which raises no ToolsError.
         outcome: Outcome = "stopped"
         try:
             answer = await planned.run(ask=ask)

@@ -41,8 +41,8 @@ class PlannedRun:
     has chosen; `case` has both already. `fork` is given if the run forks another one. `own_model` opens a model that
     the caller supplies, which `model` only names.
 
-    `written` is the case in the suite. With a variant, whose name follows that of the model in `model`, `suite` and
-    `case` have its changes."""
+    `written` is the case as the suite has it. With a variant, whose name follows the model's name in `model`, `suite`
+    and `case` include the variant's changes."""
 
     run_id: str
     file: SuiteFile
@@ -74,7 +74,7 @@ class PlannedRun:
 
     @property
     def subject(self) -> Subject | None:
-        """The subject of the suite, if it is run in the place of a model."""
+        """The subject of the suite, if it is run instead of a model."""
         if self.file.suite is None or self.own_model is not None:
             return None
         subject = self.file.suite.subject
@@ -125,7 +125,7 @@ EVERYTHING = Selection()
 InstructionsThen = Mapping[Path, Mapping[str, str]]
 """The instructions that the earlier runs of a resumed batch were sent, by suite and server: "" if there were none.
 
-What is not known is left out."""
+Unknown instructions are left out."""
 
 CellKey = tuple[Path, str, str]
 """A case with a model: the absolute path of the suite, the id of the case, the model."""
@@ -135,17 +135,17 @@ CellKey = tuple[Path, str, str]
 class Execution:
     """The execution of tools on their servers in a batch.
 
-    A person is asked about every other call; if there is none to ask, it is refused."""
+    A person is asked about every other call; without a person, it is refused."""
 
     wanted: bool | None = None
-    """Whether tools are executed, for every case; `None` for each case's own choice."""
+    """Whether tools are executed in all cases; `None` leaves the choice to each case."""
     all_tools: bool = False
     """Whether tools that are not marked read-only are executed without asking."""
     exempt: Callable[[SuiteFile], bool] = lambda _file: False
-    """Returns whether the servers of a suite are known to do no harm, as those of the bundled ones."""
+    """A function that returns whether a suite's servers are known to be harmless, like those of the bundled suites."""
 
 
-NOT_STEPPED = "a subject does all of a run by itself: it cannot be stepped, held or forked; choose a model for that"
+NOT_STEPPED = "a subject makes a whole run by itself, which cannot be stepped, held or forked; choose a model for that"
 """The refusal to hold or fork the run of a subject."""
 
 AS_CASES_SAY = Execution()
@@ -192,7 +192,7 @@ def plan_fork(
     next_run_id: Callable[[], str] = next_run_id,
 ) -> PlannedRun:
     """Plan a run that forks another one."""
-    # The other run may come from a recording, whose ids another program has given.
+    # The other run may come from a recording, whose ids another program assigned.
     run_id = next_run_id()
     while run_id == fork.origin.run_id:
         run_id = next_run_id()
@@ -215,14 +215,14 @@ def plan_runs(
 ) -> tuple[PlannedRun, ...]:
     """Plan every selected case on every model, as often as it repeats, in the order of the files.
 
-    `models` replaces the models of suites and cases, `repeats` the number of runs of a case, `by` the grader that
-    decides, `repeat_rule` the rule that joins the repeats. `variants` are run beside each model. With `cells`, only
-    these cases and models are planned. `own_models` are those among `models` that the caller supplies. Files with
-    errors are left out."""
+    `models` replaces the models of suites and cases, `repeats` the number of runs of a case, `by` the deciding grader,
+    `repeat_rule` the rule that joins the repeats. `variants` are run beside each model. With `cells`, only these cases
+    and models are planned. `own_models` holds the models of `models` that the caller supplies. Files with errors are
+    left out."""
     selection = Selection(frozenset(case_ids), frozenset(tags))
     runs = []
     for file in files:
-        # A run holds the text that its case can be read from again, without the file of its row.
+        # A run keeps text from which its case can be read again, without the file of its row.
         file = file.standalone
         if file.suite is None:
             continue
@@ -245,9 +245,9 @@ def plan_runs(
 
 
 def _variants_of_case(case: Case, variants: Variants) -> Variants:
-    """Return the variants that run a case: for one that runs in its own alone, those of them that are selected.
+    """Return the variants that run a case; a case limited to certain variants gets those that are selected.
 
-    Where the plan selects no variant, these are all of them."""
+    If the plan selects no variant, it gets all of its own."""
     if not case.runs_in_variants_alone:
         return variants
     own = frozenset(each.name for each in case.variants)
@@ -260,11 +260,11 @@ def contenders(suite: Suite, models: Iterable[str], variants: Variants) -> tuple
     """Return the names of the models and variants that run the cases of a suite, each once.
 
     Each model runs the suite as written, if the plan includes that, and each of the selected variants. A variant with a
-    model of its own runs on that one alone."""
+    model of its own runs only on that model."""
     selected: list[Variant | None] = [variant for variant in suite.variants if variants.takes(variant)]
     if variants.plain:
         selected.insert(0, None)
-    # A dict keeps the order and drops a variant with a model of its own that comes again for every other model.
+    # A dict keeps the order and drops repetitions: a variant with its own model comes once for each other model.
     names: dict[str, None] = {}
     for model in models:
         for variant in selected:
@@ -316,7 +316,7 @@ def _asked_by_variant(variant: Variant | None) -> object:
 
 
 def same_value(left: object, right: object) -> bool:
-    """Return whether two values of a suite are the same, where 1, 1.0 and true differ, unlike with Python's `==`."""
+    """Return whether two values of a suite are the same; unlike with Python's `==`, 1, 1.0 and true differ."""
     return left is right or (left == right and repr(left) == repr(right))
 
 
@@ -346,7 +346,7 @@ class PlannedShard:
 
 def run_id_at(run_id: str, place: int) -> str:
     """Return the id of a run in a shard, which includes its place in the plan."""
-    # Every program numbers its runs from 1, and the shards of a plan are merged into one batch.
+    # Every program numbers its runs from 1, but merged shards must not share ids.
     if run_id == f"run-{place + 1}":
         return run_id
     return f"{run_id}.{place + 1}"
@@ -362,8 +362,8 @@ def places_in_turn(planned: int, index: int, of: int) -> tuple[int, ...]:
 def places_by_cost(costs: Sequence[float], index: int, of: int) -> tuple[int, ...]:
     """Return the places of shard `index`, counted from 1, of `of` shards of about equal cost.
 
-    The dearest run is placed first, each run in the shard that costs least so far (the greedy "longest processing time"
-    rule of R. L. Graham, 1969). Equal costs give equal shards."""
+    The most expensive run is placed first, each run in the shard with the least cost so far (the greedy "longest
+    processing time" rule of R. L. Graham, 1969). Equal costs give equal shards."""
     # A heap of the shards by their cost so far.
     load = [(0.0, shard) for shard in range(of)]
     mine: list[int] = []
@@ -380,7 +380,7 @@ def costs_of(
 ) -> list[float]:
     """Return the expected duration of each run of a plan in milliseconds.
 
-    It is the mean of the run's case with its model, otherwise that of its model, otherwise that of all models. The keys
+    The duration is the mean of the run's case with its model, otherwise of its model, otherwise of all models. The keys
     of `means` are the path of the suite in its project, the case and the model; `paths` has that path for each file."""
     of_model: dict[str, list[float]] = {}
     for (_, _, model), mean in means.items():

@@ -1,4 +1,4 @@
-"""Makes one planned run: opens the model and the tools, runs the agent loop, and grades the trajectory."""
+"""Make one planned run: open the model and the tools, run the agent loop, and grade the trajectory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 GRADING_TIMEOUT_S = 30.0
-"""The time limit of grading one run, because a suite's Python check may never end."""
+"""The time limit for grading one run, because a suite's Python check may never end."""
 
 QUICK_CALLS = 10
 """The most calls of a run that are graded without a thread: pairing them takes well under a millisecond."""
@@ -71,7 +71,7 @@ class RunContext:
     """Returns the grant of a suite, by its path; `None` for a suite without trust."""
     execution: Execution = AS_CASES_SAY
     ask: AskExecution | None = None
-    """Asks a person about executions that `execution` does not allow; without it they are refused."""
+    """Asks a person about executions that `execution` does not allow, which are refused without it."""
     audit: AuditLog | None = None
     """The log of executions; without it, nothing is executed."""
     retries: RetryPolicy = DEFAULT_RETRIES
@@ -82,9 +82,9 @@ class RunContext:
     control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = lambda _planned, _grading: None
     """Returns the control that may hold a run."""
     instructions: InstructionsThen = field(default_factory=dict)
-    """The instructions of servers that the earlier runs of a resumed batch were sent; new runs are sent the same."""
+    """The instructions of servers that earlier runs of a resumed batch were sent; new runs get the same."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    """Returns the time of day, for runs whose clock has no fixed time."""
+    """Returns the current time, for runs whose clock has no fixed time."""
     ready: Callable[[], Awaitable[None]] = nothing_to_await
     """Is awaited before the first run begins."""
     stored: Callable[[], Awaitable[None]] = nothing_to_await
@@ -140,7 +140,7 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
 
 
 def _clock_of(planned: PlannedRun, context: RunContext) -> Clock | None:
-    """Return the clock of a run, which is set once; a fork has that of the run it forks, which its model was told."""
+    """Return the clock of a run, which is set once; a fork keeps the clock of the run that it forks."""
     if planned.fork is not None and planned.fork.origin.start is not None:
         told = planned.fork.origin.start.clock
         return None if told is None else fixed_clock(told)
@@ -155,7 +155,7 @@ async def _images_of(planned: PlannedRun) -> tuple[Media, ...]:
     try:
         return await in_thread(lambda: images_of(planned.case, planned.file.path.absolute().parent))
     except ImageError as error:
-        # A fork sends the images of the run that is forked, and says which of them it lacks.
+        # A fork sends the images of the forked run; missing ones are reported when it needs them.
         if planned.fork is not None:
             return ()
         raise ToolsError(str(error)) from error
@@ -173,7 +173,7 @@ async def _opened_together(planned: PlannedRun, context: RunContext, model: Mode
 
 
 def _close_opened(opening: asyncio.Future[Toolbox]) -> None:
-    """Close tools that were opened in vain, because the run has failed meanwhile."""
+    """Close tools that were opened for a run that failed meanwhile."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
 
@@ -187,8 +187,8 @@ async def _made(
     subject: SubjectRun | None,
     clock: Clock | None,
 ) -> RunResult:
-    """Make a run whose tools are open, by a model that is open or by a subject, and grade it."""
-    # The clock of the run begins here: starting models and servers counts for no run.
+    """Make a run with open tools, by an open model or by a subject, and grade it."""
+    # The run's time begins here, because starting models and servers counts for no run.
     recorder = _recorder(planned, context)
     judge = context.judge_of(planned)
     price = context.price_of(planned)
@@ -202,7 +202,7 @@ async def _made(
         assert subject is not None
         from workbench.engine.subject import run_subject  # on use, as below
 
-        # A subject does all by itself: there is nothing to hold, to execute or to permit.
+        # A subject makes the whole run itself, so there is nothing to hold, execute or permit.
         return await grading.result(await run_subject(request, subject, tools, recorder, own_calls))
     trajectory = await run_case(
         request,
@@ -226,7 +226,7 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
     Raises ToolsError if the subject may not be started."""
     from workbench.engine.subject import SubjectRun  # on use: few suites have one
 
-    # A subject keeps its conversation to itself, so the beginning of another run cannot be replayed to it.
+    # A subject's conversation is out of reach, so the beginning of another run cannot be replayed to it.
     if planned.fork is not None:
         raise ToolsError(NOT_STEPPED)
     path = planned.file.path
@@ -295,7 +295,7 @@ async def _open_tools(planned: PlannedRun, context: RunContext, clock: Clock | N
     execute = context.execution.wanted
     if execute is None:
         execute = planned.settings.execute
-    # A user who runs a suite without trusting it wants it to run on mocks.
+    # A user who runs an untrusted suite wants it to run on mocks.
     if grant is None:
         execute = False
     return await context.servers.open_toolbox(
@@ -386,7 +386,7 @@ class RunGrading:
         try:
             graded = await self.attempted(grade, trajectory)
         except asyncio.CancelledError:
-            # Stopped while being graded: the trajectory is whole, but a run without grades has not passed.
+            # The run was stopped while being graded: its trajectory is complete, but without grades it has not passed.
             return result_of(planned, Status.STOPPED, trajectory)
         if isinstance(graded, str):
             return result_of(planned, Status.ERROR, trajectory, error=graded)
@@ -399,7 +399,7 @@ class RunGrading:
 
         async def in_time(ask: Judge | None) -> _Graded:
             context = CheckContext(self.call_python, ask, self._verdicts, self._search_time)
-            # A change of threads takes longer than grading a short run. Long gradings must not block the loop.
+            # Switching threads takes longer than grading a short run, but long gradings must not block the loop.
             if _is_quick(self._planned.case, trajectory):
                 return grade(context)
             async with asyncio.timeout(GRADING_TIMEOUT_S):
@@ -411,7 +411,7 @@ class RunGrading:
             return await judged(in_time, self.judge)
         except TimeoutError:
             late = f"grading did not end within {seconds_text(GRADING_TIMEOUT_S)}"
-            return f"{late}: look at the suite's Python checks and patterns"
+            return f"{late}: check the suite's Python checks and patterns"
         except (CheckError, GradingError, ToolsError) as error:
             return str(error)
         except Exception as error:
@@ -420,8 +420,8 @@ class RunGrading:
 
 
 def _is_quick(case: Case, trajectory: Trajectory) -> bool:
-    """Return whether grading is certain to take less time than a change of threads."""
-    # Python checks, patterns and judged values, which are looked up in a file, take a time that is not known.
+    """Return whether grading certainly takes less time than switching threads."""
+    # Python checks, patterns and judged values, which are looked up in a file, take an unknown time.
     return len(trajectory.calls) <= QUICK_CALLS and all(check.cost != "unbounded" for check in case.written_checks())
 
 

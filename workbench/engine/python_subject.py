@@ -1,4 +1,4 @@
-"""Opens the subject of a suite that is a Python function, so that it is asked as an agent of the caller is."""
+"""Open a suite's subject that is a Python function, so that it is asked like an agent of the caller."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ async def open_python_subject(planned: PlannedRun, subject: Subject, functions: 
         function = checked_agent(value).function
     except TypeError as error:
         raise PythonReferenceError(f"{subject.python} cannot be used: {error}") from None
-    # Clients of the agent belong to the loop of their first run, so all runs share one, which is not the engine's.
+    # An agent's clients stay bound to the event loop of their first run, so all runs share one loop, separate from the
+    # engine's.
     loop = await asyncio.wrap_future(_thread().submit(_caller_loop()))
     return FunctionModel(subject.name, function, case=planned.case.id, run=planned.run_id, loop=loop)
 

@@ -1,4 +1,4 @@
-"""The time limit of a run, and its recorder, which stamps, folds and passes on events."""
+"""The time limit of a run, and its recorder, which stamps events, folds them into the trajectory and passes them on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryFold
 
 
 class TimeLimit:
-    """A context manager that raises TimeoutError after some seconds, without the time inside of `suspended`."""
+    """A context manager that raises TimeoutError after some seconds, not counting the time inside `suspended`."""
 
     def __init__(self, seconds: float) -> None:
         self._timeout = asyncio.timeout(seconds)
@@ -51,7 +51,7 @@ EventListener = Callable[[Event], None]
 
 
 class Recorder:
-    """Makes the events of a run: stamps each with its number and time, folds it, and passes it to the listener.
+    """Makes the events of a run: stamps each with its number and time, adds it to the trajectory, and passes it on.
 
     The trajectory is the fold of exactly these events, so that a run is graded by the events that are shown."""
 
@@ -66,9 +66,9 @@ class Recorder:
     def emit(self, what: EventPayload) -> None:
         """Emit an event with the current time.
 
-        Raises TrajectoryError, without emitting it, when it cannot follow the events before it."""
+        Raises TrajectoryError, without emitting the event, if it cannot follow the events before it."""
         event = Event(self.run_id, self._sequence, self.ms_since(self._began), what)
-        # Folded first: an event that the fold refuses must not reach the listener.
+        # Added to the trajectory first, because an event that cannot be added must not reach the listener.
         self._fold.add(event)
         self._sequence += 1
         self._listener(event)

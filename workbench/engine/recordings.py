@@ -1,4 +1,4 @@
-"""Recordings of runs: files written during a batch, or saved when a run is over or held, and their results.
+"""Recordings of runs: files written during a batch, or saved when a run has ended or is held, and their results.
 
 docs/recordings.md describes the file, and `workbench.trajectory.recording` reads it."""
 
@@ -58,7 +58,7 @@ from workbench.version import __version__
 _logger = logging.getLogger(__name__)
 
 UNFINISHED = ".part"
-"""The suffix of a recording while its run is under way; a program that is killed leaves the file so."""
+"""The suffix of a recording while its run is under way; a killed program leaves the file with this suffix."""
 
 _WORTH_A_WRITE = (
     *(RunStarted, ResponseFinished, ResultReceived, RunFinished),
@@ -72,7 +72,7 @@ _FLUSHED_EVERY_S = 1.0
 _NUMBERED = re.compile(rf"(.+)\.(\d{{1,9}}){re.escape(SUFFIX)}(?:{re.escape(UNFINISHED)})?")
 
 _NAME_PARTS_BYTES = (30, 50, 36)
-"""The longest suite, case and model in the name of a file, which fits every file system then."""
+"""The longest part (suite, case or model) in the name of a file, so that every file system accepts it."""
 
 
 class RecordingLines:
@@ -87,7 +87,7 @@ class RecordingLines:
         self._parts = SuiteParts(secrets)
 
     def prepare(self, runs: Iterable[PlannedRun]) -> None:
-        """Parse the suites of runs now, so that the first run does not wait for it."""
+        """Parse the suites of runs now, so that the first run need not wait."""
         for run in {run.file.path: run for run in runs}.values():
             self._excerpts.of(run.file, run.case.id)
 
@@ -111,7 +111,7 @@ class RecordingLines:
         return self._secrets.redacted(texts)
 
     def redaction(self) -> EventRedaction:
-        """Return the redaction that the events of one run pass before they become lines (`event_to_line`)."""
+        """Return the redaction for the events of one run before they become lines (`event_to_line`)."""
         return EventRedaction(self._parts)
 
     def result(self, planned: PlannedRun, result: RunResult) -> str:
@@ -119,7 +119,7 @@ class RecordingLines:
         return _result_line(redacted_result(result, self._parts, planned.case))
 
     def whole(self, planned: PlannedRun, events: Iterable[Event], result: RunResult | None) -> Iterator[str]:
-        """Yield all lines of a run; without `result`, it is not over and has no last line."""
+        """Yield all lines of a run; without `result`, the run has not ended and has no last line."""
         yield self.header(planned)
         if result is None:
             yield from map(event_to_line, self.redaction().pass_all(events))
@@ -132,8 +132,8 @@ class RecordingLines:
 class Recordings:
     """Records the runs of a batch into a folder while they are under way, on one thread.
 
-    With `only_failed`, the files of other runs are removed again. Errors of files stop no run; `problem` is the first
-    of them. `clock` returns monotonic seconds."""
+    With `only_failed`, the files of other runs are removed again. File errors stop no run; `problem` is the first one.
+    `clock` returns monotonic seconds."""
 
     def __init__(
         self,
@@ -236,8 +236,8 @@ def save_recording(
 ) -> Path:
     """Write the recording of a run into a folder, which is made if necessary, and return the new file.
 
-    A run that is not over has no `result`. `started_at` is the time of its beginning as ISO 8601 text. Runs of a suite
-    share `excerpts`, which parse the suite once. Raises RecordingError when the file cannot be written.
+    A run that has not ended has no `result`. `started_at` is the time of its beginning as ISO 8601 text. Runs of a
+    suite share `excerpts`, which parse the suite once. Raises RecordingError when the file cannot be written.
     """
     lines = RecordingLines(secrets, lambda: started_at, excerpts).whole(planned, events, result)
     stem = secrets.redacted((planned.file.path.stem, planned.case.id, planned.model))
@@ -280,7 +280,7 @@ def _new_file(folder: Path, stem: str, first: int, lines: Iterable[str]) -> Path
             file.remove()
             raise
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        # Besides errors of the disk, values of a tool that JSON cannot express.
+        # These are errors of the disk, and a tool's values that JSON cannot express.
         raise RecordingError(f"the run cannot be saved in {folder}: {_reason(error)}") from error
 
 
@@ -299,7 +299,8 @@ class _RunFile:
             except FileExistsError:
                 continue
             self._file = os.fdopen(descriptor, "w", encoding="utf-8", newline="\n")
-            # Checked only after the unfinished file exists: another program may finish one of this number in between.
+            # Checked only after the unfinished file exists, because another program may finish one with this number in
+            # between.
             if not os.path.lexists(self._path):
                 break
             self.remove()
@@ -320,7 +321,7 @@ class _RunFile:
 
     def remove(self) -> None:
         """Close the file and remove it, as far as that is possible."""
-        # Closing flushes, which fails on a full disk; the file is removed nevertheless.
+        # Closing flushes, which fails on a full disk; the file is removed anyway.
         with suppress(OSError):
             self._file.close()
         with suppress(OSError):
@@ -341,7 +342,7 @@ def _stem(*parts: str) -> str:
 
 def _safe(text: str, length: int) -> str:
     """Return a text as a part of a file's name: letters, digits, `_` and `-`, at most `length` bytes."""
-    # Cutting bytes may split the last character, whose rest is ignored.
+    # A cut between bytes may split the last character, whose remaining bytes are ignored.
     return re.sub(r"[^\w-]+", "-", text).encode()[:length].decode(errors="ignore").strip("-") or "run"
 
 
@@ -358,8 +359,8 @@ _MAX_NAMED_CASES = 5
 def suite_of_recording(recording: Recording) -> SuiteFile:
     """Return the suite in a recording, with its problems, under the path of the recording.
 
-    It usually has the recorded case alone, which is graded by the run's grader. Raises RecordingError when this version
-    has no such grader."""
+    It usually has only the recorded case, which the run's grader grades. Raises RecordingError if this version lacks
+    the grader."""
     header = recording.header
     file = parse_suite(header.suite.text, recording.path)
     if header.by is None or file.suite is None:
@@ -438,7 +439,7 @@ def result_of_recording(recording: Recording) -> RunResult:
         outcome = outcome_from_json(result)
     except ValueError as error:
         raise RecordingError(f"{recording.path}: its result cannot be read: {error}") from error
-    # A recording has no prices: only the runs of built-in models have a known cost.
+    # A recording has no prices, so only runs of built-in models have a known cost.
     price = FREE if is_built_in(model_of(header.model)) else None
     return RunResult(
         run_id=header.run,
@@ -483,7 +484,7 @@ _HELD: dict[str, JsonValue] = _CUT | {"error": "the recording ends where the run
 def _is_held(recording: Recording) -> bool:
     """Return whether a recording ends while its run was held."""
     for event in reversed(recording.events):
-        # A held run may have been edited, but has not been resumed.
+        # The last hold may be followed by edits, but by no `Resumed`.
         if not isinstance(event.payload, CallEdited | ResultEdited | MessageAdded):
             return isinstance(event.payload, Paused) and event.payload.at != "permission"
     return False

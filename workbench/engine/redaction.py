@@ -1,6 +1,6 @@
 """Redaction of runs: their events, results and suites, before they are stored or shown.
 
-Inside the program everything is raw, because graders, forks and the model need the true values. Data that leaves the
+Inside the program nothing is redacted, because graders, forks and the model need the true values. Data that leaves the
 program is redacted first; `tests/test_doors.py` finds every call that writes something, and plants secrets before each.
 
 A redacted value is replaced by the name of its variable, which a check would then grade. A stored run therefore lists
@@ -66,7 +66,7 @@ def redacted_places(
 
 
 def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str | None:
-    """Return why a stored run cannot be regraded by a case, because a check needs a redacted place; `None` if it can.
+    """Return why a stored run cannot be regraded by a case: a check needs a redacted place. `None` if it can.
 
     `as_stored` is whether the case is the one stored with the run."""
     for place in result.redacted:
@@ -81,7 +81,7 @@ def why_not_regraded(result: RunResult, case: Case, *, as_stored: bool) -> str |
                 return _kept("the answer holds a secret, which is not stored, and the case checks the answer")
         elif place.what == "state":
             if case.final_states:
-                return _kept("what a tool said after the run holds a secret, which is not stored, and is checked")
+                return _kept("the answer of a tool after the run holds a secret, which is not stored, and is checked")
         elif place.what == "schema":
             if any(call.args for _, call in case.written_calls()):
                 return _kept("the schema of a tool holds a secret, which is not stored, and arguments are checked")
@@ -121,7 +121,7 @@ def _why_of_call(place: RedactedPlace, record: CallRecord, case: Case) -> str | 
     if place.what == "tool":
         return f"the name of the tool of call {place.call + 1} holds a secret, which is not stored"
     if place.what == "result":
-        # The state at the end of a run is asked for apart, so only calls of the model are compared here.
+        # The calls that ask for the final state are separate, so only the model's calls are compared here.
         others = [other for disallowed in case.disallowed for _, other in disallowed.conditions]
         for wanted in (*case.expected_calls(), *others):
             if wanted.means(record.tool) and any(each.result is not None for each in (wanted, *wanted.alternatives)):
@@ -154,7 +154,7 @@ _Delta = TextDelta | ReasoningDelta | CallArgumentsDelta
 class SuiteParts:
     """Redacts parts of suites that many runs share, such as tools and cases, once for all of them.
 
-    When a further secret becomes known, they are redacted again."""
+    When another secret becomes known, they are redacted again."""
 
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets
@@ -165,7 +165,7 @@ class SuiteParts:
     def tool(self, tool: ToolDefinition) -> ToolDefinition:
         """Return a tool without secrets."""
         self._forget_if_more_is_secret()
-        # Runs that come from another process have equal tools, not the same ones.
+        # Runs from another process have equal tools, but not the same objects.
         key = (tool.name, tool.description, tool.server)
         known = self._tools.get(key)
         if known is None or known[0] != tool:
@@ -181,7 +181,7 @@ class SuiteParts:
         return known[1]
 
     def _forget_if_more_is_secret(self) -> None:
-        # The secrets make a new finder whenever another secret becomes known.
+        # A new finder means that another secret became known.
         if self._finder is not self.secrets.finder:
             self._finder = self.secrets.finder
             self._tools.clear()
@@ -210,15 +210,15 @@ def redacted_result(result: RunResult, parts: SuiteParts, case: Case | None) -> 
 class RunRedaction:
     """Redacts the runs of a batch on their way into the history; `cases` are their cases, by the ids of the runs."""
 
-    # Most runs hold no secret. A search through their JSON, which is written anyway, shows that at less cost than a
-    # walk through all their objects.
+    # Most runs hold no secret. Searching their JSON, which is written anyway, shows that at less cost than walking
+    # through all their objects.
 
     def __init__(self, parts: SuiteParts, cases: Mapping[str, Case]) -> None:
         self._parts = parts
         self._cases = cases
 
     def search(self, run: DoneRun) -> Search | None:
-        """Return a search for secrets in the JSON of a run; `None` if the run has to be redacted in any case.
+        """Return a search for secrets in the JSON of a run; `None` if the run must be redacted in any case.
 
         A run in which the search finds nothing may be stored unchanged."""
         finder = self._parts.secrets.finder
@@ -242,7 +242,7 @@ class RunRedaction:
 
 
 def _texts_in_pieces(events: Iterable[Event]) -> str:
-    """Return all streamed texts, joined from their pieces, because a secret may be divided between pieces."""
+    """Return all streamed texts, joined from their pieces, because a secret may be split across pieces."""
     texts: dict[object, list[str]] = {}
     for event in events:
         what = event.payload
@@ -251,7 +251,8 @@ def _texts_in_pieces(events: Iterable[Event]) -> str:
                 texts.setdefault(type(what), []).append(piece)
             case CallArgumentsDelta(call_id=call_id, fragment=piece):
                 texts.setdefault(call_id, []).append(piece)
-            # The line break ends a text where `EventRedaction` ends it: texts of two calls hold no common secret.
+            # A line break ends each text where `EventRedaction` ends it, so that no secret spans the texts of two
+            # calls.
             case CallFinished(call_id=call_id):
                 texts.get(call_id, []).append("\n")
             case CallStarted():
@@ -267,7 +268,7 @@ def redacted_suite_text(text: str, secrets: Secrets) -> str:
     shown = secrets.redact(text)
     if shown is text or _is_toml(shown):
         return shown
-    # A number that is secret becomes `$NAME`, which TOML allows in quotes only.
+    # A secret number becomes `$NAME`, which TOML allows only in quotes.
     bare = _BARE_NUMBER.sub(lambda match: _quoted_if_secret(match[0], secrets), text)
     shown_bare = secrets.redact(bare)
     return shown_bare if _is_toml(shown_bare) else shown
@@ -293,7 +294,7 @@ def _is_toml(text: str) -> bool:
 
 def shown_result(result: RunResult, secrets: Secrets) -> RunResult:
     """Return a result for a report without secrets."""
-    # Suite, id of the case and model stay as they are: reports find and group the runs by them.
+    # The suite, the case's id and the model stay unchanged, because reports find and group runs by them.
     shown = secrets.redacted(result)
     if shown is result:
         return result
@@ -304,8 +305,8 @@ class EventRedaction:
     """Redacts the events of one run; each keeps its sequence number and time.
 
     A secret may arrive in several pieces of a text. An event whose text may end with the beginning of a secret is held
-    back, with all events after it, until the next pieces decide. The replacement stands in the piece in which the
-    secret began."""
+    back, with all events after it, until the next pieces decide. The replacement goes into the piece in which the
+    secret begins."""
 
     def __init__(self, parts: SuiteParts) -> None:
         self._parts = parts
@@ -313,7 +314,7 @@ class EventRedaction:
         self._texts: dict[tuple[type[_Delta], str], _Text] = {}
 
     def take(self, event: Event) -> list[Event]:
-        """Add the next event, and return the redacted events that are decided by now."""
+        """Add the next event, and return the redacted events that are now decided."""
         finder = self._parts.secrets.finder
         what = event.payload
         if not self._waiting and isinstance(what, _Delta) and self._is_as_it_is(what, finder):
@@ -393,7 +394,7 @@ class EventRedaction:
 
 @dataclass(slots=True)
 class _Slot:
-    """An event that is held back; `shown` is the redacted event, once that is decided."""
+    """An event that is held back; `shown` is the redacted event once it is decided."""
 
     event: Event
     shown: Event | None = None
@@ -417,7 +418,7 @@ class _Slot:
 class _Text:
     """The end of one streamed text that may belong to a secret: `undecided`, with the length of each of its pieces.
 
-    `before` is the decided text right before it, which the patterns of secrets look back at."""
+    `before` is the decided text just before it, at which the patterns of secrets look back."""
 
     secrets: Secrets
     before: str = ""
@@ -446,8 +447,8 @@ class _Text:
         if not places and until == len(text):
             self._all_as_it_is(text)
             return
-        # Pieces and places of secrets are walked through together. A replacement goes to the piece in which its
-        # secret begins; the pieces behind it lose their part of the secret.
+        # Pieces and places of secrets are processed together. A replacement goes into the piece in which its secret
+        # begins; later pieces lose their part of the secret.
         inside = iter([*places, (len(text), len(text), "")])
         first, last, shown = next(inside)
         at = begin

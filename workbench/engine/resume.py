@@ -1,4 +1,4 @@
-"""Resuming a batch of the history: reads the missing runs of its plan and prepares them as they were planned.
+"""Resume a batch of the history: read the missing runs of its plan and prepare them as planned.
 
 The whole plan is written before the first run, and each result when its run ends: however the program ends, the runs
 without a result are the missing ones. A run that was under way is made again from its beginning. Resumed runs go into
@@ -57,7 +57,7 @@ class Resumption:
     """A batch that can be resumed.
 
     `runs` are the missing ones, in the order of the plan, and `files` their suites. `execute` and `execute_all` are
-    those of the batch's `Execution`; the user has to give the latter again."""
+    those of the batch's `Execution`; the user must give the latter again."""
 
     batch: BatchRow
     runs: tuple[PlannedRun, ...]
@@ -65,11 +65,11 @@ class Resumption:
     handle: BatchHandle = field(repr=False)
     """The handle of the batch in the history, with the place of each run in its plan."""
     specs: Specs = field(repr=False)
-    """The settings of the models and judges as they are today."""
+    """The present settings of the models and judges."""
     history: Path
     """The file of the history."""
     as_then: tuple[str, ...]
-    """Messages for the user: suites of which the stored text is run, and grading by the expectations of that time."""
+    """Messages for the user: suites whose stored text is run, and grading by the expectations of that time."""
     differences: tuple[str, ...]
     """Messages for the user: models and judges whose settings differ from those of the batch."""
     instructions: InstructionsThen
@@ -115,7 +115,7 @@ def resumable(
     cannot be run as planned."""
     if batch.kind == "reruns":
         why = f"batch {batch.number} has reruns of cases that broke in batch {batch.confirms}"
-        raise HistoryError(f"{why}, which cannot be resumed: 'workbench run --baseline' makes them again")
+        raise HistoryError(f"{why}, which cannot be resumed: 'workbench run --baseline' makes new reruns")
     if (planned_in := history.planned_in(batch.number)) < batch.planned:
         written = f"{count_text(planned_in)} of its {count_text(batch.planned)} runs are in it"
         raise HistoryError(
@@ -126,7 +126,8 @@ def resumable(
         forks = "a fork cannot be resumed" if batch.missing else "all of its runs are finished"
         raise HistoryError(f"nothing to resume in batch {batch.number}: {forks}")
     # A file from elsewhere may claim that the user named a model, and so send requests to an endpoint that the user
-    # never chose. Only the user's own history is believed; in others the suites count as having named it.
+    # never chose. Only the user's own history is trusted on this; in other histories, models count as named by the
+    # suites.
     if history.file.resolve() != program.folders.history.resolve():
         missing = [replace(row, model_of_suite=_of_suite(row.model, row.model_of_suite, named)) for row in missing]
         used = [use._replace(of_suite=_of_suite(use.model, use.of_suite, named)) for use in used]
@@ -136,7 +137,8 @@ def resumable(
     for suite in dict.fromkeys(row.suite for row in missing):
         _check_path(batch, suite, files)
         files[suite], problem = suite_of(history, batch, suite)
-        # The history stores ids and models redacted: today's can be compared only when the secrets are known.
+        # The history stores redacted ids and models, with which present ones can be compared only once the secrets are
+        # known.
         uses = [use for use in used if use.suite == suite]
         learn_secrets_of_models(program, files[suite], uses, specs)
         as_then += problem
@@ -191,14 +193,14 @@ def _instructions_then(history: History, batch: BatchRow, files: Mapping[SuiteRe
         if suite is None or row.figures is None:
             continue
         case = next((case for case in suite.cases if case.id == row.case_id), None)
-        # A case that chooses its tools may leave out a server.
+        # A case that selects its tools may leave out a server.
         if case is None or case.offer is not None:
             continue
         try:
             start = history.recording(row).trajectory.start
         except (HistoryError, RecordingError):
             continue
-        # A run that could not start was sent nothing.
+        # A run that could not start sent no request.
         if start is not None and start.tools:
             del waiting[row.suite]
             then = {server.name: "" for server in suite.servers}
@@ -240,7 +242,7 @@ def suite_of(history: History, batch: BatchRow, suite: SuiteRef) -> tuple[SuiteF
     """Return a suite of a batch as it was when the batch ran, with messages for the user.
 
     Raises HistoryError when its text was not stored completely, or is no longer valid."""
-    # The file itself is preferred to the stored text, which may lack secrets.
+    # The file itself is preferred to the stored text, in which secrets are redacted.
     today = load_suite(suite.file).standalone
     if today.suite is not None and today.hash == suite.hash:
         return today, []
@@ -281,8 +283,8 @@ def _differences(
 ) -> Iterator[str]:
     asked_now = {run.model for run in runs}
     brought = {run.model: brought_settings(run) for run in runs}
-    # The batch stored the settings of a model by the suite of the model's first run. They are looked up there again,
-    # even if that run is not one of the missing ones.
+    # The batch stored the settings of a model by the suite of the model's first run. They are looked up by that suite
+    # again, even if its run is not missing.
     models: dict[str, JsonValue] = {}
     for suite, model, of_suite in used:
         if model in asked_now and model not in models:
@@ -318,4 +320,4 @@ def _difference(which: str, batch: int, then: JsonValue, now: JsonValue) -> Iter
             if then.get(name) != now.get(name):
                 changed.append(f"{name} was {then.get(name)} and is now {now.get(name)}")
         if changed:
-            yield f"{which} has other settings than in batch {batch}: {'; '.join(changed)}"
+            yield f"{which} has different settings than in batch {batch}: {'; '.join(changed)}"

@@ -1,4 +1,4 @@
-"""The tool servers of a runtime as a person uses them: starting, stopping, listing tools and calling one by hand."""
+"""A person's use of a runtime's tool servers: starting, stopping, listing tools and calling one by hand."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ async def execute_by_hand(
     call = ToolCall(CALL_ID, tool, arguments)
     caller = _caller(suite_file)
     log = AuditLog(program.folders.audit_log, program.secrets)
-    # Stays so when the call is cancelled: that does not raise a ServerError.
+    # The outcome stays unknown if the call is cancelled, which raises no ServerError.
     outcome: Outcome = "stopped"
     started = await pool.started(suite_file, server, grant)
-    # Logged before the call is sent: an execution that kills the program is in the log as well.
+    # Logged before the call is sent, so that even an execution that kills the program is in the log.
     audited = log.begin(caller, call, server.name, "by hand")
     began_s = clock()
     duration_ms = 0.0
@@ -84,8 +84,8 @@ class ServerOf(NamedTuple):
 class Serving:
     """The servers of a runtime, shared with its runs.
 
-    Grants of the suites decide which may be started and called. The work is done on the engine's thread; any thread may
-    wait for the futures, and cancelling one cancels its work."""
+    The suites' grants decide which servers may be started and called. The work is done on the engine's thread; any
+    thread may wait for the futures, and cancelling one cancels its work."""
 
     def __init__(self, pool: ServerPool, engine: EngineThread, program: Program) -> None:
         self._pool = pool
@@ -114,7 +114,7 @@ class Serving:
         return self._engine.submit(stop())
 
     def changed(self, server: ServerOf, seen: ServerStatus) -> Future[ServerStatus]:
-        """Wait until the status of a server differs from the one `seen`, and return the new one."""
+        """Wait until the status of a server differs from `seen`, and return the new status."""
 
         async def wait() -> ServerStatus:
             await self._pool.changed(*server, seen.tools)
@@ -127,7 +127,7 @@ class Serving:
     ) -> Future[tuple[tuple[ToolDefinition, ...], ...]]:
         """Start servers in the environment of a program, list the tools of each, redacted, and close them.
 
-        The servers of runs are left alone. The future raises ServerError and UntrustedError."""
+        The servers of runs are not affected. The future raises ServerError and UntrustedError."""
 
         async def listed() -> tuple[tuple[ToolDefinition, ...], ...]:
             pool = ServerPool(program)
@@ -164,6 +164,6 @@ class Serving:
         return self._pool.status(*server)
 
     async def _stop_if_down(self, server: ServerOf) -> None:
-        # The pool itself restarts no server within a batch: one that dies on every call would restart for ever.
+        # The pool itself restarts no server within a batch, because one that dies on every call would restart for ever.
         if self._pool.status(*server).state == "down":
             await self._pool.stop(*server)

@@ -1,4 +1,4 @@
-"""Answers and records the requests that a server sends during one call of a run, and names those without an answer."""
+"""Answer and record the requests that a server sends during one call of a run, and name those without an answer."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from workbench.tools.questions import Question, Reply
 from workbench.trajectory.events import ToolCall
 
 Review = Callable[[Question, Reply], Awaitable[Reply]]
-"""Returns the reply that is sent in place of the one that the answers give; a person may have changed it."""
+"""A function that gets the reply of the suite's answers and returns the one to send, which a person may have
+changed."""
 
 
 async def as_answered(question: Question, reply: Reply) -> Reply:
-    """Send every reply as the answers give it."""
+    """Return every reply unchanged."""
     return reply
 
 
@@ -39,7 +40,7 @@ class CallQuestions:
         self._judge = judge
         self._review = review
         self._problem: str | None = None
-        # A server may send several requests at a time, and a person is asked about one after another.
+        # A server may send several requests at a time, but a person is asked about them in turn.
         self._one = asyncio.Lock()
 
     async def __call__(self, question: Question) -> Reply:
@@ -61,6 +62,6 @@ class CallQuestions:
 
     def check(self) -> None:
         """Raise ToolsError if an answer of the suite did not fit a request."""
-        # The run would go on as if its user had declined, which the suite does not say.
+        # Otherwise the run would continue as if its user had declined, contrary to the suite.
         if self._problem is not None:
             raise ToolsError(self._problem)

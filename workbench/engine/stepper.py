@@ -1,4 +1,4 @@
-"""Steppers, with which a person steps through runs: where a run is held next, and the commands to the held run."""
+"""Steppers let a person step through runs: they decide where a run is held next, and pass it commands."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from workbench.tools.mocks import condition_holds
 from workbench.trajectory.events import JsonValue, RunFinished
 
 Until = Literal["stop", "round", "end"]
-"""The point up to which a run continues: the next place where it can be held, the next model request, or its end.
-Breakpoints hold it earlier."""
+"""The point up to which a run continues: the next place where it can be held, the next model request, or its end. A
+breakpoint may hold it earlier."""
 
 WhyBreak = Callable[[HoldPoint], Awaitable[str | None]]
 """Returns why a breakpoint holds a run at a point; `None` when none does."""
@@ -76,8 +76,8 @@ class Stepper:
     def go_on(self, until: Until, hold: int | None) -> str | None:
         """Let the run continue up to `until`; returns the reason if it cannot.
 
-        `hold` is the hold that the caller saw (`HoldPoint.hold`); `None` if the run was not held. Such a run continues
-        in any case, now up to `until`."""
+        `hold` is the hold that the caller saw (`HoldPoint.hold`), `None` for a run that was not held, which simply
+        continues up to the new `until`."""
         now = self._hold
         if hold != now:
             if hold is None and until == "stop":
@@ -118,15 +118,15 @@ _OVER = "the run is over"
 
 
 class Steppers:
-    """The steppers of all those runs of a runtime that can be held, and the breakpoints of these runs.
+    """The steppers and the breakpoints of all runs of a runtime that can be held.
 
-    It belongs to the engine's loop; `breakpoints` may be set from any thread, and apply to runs under way as well."""
+    Use it on the engine's loop; `breakpoints` may be set from any thread, and also apply to runs under way."""
 
     def __init__(self, listener: BatchListener) -> None:
         self._listener = listener
         self.breakpoints: tuple[Breakpoint, ...] = ()
         self._waiting: dict[str, Until] = {}
-        """`until` of each run that has not begun, and waits for its turn or for its servers."""
+        """The `until` of each run that has not begun, because it waits for its turn or its servers."""
         self._of_runs: dict[str, Stepper] = {}
 
     def expect(self, runs: Sequence[PlannedRun], until: Until) -> None:
@@ -134,14 +134,14 @@ class Steppers:
         self._waiting.update((run.run_id, until) for run in runs)
 
     def begin(self, planned: PlannedRun, grading: RunGrading) -> Stepper:
-        """Make the stepper of a run that begins now."""
+        """Create the stepper of a run that begins now."""
         conditions = _Conditions(planned, grading)
 
         async def why(point: HoldPoint) -> str | None:
             return await why_break(self.breakpoints, point, conditions.hold, conditions.failing)
 
         async def show_request(point: HoldPoint) -> None:
-            # Rendered again after each change: a message of the person is part of the request.
+            # Rendered again after each change, because a person's message is part of the request.
             if point.request is None:
                 return
             try:
@@ -157,7 +157,7 @@ class Steppers:
         return stepper
 
     def take(self, event: BatchEvent) -> None:
-        """Remove the stepper of a run that is over; this is a listener of the batch."""
+        """Remove the stepper of a run that has ended; this is a listener of the batch."""
         if isinstance(event, RunDone):
             self._end(event.result.run_id)
         elif isinstance(event, RunEvent) and isinstance(event.event.payload, RunFinished):
@@ -165,7 +165,7 @@ class Steppers:
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
         """Let a run continue up to `until`, as `Stepper.go_on` does; returns the reason if it cannot."""
-        # A run that has not begun yet starts with this point.
+        # A run that has not begun yet will continue up to this point at first.
         if run_id in self._waiting:
             self._waiting[run_id] = until
             return None
@@ -222,10 +222,10 @@ class _Conditions:
         trajectory = point.so_far()
         assert point.call is not None
         ids = [record.call.id for record in trajectory.calls]
-        # The last call of this id: an answer that was regenerated may have used it before.
+        # The last call with this id, because a discarded answer may have used the id before.
         call = len(ids) - 1 - ids[::-1].index(point.call.call.id)
         planned = self._planned
-        # In a tuple, because `attempted` returns its own error as a text as well.
+        # The result is in a tuple, because `attempted` returns an error of its own as text, too.
         found = await self._grading.attempted(
             lambda outside: (fault_of_call(planned.suite, planned.case, trajectory, call, outside),), trajectory
         )

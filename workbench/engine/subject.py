@@ -1,4 +1,4 @@
-"""Runs of a subject: a program, such as an agent, that receives one request and does a whole case by itself."""
+"""Runs of a subject: a program, such as an agent, that receives one request and makes a whole run by itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from workbench.trajectory.trajectory import Trajectory, TrajectoryError
 
 _CHUNK = 64 * 2**10
 _DRAIN_S = 1.0
-"""The time for output after the end of the program, from processes that it left behind; they are killed then."""
+"""The time for output from processes that an ended program left behind, before they are killed."""
 _REAP_S = 1.0
 _POLL_S = 0.01
 
@@ -43,7 +43,7 @@ _POLL_S = 0.01
 class Ended:
     """The end of a program: its exit code, negative for a signal, its output and the end of its standard error.
 
-    With `too_much`, it was killed because it wrote more than the limit."""
+    With `too_much`, the program was killed because it wrote more than the limit."""
 
     code: int
     output: bytes
@@ -77,7 +77,7 @@ async def run_program(
     when the command cannot be started."""
     mark = new_mark()
     program = command[0]
-    # The interpreter of this program, which has the same packages; a path may hold another `python` or none.
+    # `python` means this program's interpreter, which has the same packages; PATH may have another one or none.
     if program == "python":
         program = sys.executable
     words = (program, *command[1:])
@@ -87,8 +87,8 @@ async def run_program(
     writing = asyncio.create_task(_write(process, text.encode("utf-8", "replace")))
     reading = {asyncio.create_task(output.read(process.stdout)), asyncio.create_task(errors.read(process.stderr))}
     try:
-        # Polled, because the end of its output does not show the end of the program: processes that it left behind
-        # may hold the pipes open.
+        # The process is polled, because open pipes do not mean that it still runs: processes that it left behind may
+        # hold them open.
         while process.returncode is None and not output.too_much:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
         code = process.returncode
@@ -133,7 +133,7 @@ class _Collected:
 
 async def _write(process: asyncio.subprocess.Process, content: bytes) -> None:
     assert process.stdin is not None
-    # A program that does not read its input closes the pipe, which is not an error.
+    # A program may close its input without reading it, which is not an error.
     with suppress(OSError):
         process.stdin.write(content)
         await process.stdin.drain()
@@ -156,9 +156,9 @@ class SubjectError(ToolsError):
 
 @dataclass(frozen=True)
 class SubjectRun:
-    """A subject to run: its suite, and the folder and the environment variables in which it is started.
+    """A subject to run: its suite, and the folder and the environment variables with which it is started.
 
-    `repeat` counts from 0. `passed` are variables that it gets without naming them."""
+    `repeat` counts from 0. `passed` holds the names of variables that the subject gets without naming them."""
 
     suite: Suite
     subject: Subject
@@ -227,7 +227,7 @@ async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str
             given[name] = filled(value, run.environment, run.secrets)
     except MissingVariableError as error:
         raise SubjectError(f"{who} is not started: the variable {error.name} is not set") from error
-    # Not the whole environment: it may hold keys that are no business of the subject.
+    # The subject does not get the whole environment, which may hold keys that do not concern it.
     inherited = inherited_variables(run.environment, run.passed, run.secrets)
     asked = json_text(request_document(request, run, tools, run_id))
     try:
@@ -257,8 +257,7 @@ def _read(ended: Ended, who: str) -> ExternalRun:
     except ValueError as error:
         begins = " ".join(text[:_SHOWN_OUTPUT].split())
         raise SubjectError(
-            f"{who} wrote to standard output what is not one JSON object ({error}): {begins!r}; "
-            "logs belong to standard error"
+            f"the output of {who} is not one JSON object ({error}): {begins!r}; logs belong on standard error"
         ) from error
 
 
@@ -267,7 +266,8 @@ def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_i
     case = request.case
     messages = opening_messages(case, request.images)
     steps = [{"user": step.user, "system": step.system} for step in case.steps]
-    # Mocks of the case come first, as they take precedence. Python mocks can only be called in this program.
+    # Mocks of the case come first, because they take precedence. Python mocks are left out, because only this program
+    # can call them.
     mocks = [_mock(mock, case.row) for mock in (*case.mocks, *run.suite.mocks) if mock.python is None]
     tool_documents = []
     for tool in _offered(tools):

@@ -37,8 +37,8 @@ _NAMED = re.compile(r"\$([\w-]+)")
 def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, text: str = "") -> None:
     """Register the secrets of the suites in a folder.
 
-    These are the values of its `.env`, the keys of the models named there, and the settings of the servers of `suite`.
-    Tokens in `text`, which is that of the suite, are not redacted: the user has written them there. Raises ConfigError.
+    These are the values of the folder's `.env`, the keys of the models named there, and the settings of the servers of
+    `suite`. Tokens in the suite's `text` are not redacted, because the user wrote them there. Raises ConfigError.
     """
     program.secrets.keep(text)
     environment = program.environment.of(folder)
@@ -57,7 +57,7 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, te
 
 
 def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
-    """Exempt from redaction the tokens in the stored suites of a batch, which are shown as they are stored."""
+    """Exempt tokens in a batch's stored suites from redaction, because these suites are shown as stored."""
     from workbench.history.records import HistoryError  # on use: most commands open no history
 
     for suite in batch.suites:
@@ -68,7 +68,7 @@ def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
 def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: Specs) -> None:
     """Register the secrets of some runs: those that `learn_secrets` finds, and the keys of their models and judges.
 
-    Mistakes in the settings are left to the runs, which report them."""
+    The runs themselves report mistakes in the settings."""
     runs = tuple(runs)
     for run in {run.file.path: run for run in runs}.values():
         with suppress(ConfigError):
@@ -88,7 +88,7 @@ def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: S
 def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
     """Yield a message for each place of a suite that holds a secret instead of a variable.
 
-    The places are values, otherwise lines: of a comment, or of a text that is not TOML. Messages omit the secret."""
+    A place is a value, or a line of a comment or of a text that is not TOML. Messages omit the secret."""
     file = file.written or file
     text, found = file.text, False
     # An escaped secret is not seen in the text, only in the parsed values.
@@ -115,7 +115,7 @@ def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
 
 
 def _way_out(where: str, before: str, shown: str) -> str:
-    # The redacted text names the variable of the secret; others may have been in the text before.
+    # The redacted text has the name of the secret's variable; other names may have been in the text before.
     names = (name for name in _NAMED.findall(shown) if f"${name}" not in before)
     return f"{where} holds a secret: write ${{{next(names, 'NAME')}}} in its place, or leave it out"
 

@@ -19,7 +19,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
         import uvloop
     except ImportError:
         return asyncio.new_event_loop()
-    # A closed standard stream leaves its number to a socket, and uvloop aborts the program when it closes that.
+    # If a standard stream is closed, a socket may get its number, and uvloop aborts the program on closing that.
     open_closed_descriptors()
     return uvloop.new_event_loop()
 
@@ -59,7 +59,7 @@ class EngineThread:
             return
         self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._finish(timeout_s)))
         self._thread.join(timeout_s + 1)
-        # `shutdown` waits for every busy thread of the executor, which may take long: hence a thread of its own.
+        # `shutdown` waits for every busy thread of the executor, which may take long, so it runs on another thread.
         ending = threading.Thread(target=self._executor.shutdown, name="end of the engine", daemon=True)
         ending.start()
         ending.join(timeout_s)
@@ -71,7 +71,8 @@ class EngineThread:
         for task in asyncio.all_tasks():
             if task is not asyncio.current_task():
                 tasks.append(task)
-        # Cancelled once only: a second cancellation interrupts the orderly end of an MCP server and leaks its process.
+        # Tasks are cancelled only once, because a second cancellation would interrupt an MCP server's shutdown and leak
+        # its process.
         for task in tasks:
             task.cancel()
         if tasks:

@@ -13,7 +13,7 @@ from workbench.trajectory.media import Media, with_placeholders
 from workbench.trajectory.trajectory import Round
 
 CONTINUE = "Continue the task to accomplish the original goal."
-"""The user's message of a step without its own one, after an answer without calls: no API accepts two answers in a row.
+"""The user's message for a step that has none, after an answer without calls: no API accepts two answers in a row.
 """
 
 
@@ -27,7 +27,7 @@ class Turn:
 
 
 class Turns(Protocol):
-    """Plans the requests of one run, one after the other."""
+    """The requests of one run, planned one at a time."""
 
     def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
         """Return the next request after `rounds` rounds, the latest of which is `last`, or why the run ends."""
@@ -46,11 +46,12 @@ class RoundTurns:
         if last is not None and not last.calls_to_answer:
             return "answered"
         if rounds >= self.max_rounds:
-            # With one round and no check of the answer, only the first decision of the model is tested.
+            # With one round and no check of the answer, the case tests only the model's first decision.
             if self.max_rounds == 1 and not self.checks_answer:
                 return "decided"
             return "rounds exhausted"
-        # Calls of the last round are not answered, as no request would carry their results; but they change the state.
+        # No request would carry the results of the last round's calls, but the calls may change a state that the case
+        # checks.
         return Turn(makes_calls=rounds + 1 < self.max_rounds or self.checks_state)
 
 
@@ -64,7 +65,7 @@ class StepTurns:
         steps = self.case.steps
         if rounds < len(steps):
             return Turn(rounds + 1, self._message(steps[rounds], last))
-        # The last step ended in calls: one more request lets the model answer with their results.
+        # If the last step ended in calls, one more request lets the model answer with their results.
         if rounds == len(steps) and self.case.checks_answer and last is not None and last.calls_to_answer:
             return Turn(makes_calls=False)
         return "steps done"
@@ -93,9 +94,9 @@ def steps_at(case: Case, step: int) -> range:
 
 
 def in_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[ExternalRound, ...]:
-    """Return the rounds of an agent with a loop of its own, the first ones being those of a number of steps.
+    """Return the rounds of an agent with a loop of its own, the first `steps` of which are one for each step.
 
-    Calls after the last of these steps are added to it; an answer without calls belongs to no step then."""
+    Calls in later rounds are added to the last of these steps; a later answer without calls belongs to no step."""
     done = [*rounds[:steps]]
     for later in rounds[steps:]:
         if later.calls:
@@ -108,7 +109,7 @@ def in_steps(rounds: Sequence[ExternalRound], steps: int) -> tuple[ExternalRound
 def opening_messages(case: Case, images: tuple[Media, ...] = ()) -> tuple[Message, ...]:
     """Return the case's earlier messages, followed by its request or the request of a chain's first step.
 
-    `images` begin that request; the message holds them without their content."""
+    `images` come first in that request; the message holds them without their content."""
     history = tuple(_message(message) for message in case.messages)
     user = case.steps[0].user if case.steps else case.user
     if user is None:

@@ -1,7 +1,7 @@
 """The needs of runs, gradings and servers on this machine, and the user's approval of them.
 
-`Needs` reads everything outside the suites: settings, environment, the code to import. Then the command line or the
-app asks the user, and the `Approval` holds everything that was read. Nothing is read again, so runs use exactly the
+`Needs` reads everything outside the suites: settings, environment, the code to import. Then the command line or the app
+asks the user, and the `Approval` keeps everything that was read. Nothing is read again, so runs use exactly the
 approved code and settings.
 """
 
@@ -50,8 +50,8 @@ _NOTHING_TYPED: Typed = {}
 class TypedPart:
     """The parts of a request without the servers that the user typed.
 
-    `before` are its needs and `whole_before` those of the whole suite, both with the servers as they were before.
-    `others` are its needs without the servers that were added.
+    `before` holds the needs of the request and `whole_before` those of the whole suite, both with the servers as they
+    were before the user typed. `others` holds the needs of the request without added servers.
     """
 
     before: SuiteNeeds
@@ -63,8 +63,8 @@ class TypedPart:
 class Request:
     """The needs of one suite.
 
-    `needs` is the part of `whole` in question, or all of it; `asked` are the models that would be asked now. Without
-    `must_ask`, the suite can be used as an untrusted one. `mocks` is true if it can run on mocks alone, `of_history`
+    `needs` is the part of `whole` in question, or all of it; `asked` are the models that would be asked now. Unless
+    `must_ask` is set, the suite can be used without trust. `mocks` is true if it can run on mocks alone, `of_history`
     if some needs come from the history instead of the suite's file. `typed` is set if the user typed some servers.
     """
 
@@ -80,7 +80,7 @@ class Request:
 
     @property
     def in_question(self) -> SuiteNeeds:
-        """The needs to ask about: all, or those besides the servers that the user typed."""
+        """The needs to ask about: all, or all except those of servers that the user typed."""
         if self.typed is None:
             return self.needs
         return self.typed.others
@@ -101,7 +101,7 @@ class Approval:
         return self.grants.get(suite)
 
     def why_not_asked(self, suite: Path, spec: ModelSpec) -> str | None:
-        """Return why a model may not be asked for a suite; `None` if it may."""
+        """Return the reason why a model may not be asked for a suite; `None` if it may."""
         if not needs_asking(spec):
             return None
         grant = self.grant(suite)
@@ -144,15 +144,15 @@ class Needs:
             request = replace(
                 _request(file, whole, whole, specs, typed),
                 asked=asked,
-                # A suite whose cases are all skipped starts nothing.
+                # A suite whose cases are all skipped starts nothing, so it needs nothing.
                 must_ask=runs_any
                 and (whole.beside_models or bool(asked) or _lets_providers_run_tools(whole, of_suite, specs)),
                 mocks=can_do_with_mocks(file, asked, listings),
                 of_history=file.as_then or whole != stated,
             )
             requests.append(request)
-        # Secrets are learned before anything of the runs is written or shown, as a run reads its key only when it opens
-        # its model.
+        # Secrets are learned now, before anything of the runs is written or shown, because a run reads its key only
+        # when it opens its model.
         learn_secrets_of_runs(program, runs, specs)
         specs.seal()
         return cls(tuple(requests), specs)
@@ -174,7 +174,7 @@ class Needs:
 
     @classmethod
     def of_grading(cls, cases: Iterable[tuple[SuiteFile, Case]], program: Program, *, judges: bool = False) -> Needs:
-        """Read the needs of grading runs of valid suites' cases; with `judges`, models are asked.
+        """Read the needs of grading runs by cases of valid suites; with `judges`, judges are asked, too.
 
         Suites that need nothing for grading have no request.
         """
@@ -215,7 +215,7 @@ Answer = Literal["always", "once", "mocks", "no"]
 class Question:
     """A question to the user: about one request, or several with the same needs.
 
-    `lines` describe the consequences of granting them.
+    `lines` describes the consequences of granting the needs.
     """
 
     requests: tuple[Request, ...]
@@ -258,7 +258,7 @@ class Decision:
     def answer(self, question: Question, answer: Answer) -> tuple[str, ...]:
         """Apply an answer, and return the reason if it cannot be remembered.
 
-        In that case the request is still granted until the program ends.
+        If it cannot be remembered, the request is still granted until the program ends.
         """
         problems = []
         for request in question.requests:
@@ -280,19 +280,19 @@ class Decision:
 def needs(plan: Plan, typed: Typed = _NOTHING_TYPED) -> Needs:
     """Return the needs of a plan's runs: programs, imports, and endpoints with their keys.
 
-    Settings, environment and the code to import are read here; runs read none of them again.
+    Settings, environment and the code to import are read here, and not again by runs.
     """
     return Needs.of_runs(plan.runs, plan.program, plan.specs, typed=typed)
 
 
 def all_typed(file: SuiteFile) -> Typed:
-    """Return all servers of a valid suite as typed ones."""
+    """Return all servers of a valid suite as if the user had typed them."""
     assert file.suite is not None
     return {file.path: tuple(map(TypedServer, file.suite.servers))}
 
 
 class Trust:
-    """The memory of granted requests, which need no question.
+    """The granted requests, about which the user is not asked again.
 
     With `all_of_them`, the user trusts every suite until the program ends.
     """
@@ -311,7 +311,7 @@ class Trust:
         return self._all_of_them or self._covers(request, request.whole)
 
     def covers_model(self, need: ModelNeed) -> bool:
-        """Return whether a model may be asked by an answer that counts until the program ends."""
+        """Return whether an answer that counts until the program ends allows asking a model."""
         return self._all_of_them or any(need in needs.models for _, needs in self._once)
 
     def _covers(self, request: Request, needs: SuiteNeeds) -> bool:
@@ -320,15 +320,15 @@ class Trust:
             return True
         if not self.store.is_trusted(path, needs, of_history=request.of_history):
             return False
-        # An entry of an earlier version has no hashes of files; if they cannot be added, it still covers any content.
+        # An entry from an earlier version has no hashes of files; if they cannot be added, it still covers any content.
         with suppress(TrustError):
             self.store.add_files(path, needs)
         return True
 
     def grant_typed(self, needs: Needs) -> tuple[str, ...]:
-        """Grant, for good, requests of which only typed servers are not granted yet; return why some are not stored.
+        """Grant permanently the requests that lack only grants for typed servers; return why some could not be stored.
 
-        A grant covers exactly what was typed: it is lost when a command, its folder, a variable or the imported code
+        A grant covers exactly the typed servers: it ends when a command, its folder, a variable or the imported code
         differs.
         """
         problems = []
@@ -342,16 +342,17 @@ class Trust:
         return tuple(problems)
 
     def _granted_by_typing(self, request: Request) -> Request | None:
-        """Return the request to grant because the user typed the rest of it; `None` if that is not enough."""
+        """Return the request to grant because the user typed everything not yet granted; `None` if more is needed."""
         typed = request.typed
         if typed is None or self._covers(request, request.needs) or self._covers(request, request.whole):
             return None
         # The whole suite is preferred: its grant replaces the stored one, which may include its models.
         for needs, before in ((request.whole, typed.whole_before), (request.needs, typed.before)):
-            # Without another server, calls and answers of the file had no effect, so they were never asked about.
+            # Without another server, the file's calls and answers had no effect, so the user was never asked about
+            # them.
             is_new = before.nothing and bool(before.calls or before.answers)
             if not is_new and self._covers(request, before):
-                # An undo leads back to what was granted before.
+                # An undo may return to servers that were granted before.
                 self._once.add((request.file.path, before))
                 return replace(request, needs=needs)
         return None
@@ -364,7 +365,7 @@ class Trust:
         return lines
 
     def grant(self, request: Request, *, always: bool) -> None:
-        """Grant a request until the program ends, and with `always` for good.
+        """Grant a request until the program ends, or permanently with `always`.
 
         Raises TrustError if that cannot be remembered; the request is granted until the program ends in any case.
         """
@@ -391,10 +392,10 @@ def _request(
     try:
         environment = specs.environment_at(file.path)
     except ConfigError as error:
-        # The error is kept, because only a run that needs a variable fails for it.
+        # The error is kept, because only runs that need a variable fail because of it.
         environment = error
     request = Request(file, needs, whole, Grant(needs, environment, code))
-    # A history may come from anywhere, and holds nothing that was typed here.
+    # A history may come from anywhere, so nothing in it counts as typed here.
     if file.as_then or file.path not in typed:
         return request
     return replace(request, typed=_typed_part(request, typed[file.path]))
@@ -409,7 +410,7 @@ def _typed_part(request: Request, typed: Collection[TypedServer]) -> TypedPart |
             files = needs.files
             if part.code != needs.code:
                 files = find_code(part.folder, part.code).files
-            # The grant has the code as it was read before. Code that has changed since needs an answer.
+            # The grant has the code as it was read before, so code that has changed since needs an answer.
             if not set(files) <= set(needs.files):
                 return None
             parts.append(replace(part, files=files))
@@ -482,7 +483,7 @@ def _lets_providers_run_tools(needs: SuiteNeeds, runs: Iterable[PlannedRun], spe
 
 
 def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks: bool = True) -> frozenset[ModelNeed]:
-    """Return the judges among the needs of a valid suite that checks of these cases, and of mocks, would ask."""
+    """Return those judges among a valid suite's needs that the checks of these cases and of mocks would ask."""
     assert file.suite is not None
     by_model: dict[str | None, Judged] = {}
     for case in cases:
@@ -502,12 +503,12 @@ def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks:
 def can_do_with_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: Listings) -> bool:
     """Return whether an untrusted suite can run without its servers, because their tools are remembered.
 
-    `asked` are the models among its needs that the runs would ask.
+    `asked` holds those models among its needs that the runs would ask.
     """
     suite = file.suite
     if suite is None or not suite.servers or suite.subject is not None or asked:
         return False
-    # Mocks answer calls, but the model must also be told which tools there are.
+    # Mocks answer calls, but the model must also get the definitions of the tools.
     return listings.of(suite, file.path).keys() == {server.name for server in suite.servers}
 
 

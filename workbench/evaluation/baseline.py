@@ -40,10 +40,10 @@ from workbench.suite.suite_file import SuiteFile, cases_by_id, parse_suite, suit
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.recording import RecordingError
 
-# Changes to suites since the baseline: shown beside the verdict, because they may explain it.
+# Changes to suites since the baseline, shown with the verdict because they may explain it.
 
 _MAX_NAMED = 5
-"""Most cases or tools that one note names."""
+"""The most cases or tools that one note names."""
 
 
 def changed_suites(
@@ -114,10 +114,10 @@ def _differences(before: Suite, after: Suite, urgent: Collection[str]) -> Iterat
             yield f"{counted(len(cases), 'case')} {how} ({named}{more})"
 
 
-# Changes to tool definitions between two batches: shown beside the cases that broke, because they may explain them.
+# Changes to tool definitions between two batches, shown with the cases that broke because they may be the cause.
 
 _MAX_COMPARED_CASES = 50
-"""Most cases whose tools are compared: each takes some milliseconds, since it is read from the history."""
+"""The most cases whose tools are compared: each takes some milliseconds, because it is read from the history."""
 
 Offered = Callable[[CellKey], Sequence[ToolDefinition]]
 """The tools offered to the first run of a case, by the case's key in the later batch; empty if unknown."""
@@ -139,7 +139,7 @@ def notes_on_tools(diff: BatchDiff, before: Offered, after: Offered) -> Iterator
         if len(found) > _MAX_NAMED:
             more = f", and {counted(len(found) - _MAX_NAMED, 'other')}"
         of = f"{counted_of(cases, len(broke), 'case')} that broke"
-        yield f"offered other tools in {of}: {named}{more}"
+        yield f"offered different tools in {of}: {named}{more}"
 
 
 def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
@@ -155,7 +155,7 @@ def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameS
 
     For the earlier batch, `earlier` maps its suites to those of the later one.
     """
-    # The first run stands for all runs of a case, which were offered the same tools.
+    # All runs of a case were offered the same tools, so its first run is enough.
     wanted, first = compared_cases(diff), dict[CellKey, RunRow]()
     # If one model is compared with another, the earlier batch has the case under its own model's name.
     models = {}
@@ -174,7 +174,7 @@ def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameS
         try:
             return history.recording(first[key]).trajectory.offered
         except (HistoryError, RecordingError):
-            # Damage is reported with the batch itself.
+            # Damage is reported where the batch itself is read.
             return ()
 
     return offered
@@ -203,7 +203,7 @@ _WORSE: tuple[ChangeKind, ...] = ("broke", "missing", "gone")
 class Baseline:
     """A baseline with its runs of the selected cases.
 
-    `suites` are the current suites by path, as the history would store them; `planned` are the cases that will run.
+    `suites` holds the current suites by path, as the history would store them; `planned` holds the cases that will run.
     """
 
     batch: BatchRow
@@ -224,11 +224,11 @@ class Baseline:
 
     @property
     def why_no_test(self) -> str | None:
-        """The reason for which a paired test against this baseline is impossible or invalid; `None` if it is valid."""
+        """The reason why a paired test against this baseline is impossible or invalid; `None` if it is valid."""
         number = self.batch.number
         if Until.of(self.batch.settings) is not None:
-            return f"batch {number} could stop early (--until), so no test against it would hold"
-        # A case is the same with another model: then the baseline still has something to compare.
+            return f"batch {number} could stop early (--until), so a test against it would be invalid"
+        # If the models differ, a case can still be compared across models.
         cases = {(suite, case) for suite, case, _ in self.planned}
         for run in self.runs:
             if (self.same.get(run.suite.key, run.suite.key), run.case_id) in cases:
@@ -249,7 +249,7 @@ class Baseline:
             if ref in defined:
                 lost |= {(ref.key, case) for case in lost_expectations(then, defined[ref])}
         before, after = self.runs.figures, RunTable(map(self._row, range(len(results)), results)).figures
-        # Cases without any run yet are unfinished, not missing: an interrupted batch has broken nothing.
+        # Cases without any run yet are unfinished, not missing, because an interrupted batch has not broken them.
         not_yet = self.planned - {(run.suite, run.case_id, run.model) for run in after}
         diff = batch_diff(before, after, unfinished=(self.runs.unfinished, not_yet), same=self.same, lost=lost)
         suite_changes = []
@@ -332,7 +332,7 @@ def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = Non
     planned = set()
     for run in plan.runs:
         planned.add((suites[str(run.file.path)].key, run.case.id, run.model))
-    # A resumed batch is compared as a whole, with its runs that were over before.
+    # A resumed batch is compared as a whole, including its earlier runs.
     for over in plan.over.values():
         if over.suite in suites:
             planned.add((suites[over.suite].key, over.case_id, over.model))
@@ -393,7 +393,7 @@ def _baseline(
         raise HistoryError(none + _renamed(batch.suites, suites.values()))
     notices = [*later_runs(batch, grading, selected, history_option(file))]
     before = {run.model for run in selected}
-    # One model against one other is a comparison of the two; with more models, their pairs would be a guess.
+    # One model can be compared with one other; with more models, how to pair them would be a guess.
     if models.isdisjoint(before) and not len(models) == len(before) == 1:
         raise HistoryError(
             f"batch {batch.number} cannot be the baseline: it has the models {', '.join(sorted(before))}, but the "
@@ -407,8 +407,8 @@ def _selected(
 ) -> Iterable[RunRow]:
     """Yield the runs of a baseline that can be compared with the planned runs.
 
-    `planned` has the ids of cases by suite. For a suite in `whole`, whose cases are all planned, these are all runs: a
-    case that no longer exists is gone.
+    `planned` has the ids of cases by suite. A suite in `whole`, whose cases are all planned, yields all its runs,
+    because a case that no longer exists counts as gone.
     """
     for run in runs:
         key = same.get(run.suite.key, run.suite.key)
@@ -417,7 +417,7 @@ def _selected(
 
 
 def _renamed(before: Iterable[SuiteRef], after: Iterable[SuiteRef]) -> str:
-    """Return an addition to a message that names suites at other paths than before; empty without any."""
+    """Return an addition to a message about suites whose paths have changed; empty if there are none."""
     now = by_name(after)
     moved = []
     for then in before:

@@ -50,7 +50,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
 
 def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
-    """Yield a message for each key that an object of a valid JSON text has twice, with both places.
+    """Yield a message for each key that occurs twice in an object of a valid JSON text, with both places.
 
     Parsers keep the last value silently. `first_line` is the number of the text's first line.
     """
@@ -59,19 +59,19 @@ def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
     for token in _TOKEN.finditer(text):
         kind = token[0]
         if kind in "{[":
-            # A list takes a place on the stack too, so that a string in it is not a key.
+            # A list also goes on the stack, so that a string in it is not taken for a key.
             opened: dict[str, int] | None = None
             if kind == "{":
                 opened = {}
             objects.append(opened)
         elif kind in "}]":
             objects.pop()
-        # A string behind a brace or a comma is a key if the innermost bracket is that of an object.
+        # A string after a brace or a comma is a key if the innermost bracket is an object's.
         elif kind[0] == '"' and before in ("{", ",") and objects and (known := objects[-1]) is not None:
             key = json.loads(kind)
             if key in known:
                 places = " and ".join(_place(text, at, first_line) for at in (known[key], token.start()))
-                yield f"{json.dumps(key, ensure_ascii=False)} stands twice in one object, at {places}: keep one of them"
+                yield f"{json.dumps(key, ensure_ascii=False)} occurs twice in one object, at {places}: keep one of them"
             known.setdefault(key, token.start())
         before = kind
 
@@ -189,7 +189,7 @@ def _parsed(text: str, of_lines: bool) -> object:
             _no_key_twice(text)
             return value
         except json.JSONDecodeError as error:
-            # A complete value with more text behind it is JSON lines under the wrong name.
+            # A complete value followed by more text is JSON lines in a file with another ending.
             if error.msg != "Extra data":
                 raise RunDocumentError(f"line {error.lineno}, column {error.colno} is not JSON: {error.msg}") from None
         except RunDocumentError:
@@ -208,13 +208,13 @@ def _parsed(text: str, of_lines: bool) -> object:
 
 
 def _no_key_twice(text: str, first_line: int = 1) -> None:
-    """Raise RunDocumentError for repeated keys, such as a case id or an argument, of which one would be lost."""
+    """Raise RunDocumentError for repeated keys, such as case ids or arguments, of which all but one would be lost."""
     if found := "; ".join(islice(repeated_keys(text, first_line), _MAX_REPEATED)):
         raise RunDocumentError(found)
 
 
 _MAX_REPEATED = 20
-"""Most repeated keys that one message names."""
+"""The most repeated keys that one message names."""
 
 
 def calls_of(value: object) -> GivenCalls:
@@ -222,7 +222,7 @@ def calls_of(value: object) -> GivenCalls:
 
     Raises RunDocumentError.
     """
-    # Numbered lines, as `_parsed` returns them.
+    # This is the form in which `_parsed` returns numbered lines.
     if isinstance(value, tuple):
         return _of_records((f"line {number}", f"line {number}: $", record) for number, record in value)
     if isinstance(value, list):
@@ -244,7 +244,7 @@ def _native(value: object) -> object:
 
 
 def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
-    """Return the runs of records, each given with its place for messages and the root of paths into it."""
+    """Return the runs of records, which are given with their places for messages and the roots of paths into them."""
     runs: dict[str, list[ExternalRun]] = {}
     places: dict[str, str] = {}
     for place, root, value in records:
@@ -277,7 +277,7 @@ def _runs_in(value: Any) -> Iterator[ExternalRun]:
 
 @dataclass(frozen=True)
 class GivenRun:
-    """A run of a file of calls: as a recording, as an ungraded result, and with the case that grades it."""
+    """A run of a file of calls, as a recording and as an ungraded result, with the case that grades it."""
 
     recording: Recording
     recorded: RunResult
@@ -313,7 +313,7 @@ def runs_given(
         graded_by = with_grader(case, by, repeat_rule)
         for repeat, run in enumerate(given.runs.get(case_id, ())):
             if _lacks_results(case, run):
-                why = "checks results of calls, and no call has one: write `result`, or `is_error`, at the calls"
+                why = "checks results of calls, and no call has one: add `result`, or `is_error`, to the calls"
                 problems.append(f"{given.places[case_id]}: the case {why}")
             runs.append(run_given(run, file, graded_by, path, given.agent, repeat))
     return runs, problems
@@ -356,7 +356,7 @@ def run_given(
         model=agent,
         repeat=repeat,
     )
-    # Folded from events like any run, so that graders need not know the difference.
+    # The trajectory is built from events like any other, so that graders need not know the difference.
     trajectory = fold(events)
     recording = Recording(path, header, tuple(events), trajectory, None)
     ungraded = replace(result_of(planned, Status.ERROR, trajectory), cost_usd=cost_of(trajectory, None))

@@ -1,8 +1,8 @@
-"""Cases drafted by a model: the questions, the drafts in the answers, and the runs that check them.
+"""Cases drafted by a model: the questions, the drafts in the answers, and the runs that check the drafts.
 
 Questions and checks are runs of suites built here, so that they are planned, approved and run like all others. The
-asking suite has one case for each tool, and the only tool of that case takes the drafts; the checking suite has one
-case for each draft, in which the model decides once and nothing is executed.
+asking suite has one case for each tool, whose only tool receives the drafts; the checking suite has one case for each
+draft, in which the model decides once and nothing is executed.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ TAG = "draft"
 DEFAULT_REPEATS = 3
 
 DIRECT, NEAR, NONE = 2, 1, 1
-"""Number of requests per tool: those that need it, those for a similar tool, those that no tool serves."""
+"""The number of requests for each tool: those that need it, those for a similar tool, and those that no tool serves."""
 
 OUTPUT_TOKENS = 150
-"""About the length of one draft, or of one answer to it, in tokens."""
+"""The approximate length, in tokens, of one draft or of one answer to it."""
 
 _SUBMIT = "submit_requests"
 _NEIGHBOURS = 12
-"""Number of other tools that a question describes."""
+"""The number of other tools that a question describes."""
 _ALIKE = 90
-"""Similarity, out of 100, of requests that differ in a word or two."""
+"""The similarity, out of 100, from which requests differ in a word or two at most."""
 _NAME_WIDTH = 60
 _PATIENCE_S = 600
 
@@ -105,7 +105,7 @@ class Draft:
     """A case that a model drafted when asked about a tool.
 
     `tool` is the tool that must be called, `None` if none fits; `free` are the arguments that may have any value.
-    `unchecked` is the reason for which it is unknown whether the case passes.
+    `unchecked` is the reason why it is unknown whether the case passes.
     """
 
     about: str
@@ -193,8 +193,8 @@ def plan_of_checking(file: SuiteFile, options: DraftOptions, program: Program) -
 
 
 def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: DraftOptions) -> Estimate:
-    """Return the most that drafting takes: all questions, and all runs of all drafts."""
-    # Each check sends the definitions of all tools with one request.
+    """Return the highest expected use of drafting: all questions, and all runs of all drafts."""
+    # Each check is one request with the definitions of all tools.
     definitions = 0
     for tool in tools.values():
         definitions += len(json_text(dict(tool.parameters))) + len(tool.description)
@@ -229,12 +229,12 @@ def use_text(options: DraftOptions, questions: int, use: Estimate) -> str:
 
 
 def draftable(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
-    """Return the tools that a suite can hold, by name."""
+    """Return the tools that a suite can contain, by name."""
     named = {}
     for tool in tools:
         if tool.name not in ("", ANY_TOOL):
             named[tool.name] = tool
-    # Of several tools with one name only the last counts, so only the last has to be possible in a suite.
+    # Only the last of several tools with one name counts, so only that one must be possible in a suite.
     return {name: tool for name, tool in named.items() if _can_be_held(tool)}
 
 
@@ -316,14 +316,14 @@ def drafts_in(
         except ValueError as error:
             failed.append(Dropped(name, "", str(error)))
             continue
-        # A model that repeats itself may send hundreds.
+        # Limited, because a model that repeats itself may send hundreds.
         if len(answer) > MAX_DRAFTS:
             dropped.append(Dropped(name, "", f"{len(answer) - MAX_DRAFTS} of {len(answer)} requests are too many"))
         for item in answer[:MAX_DRAFTS]:
             try:
                 draft = _draft_of(name, item, tools, known, secrets)
             except ValueError as error:
-                # The report quotes the request, so that the user can see which one was dropped.
+                # The report quotes the request, so that the user sees which one was dropped.
                 user = ""
                 if isinstance(item, Mapping) and isinstance(item.get("user"), str):
                     user = item["user"]
@@ -337,7 +337,7 @@ def drafts_in(
 def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int) -> Drafts:
     """Return the drafts whose runs in a checking suite all passed.
 
-    A draft with missing runs is kept as unchecked, because nothing speaks against it.
+    A draft with missing runs is kept as unchecked, because no run contradicts it.
     """
     kept: list[Draft] = []
     dropped: list[Dropped] = []
@@ -356,7 +356,7 @@ def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int)
         if wrong:
             count = f"{len(wrong)} of {counted(whole, 'run')}"
             dropped.append(Dropped(draft.about, draft.user, f"{count} did something else: {_why(wrong[0])}"))
-        # Errors and stops say nothing about the draft.
+        # Errors and stopped runs say nothing about the draft.
         elif whole < repeats:
             error = "a run is missing"
             for run in runs:
@@ -376,7 +376,7 @@ def _without_none(table: Table) -> Table:
 def _suite(body: Table, path: Path) -> SuiteFile:
     limits = {"max_rounds": 1, "timeout_s": _PATIENCE_S, "max_latency_ms": _PATIENCE_S * 1000}
     whole = {"format": 1, "name": "drafts", "limits": limits, **body}
-    # Trust is remembered by path, so a path of its own keeps these suites apart from the user's.
+    # Trust is remembered by path, so a separate path keeps these suites apart from the user's.
     file = parse_suite(suite_text(whole), path.with_suffix(".drafts.toml"))
     if file.suite is None:
         raise ValueError(f"these tools cannot be written into a suite: {file.errors[0]}")
@@ -388,7 +388,7 @@ def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system:
     for name, other in tools.items():
         if name != tool.name:
             others[name] = f"{name} {other.description}"
-    # A question has no room for all tools of a large server, so it describes those that a model confuses most.
+    # A question has no room for all tools of a large server, so it describes those most easily confused.
     near = process.extract(
         f"{tool.name} {tool.description}", others, scorer=fuzz.token_set_ratio, limit=_NEIGHBOURS, processor=str.lower
     )
@@ -439,7 +439,7 @@ def _requests_in(result: RunResult | None) -> Sequence[object]:
             raise ValueError(f"the answer cannot be read: {made.problem}")
         found: object = made.arguments
     elif trajectory.calls:
-        raise ValueError(f"it called {one_line(trajectory.calls[0].tool)}, and not {_SUBMIT}")
+        raise ValueError(f"it called {one_line(trajectory.calls[0].tool)} instead of {_SUBMIT}")
     else:
         # Models that cannot call tools answer in text, as the instructions allow.
         text = "".join(each.text for each in trajectory.rounds)
@@ -521,7 +521,7 @@ def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mappi
 
 
 def _unlike_its_kind(kind: object, about: str, tool: object) -> str | None:
-    """Return how a draft contradicts its own `kind`; a draft without a kind may be of any."""
+    """Return how a draft contradicts its own `kind`; `None` if it does not, or if it has no kind."""
     if kind == "needs" and tool != about:
         return f"it was drafted to need {about}, but expects {tool or 'no tool'}"
     if kind == "near" and (tool is None or tool == about):
@@ -544,7 +544,7 @@ def _why(result: RunResult) -> str:
 
 
 def dropped_lines(drafts: Drafts) -> Iterator[str]:
-    """Yield a line for each failed question, then the dropped drafts below their number."""
+    """Yield a line for each failed question, then the number of dropped drafts and a line for each."""
     for failed in drafts.failed:
         yield f"not drafted: {failed}"
     if drafts.dropped:

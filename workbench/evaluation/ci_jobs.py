@@ -1,4 +1,4 @@
-"""The CI job that `workbench init --ci` writes: what it installs, the model it asks, and what the servers need."""
+"""The CI job that `workbench init --ci` writes, with its model and the packages and programs that its servers need."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from workbench.version import __version__
 CiSystem = Literal["github", "gitlab"]
 
 CI_FILES: Mapping[CiSystem, str] = {"github": ".github/workflows/suites.yml", "gitlab": ".gitlab-ci.yml"}
-"""The path of each CI system's jobs in a repository."""
+"""The path of each CI system's job in a repository."""
 
 DISTRIBUTION = "toolcall-workbench"
 VARIABLE = "WORKBENCH"
-"""The variable of a CI system with the requirement that installs Workbench."""
+"""The variable of a CI system that holds the requirement from which pip installs Workbench."""
 
 CI_MIN_PASS_RATE = 0.9
 """The gate of a suite that runs in CI, in `[0, 1]`; below 1, because models vary."""
@@ -41,8 +41,8 @@ class CiJob:
     """A job that installs Workbench and runs a suite.
 
     `suite` is the path from the root of the repository, `model` a name as `--model` takes it. The job passes
-    `variables` on from the repository's secrets. `programs` are the first words of the servers' commands,
-    `installs` what pip installs for servers in Python files. With `all_skipped`, a suite without a request passes.
+    `variables` on from the repository's secrets. `programs` holds the first words of the servers' commands, `installs`
+    the requirements of servers in Python files. With `all_skipped`, a suite without a request passes.
     """
 
     suite: str
@@ -53,7 +53,7 @@ class CiJob:
     all_skipped: bool = False
 
     def text(self, system: CiSystem, requirement: str | None) -> str:
-        """Return the file of the job; without a requirement, it reads that from the variable `WORKBENCH`."""
+        """Return the content of the job's file; without a `requirement`, the job reads it from `$WORKBENCH`."""
         if system == "gitlab":
             return "".join(f"{line}\n" for line in self._gitlab(requirement))
         return "".join(f"{line}\n" for line in self._github(requirement))
@@ -89,7 +89,7 @@ class CiJob:
     def _gitlab(self, requirement: str | None) -> Iterator[str]:
         if requirement is not None:
             yield from ("variables:", f"  {VARIABLE}: {_scalar(requirement)}")
-        # A job of GitLab has the masked variables of its project.
+        # GitLab passes a project's masked variables to its jobs, so the file need not name them.
         missing = [*self.variables] if requirement is not None else [VARIABLE, *self.variables]
         if missing:
             yield f"# Variables of the project, in its settings of CI/CD: {', '.join(missing)}"
@@ -130,7 +130,7 @@ def job_of(
                 programs.append(Path(program).name)
         in_python = in_python or "module" in server
     installs = []
-    # A server that is imported needs its packages beside Workbench.
+    # An imported server needs its packages in the environment of Workbench.
     if in_python or any(name.startswith("python") for name in programs):
         if (root / "requirements.txt").is_file():
             installs.append("-r requirements.txt")
@@ -140,7 +140,7 @@ def job_of(
 
 
 def only_here(servers: Iterable[Table], model_url: str) -> Iterator[str]:
-    """Yield the programs, folders and addresses of servers and the model that another machine does not reach."""
+    """Yield the programs, folders and addresses of servers and the model that another machine cannot reach."""
     for server in servers:
         match server:
             case {"command": [str() as program, *_]} if Path(program).is_absolute():
@@ -155,7 +155,7 @@ def only_here(servers: Iterable[Table], model_url: str) -> Iterator[str]:
 
 
 def requirement() -> str | None:
-    """Return what pip installs to get this program: from the repository or the index that it was installed from.
+    """Return the requirement with which pip installs this program from the repository or index that it came from.
 
     `None` for an installation from a folder whose repository has no address that others reach.
     """
@@ -163,7 +163,7 @@ def requirement() -> str | None:
         origin = metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
     except metadata.PackageNotFoundError:
         return None
-    # PEP 610: only an installation from an index has no such file.
+    # By PEP 610, only an installation from an index has no such file.
     if origin is None:
         return f"{DISTRIBUTION}=={__version__}"
     described: dict[str, Any] = json.loads(origin)
@@ -189,7 +189,7 @@ def _remote_of(clone: Path) -> str | None:
 
 
 def _public(url: str) -> str | None:
-    """Return an address without user and password, as https; `None` if only this machine or an account reaches it."""
+    """Return an address without user and password, as https; `None` if only this machine or an account can reach it."""
     if match := re.fullmatch(r"(?:ssh://)?git@([\w.-]+)[:/](.+)", url):
         return f"https://{match[1]}/{match[2]}"
     parts = urlsplit(url)

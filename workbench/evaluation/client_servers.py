@@ -26,13 +26,13 @@ from workbench.limits import MAX_CLIENT_FILE_BYTES
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table
 
-# Servers that a person types: a command as in a shell, or an address.
+# Servers that the user types: a command as in a shell, or an address.
 
 _STARTER = re.compile(r"uvx?|pipx|npx|npm|pnpm|bunx?|deno|node|python[\d.]*|docker|podman|tool|run|exec|dlx|env|sudo")
 _SAYS_NOTHING = re.compile(
     r"\.{0,2}|index|main|__main__|server|mcp|mcp-server|app|cli|start|dist|build|out|src|lib|bin", re.IGNORECASE
 )
-"""Names of files and folders that any server may have."""
+"""The names of files and folders that any server may have."""
 _OF_SERVERS = re.compile(r"^(mcp[-_])?(server[-_])?|[-_](mcp|server)(?=$|[-_])")
 
 
@@ -70,13 +70,14 @@ def server_name(command: Sequence[str]) -> str:
         if not word.startswith("-"):
             words.append(re.split(r"[/\\]", word))
     words = words or [[command[0]]]
-    # The first word that is not a starter such as `npx` or `python`; if all are, the first word of all.
+    # The name comes from the first word that is not a launcher such as `npx` or `python`; if all are, from the first
+    # word.
     program = words[0]
     for path in words:
         if not _STARTER.fullmatch(path[-1]):
             program = path
             break
-    # The last part of a path that tells one server from others: `index.js` could be that of any.
+    # The last part of the path that identifies the server: any server may have an `index.js`.
     names = [re.sub(r"\.(py|js|mjs|ts|exe)$|(?<=.)@[\w.^~]+$", "", part) for part in program]
     name = names[-1]
     for each in reversed(names):
@@ -88,7 +89,7 @@ def server_name(command: Sequence[str]) -> str:
 
 _TRANSPORTS = {"http": "http", "streamable-http": "http", "streamableHttp": "http", "sse": "sse"}
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}|\A\$([A-Za-z_]\w*)\Z", re.ASCII)
-"""A variable inside a text, or a text that is one variable; other dollar signs may be part of a password."""
+"""Match a variable inside a text, or a text that is one variable; other dollar signs may be part of a password."""
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _OPTION = re.compile(r"(--?[A-Za-z][\w.-]*)=(.*)", re.DOTALL)
@@ -96,11 +97,11 @@ _HEADER = re.compile(r"([A-Za-z][A-Za-z0-9-]*):\s*(.+)", re.DOTALL)
 _SCHEMES = ("bearer", "basic", "token", "apikey")
 _SCHEME = re.compile(rf"({'|'.join(_SCHEMES)})\s+(.+)", re.DOTALL | re.IGNORECASE)
 _NO_SECRETS = ("accept", "content-type", "user-agent")
-"""Headers whose values are kept."""
+"""The headers whose values are kept."""
 
 
 class _Variable(str):
-    """The name of a variable, as one of the parts of a text."""
+    """The name of a variable, as one part of a text."""
 
     __slots__ = ()
 
@@ -108,7 +109,7 @@ class _Variable(str):
 class ClientConfigError(ValueError):
     """A configuration that cannot be used.
 
-    The message has the place and the reason, and never quotes a value, which may be a secret.
+    The message has the place and the reason, but never quotes a value, which may be a secret.
     """
 
 
@@ -116,8 +117,8 @@ class ClientConfigError(ValueError):
 class FoundServers:
     """Servers as tables of a suite, without secrets.
 
-    `variables` are the variables that the tables read, each with its value in the configuration or `None`; `notes` are
-    sentences on what was omitted.
+    `variables` holds the variables that the tables use, each with its value in the configuration or `None`; `notes` are
+    sentences about omitted settings.
     """
 
     tables: tuple[Table, ...]
@@ -138,11 +139,11 @@ def server_of_text(text: str, env: Sequence[str] = (), cwd: str | None = None) -
 def typed_server(
     command: str | Sequence[str] | None, url: str | None, env: Sequence[str] = (), cwd: str | None = None
 ) -> FoundServers:
-    """Return the server of a command, which is a shell's line or its words with `NAME=value` before it, or of a URL.
+    """Return the server of a URL, or of a command: a shell's line or its words, with `NAME=value` before it.
 
-    `env` are further `NAME=value`, or `NAME` for a variable of the shell; `cwd` is the folder of the command, as suites
-    write it. Values that may be secret become variables. Raises ClientConfigError if it is neither a command nor a URL,
-    or if a URL comes with settings of a command.
+    `env` holds further `NAME=value`, or `NAME` for a variable of the shell; `cwd` is the folder of the command, as
+    suites write it. Values that may be secret become variables. Raises ClientConfigError if it is neither a command nor
+    a URL, or if a URL comes with settings of a command.
     """
     try:
         if url is not None:
@@ -168,18 +169,18 @@ def typed_server(
 
 
 def _typed_variable(text: str) -> tuple[str, str]:
-    """Return the name and the value of `NAME=value`, or of `NAME`, which stands for the shell's variable."""
+    """Return the name and the value of `NAME=value`, or of `NAME`, which takes the shell's value."""
     if (match := _ASSIGNMENT.fullmatch(text)) is not None:
         return match[1], match[2]
     if _NAME.fullmatch(text):
         return text, f"${text}"
-    # The text is not quoted: it may hold a secret.
+    # The message does not quote the text, which may hold a secret.
     raise ClientConfigError("a variable is written NAME, for the one of your shell, or NAME=value")
 
 
 @dataclass
 class Reading:
-    """The variables and notes that reading servers collects.
+    """The variables and notes that are collected while servers are read.
 
     `where` begins messages, `root` is the workspace folder of the client, `folder` the folder of the suite. Values of
     `env` that are `typed` for a suite are kept unless they may be secret.
@@ -195,7 +196,7 @@ class Reading:
     def variable(self, server: str, name: str, value: str | None) -> _Variable:
         """Return the variable for a value.
 
-        If another value has the name already, the server's name goes before it.
+        If another value already has the name, the server's name is put before it.
         """
         # Two servers may use one name for different keys, such as API_KEY.
         plain, before = _variable_name(name), _variable_name(server.upper())
@@ -233,11 +234,11 @@ def read_servers(servers: Mapping[str, object], reading: Reading) -> FoundServer
 
 
 _TIME_LIMITS = {"startup_timeout_sec": "start_timeout_s", "tool_timeout_sec": "call_timeout_s"}
-"""The keys of Codex. Other clients name their limits `timeout`, each in a unit of its own, so they are not read."""
+"""The keys of time limits in Codex. Other clients use `timeout`, each with a different unit, so theirs are not read."""
 
 
 def _time_limits(entry: Mapping[str, object]) -> Table:
-    """Return the time limits of a server in the keys of a suite."""
+    """Return the time limits of a server under a suite's keys."""
     limits: Table = {}
     for key, ours in _TIME_LIMITS.items():
         seconds = entry.get(key)
@@ -252,24 +253,25 @@ class _Server:
     def __init__(self, name: str, entry: Mapping[str, object], where: str, reading: Reading) -> None:
         self._name, self._entry, self._where, self._reading = name, entry, where, reading
         self._base: Path | None = reading.folder.absolute()
-        """The folder in which the server runs, `None` if a variable decides it."""
+        """The folder in which the server runs; `None` if it depends on a variable."""
 
     def table(self) -> Table:
         entry, kind = self._entry, self._entry.get("type", self._entry.get("transport"))
-        # Clients start a server or reach it; an entry with both, or neither, is ambiguous.
+        # A client either starts a server or connects to it, so an entry with both or neither is ambiguous.
         if ("command" in entry) == ("url" in entry):
             raise ClientConfigError(f"{self._where} must have one of command and url")
         if entry.get("envFile") is not None:
             self._reading.notes.append(
-                f"envFile of {self._name} is not read: put what the server needs into a .env beside the suite"
+                f"envFile of {self._name} is not read: put the variables that the server needs into a .env beside the "
+                "suite"
             )
         if "command" in entry:
             return self._started()
         url = self._text("url", entry["url"])
         if problem := _problem_of_url(url):
             raise ClientConfigError(
-                f"{self._where}.url {problem}, and a suite's address is taken as it is: have it sent as a header, "
-                "or choose other servers with --server"
+                f"{self._where}.url {problem}, and a suite's address cannot contain variables: send the value as a "
+                "header, or choose other servers with --server"
             )
         try:
             server_at(url)
@@ -287,7 +289,7 @@ class _Server:
         return table
 
     def _login(self, login: Mapping[str, object]) -> Table:
-        """Return the keys of a login; its secret has to be given with an issuer, which clients do not know."""
+        """Return the keys of a login without its secret, which suites accept only with an issuer."""
         keys: Table = {"auth": "oauth"}
         client = login.get("clientId", login.get("CLIENT_ID"))
         if client is not None:
@@ -326,7 +328,7 @@ class _Server:
         written = [self._word(words, at, env) for at in range(len(words))]
         variables = [part for part in chain(*written, folder) if isinstance(part, _Variable)]
         if folder or variables:
-            # A suite takes the words of a command literally; a shell expands variables, also in the folder.
+            # A suite takes the words of a command literally, so a shell must expand variables, even in the folder.
             line = " ".join(["exec", *map(_shell_word, written)])
             if folder:
                 line = f"cd {_shell_word(folder)} && {line}"
@@ -334,7 +336,7 @@ class _Server:
         else:
             command = ["".join(word) for word in written]
         for variable in variables:
-            # A server inherits HOME.
+            # A server inherits HOME, so it needs no entry in `env`.
             if variable != "HOME":
                 env.setdefault(variable, f"${variable}")
         table: Table = {"name": self._name, "command": command}
@@ -345,7 +347,7 @@ class _Server:
         return table
 
     def _word(self, words: Sequence[str], at: int, env: dict[str, object]) -> list[str]:
-        """Return one word of a command in parts, with its secrets and references as variables."""
+        """Return the parts of one word of a command, with its secrets and references as variables."""
         word, before, place = words[at], "", "command"
         if at:
             before, place = words[at - 1], f"args[{at - 1}]"
@@ -373,7 +375,7 @@ class _Server:
         if inside:
             name, value = _words_of_name(inside[1]), inside[2]
         telling = names_a_secret(name) and bool(value) and not value.startswith("-")
-        # Paths and package names such as `@scope/name` can look as random as keys.
+        # Paths, and names of packages such as `@scope/name`, can look as random as keys.
         like_key = looks_like_key(value) and not value.startswith(("/", "~", ".", "@"))
         if not at or not (telling or like_key or any(passwords_in(value))):
             return [word]
@@ -446,7 +448,7 @@ class _Server:
         if kind == "env" and name:
             return self._variable(name, None)
         if _NAME.fullmatch(kind) and (not colon or name.startswith(("-", "+", "?"))):
-            # The default of `${NAME:-default}` is dropped, since a suite has no place for it.
+            # The default of `${NAME:-default}` is dropped, because a suite cannot express it.
             return self._variable(kind, None)
         raise ClientConfigError(f"{self._where}.{place}: ${{{kind}…}} has no counterpart in a suite; write it out")
 
@@ -474,7 +476,7 @@ class _Server:
 
 
 def _as_cwd(parts: Sequence[str]) -> str | None:
-    """Return a folder as suites write it, `None` if it is not given or has a variable other than a leading HOME."""
+    """Return a folder as suites write it; `None` if it is missing or has a variable other than a leading HOME."""
     if not parts:
         return None
     first, rest = parts[0], "".join(parts[1:])
@@ -526,10 +528,10 @@ def _kind_of_secret(text: str) -> str:
 def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
     """Return whether the literal parts of a text may hold a secret.
 
-    With `telling`, the text's name suggests a secret: then only the word for an authorization scheme is harmless.
+    With `telling`, the text's name suggests a secret, so that only the name of an authorization scheme is harmless.
     """
     for part in parts:
-        # A variable names a secret and holds none.
+        # A variable only refers to a secret.
         if isinstance(part, _Variable):
             continue
         literal = part.strip()
@@ -543,7 +545,7 @@ def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
 def _with_references(parts: Sequence[str]) -> str:
     """Return parts as a value of a suite.
 
-    A variable gets braces if its name would run on; literal dollar signs are doubled.
+    A variable gets braces if the following text would extend its name; literal dollar signs are doubled.
     """
     text = ""
     for part, after in zip(parts, (*parts[1:], ""), strict=True):
@@ -576,7 +578,8 @@ def _query(url: str) -> str:
 # Configurations of MCP clients on this machine: Claude Desktop and Claude Code, Cursor, VS Code, Codex.
 
 _PLACES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("mcp", "mcpServers"), ("mcp_servers",))
-"""The keys below which clients keep their servers; the third and fourth are of editor settings, the last of Codex."""
+"""The keys below which clients keep their servers; the third and fourth are those of editors' settings, the last is
+Codex's."""
 
 _OF_PROJECTS = (
     ("Claude Code", ".mcp.json"),
@@ -584,7 +587,7 @@ _OF_PROJECTS = (
     ("VS Code", ".vscode/mcp.json"),
     ("Codex", ".codex/config.toml"),
 )
-"""Clients and their files in a project."""
+"""The clients, and their files in a project."""
 
 _OF_USERS = (
     ("Claude Code", ".claude.json"),
@@ -597,7 +600,7 @@ _OF_USERS = (
     ("VS Code", "Library/Application Support/Code/User/mcp.json"),
     ("VS Code", "AppData/Roaming/Code/User/mcp.json"),
 )
-"""Clients and their files below the user's home, on Linux, macOS and Windows."""
+"""The clients, and their files below the user's home, on Linux, macOS and Windows."""
 
 
 @dataclass(frozen=True)
@@ -611,7 +614,7 @@ class ConfiguredServer:
 
 
 def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> FoundServers:
-    """Return the servers of a client's configuration for a suite in `folder`, or the `wanted` ones among them.
+    """Return the servers of a client's configuration, or only the `wanted` ones, for a suite in `folder`.
 
     Raises ClientConfigError.
     """
@@ -629,7 +632,7 @@ def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> F
 
 
 def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredServer]:
-    """Yield each server that clients use in a folder and everywhere, the nearest first.
+    """Yield each server that clients use, in a folder or everywhere, the nearest first.
 
     Servers that cannot be read or written into a suite are skipped; `servers_of_client` reports the reason.
     """
@@ -646,7 +649,7 @@ def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredSe
                 found = servers_of_client(file, folder, [name])
             except ClientConfigError:
                 continue
-            # The same server in two configurations is one server.
+            # A server that occurs in two configurations is yielded once.
             if found.tables not in seen:
                 seen.append(found.tables)
                 yield ConfiguredServer(client, file, name, found)
@@ -688,7 +691,7 @@ def _servers_in(
     """Return the keys of the servers in a configuration, the servers by name, and the client's workspace folder."""
     absolute = file.absolute()
     root = absolute.parent
-    # These folders are inside the workspace, which is one level above.
+    # The files are in a folder such as `.cursor` or `.vscode`, and the workspace is one level above.
     if root.name in (".vscode", ".cursor", ".codex"):
         root = root.parent
     project, of_project = _of_project(document, file, folder, wanted)
@@ -718,9 +721,9 @@ def _servers_in(
 def _of_project(
     document: object, file: Path, folder: Path, wanted: Sequence[str]
 ) -> tuple[Path | None, dict[str, object]]:
-    """Return the folder of a Claude Code project around `folder`, and the servers it has there.
+    """Return the folder of the Claude Code project around `folder`, and the project's servers.
 
-    If `wanted` servers are missing there, return the only project that has them all.
+    If the project lacks `wanted` servers, return the only project that has them all.
     """
     tables: dict[Path, Mapping[str, object]] = {}
     for path, settings in _table(_table(document).get("projects")).items():
@@ -758,7 +761,7 @@ def _of_codex(entry: object) -> object:
     for key in ("command", "args", "cwd", "url", "enabled", *_TIME_LIMITS):
         if key in entry:
             server[key] = entry[key]
-    # Codex expands nothing in its texts; it names the variables to pass on in settings of their own.
+    # Codex expands no variables in texts; separate settings name the variables to pass on.
     passed = entry.get("env_vars")
     env: dict[str, object] = {}
     if isinstance(passed, list):
@@ -790,6 +793,6 @@ def _plain_json(text: str) -> str:
     def blank(match: re.Match[str]) -> str:
         return match[1] or re.sub(r"[^\n]", " ", match[0])
 
-    # Strings are matched first, so that `//` inside of an address is not a comment. Blanks keep the columns of errors.
+    # Strings are matched first, so that `//` inside an address is not a comment. Spaces keep the columns of errors.
     without_comments = re.sub(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', blank, text, flags=re.DOTALL)
     return re.sub(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', blank, without_comments, flags=re.DOTALL)

@@ -1,6 +1,6 @@
 """A worker of a cluster, which makes portions of a plan's runs with the resources of its machine.
 
-dask calls the functions by name. The program asks for messages; a worker never calls it.
+dask calls the functions by name. The program fetches messages; a worker never calls the program.
 """
 
 from __future__ import annotations
@@ -60,21 +60,22 @@ from workbench.trajectory.events import Event
 _logger = logging.getLogger(__name__)
 
 FIRST_SILENCE_S = 600.0
-"""Seconds to wait for the first request of the program; afterwards `SILENCE_S`."""
+"""The longest wait, in seconds, for the program's first request; afterwards it is `SILENCE_S`."""
 ANSWER_WITHIN_S = 1.0
-"""Seconds that a request of the program waits for a message."""
+"""The time, in seconds, that a request of the program waits for a message."""
 LOOK_S = 0.02
 MAX_TOLD = 200
-"""Most messages in one answer."""
+"""The most messages in one answer."""
 
-# One worker process may work for several programs, each with a token of its own.
+# One worker process may work for several programs, each of which has its own token.
 _NODES: dict[str, Node] = {}
 _NUMBERS = count(1)
-"""Numbers of messages across all nodes, so that a confirmation for an earlier node confirms none of the next one."""
+"""Messages are numbered across all nodes, so that a confirmation for an earlier node confirms no message of a later
+one."""
 
 
 async def enlist(errand: bytes) -> tuple[str, ...]:
-    """Prepare for the runs of an errand, and return the reasons if that is impossible."""
+    """Prepare for the runs of an errand; return the reasons if that is impossible."""
     try:
         said: Errand = pickle.loads(errand)
         if said.is_ours:
@@ -105,7 +106,7 @@ def make_portion(token: str, portion: bytes) -> bool:
     """
     from distributed import secede
 
-    # The task only waits: the engine's thread computes, and dask may start other tasks.
+    # The task leaves dask's pool while it waits for the engine's thread, so that dask may start other tasks.
     secede()
     node = _NODES.get(token)
     if node is None:
@@ -129,20 +130,20 @@ async def dismiss(token: str) -> None:
 def _become_ours() -> None:
     """Set up a process that was started for one batch.
 
-    It leaves Ctrl+C to the program, and keeps standard output for reports.
+    The process leaves Ctrl+C to the program, and keeps standard output free for reports.
     """
     if threading.current_thread() is threading.main_thread():
         for number in FOR_THE_PROGRAM:
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, FOR_THE_PROGRAM)
-    # A server or a module that prints would otherwise write into the report of the command.
+    # Otherwise a server or a module that prints would write into the command's report.
     os.dup2(2, 1)
     quiet_logs()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 
 def _enlisted(errand: Errand) -> tuple[str, ...]:
-    # The program enlists a worker again after a lost connection.
+    # After a lost connection, the program enlists a worker again.
     before = _NODES.pop(errand.token, None)
     if before is not None:
         before.close()
@@ -155,10 +156,10 @@ def _enlisted(errand: Errand) -> tuple[str, ...]:
 
 
 class Asked:
-    """A record of whether the program still asks.
+    """A record of whether the program still sends requests.
 
-    A silence that was too long is final: by then the leases belong to others, and a process that was frozen must not
-    act on old messages. `clock` returns seconds.
+    Too long a silence is final: by then other workers have the leases, and a process that was frozen must not act on
+    old messages. `clock` returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -191,7 +192,7 @@ class Node:
             program.secrets.keep(file.text)
         self._cases: list[Mapping[str, Case]] = []
         self.problems: list[str] = []
-        """The reasons for which the node cannot work."""
+        """The reasons why the node cannot work."""
         for file in self._files:
             self._cases.append(cases_by_id(file.suite))
             if file.suite is None:
@@ -229,7 +230,7 @@ class Node:
         refused = []
         for hashed, message in approved_things(self._approval, self._samples).items():
             if hashed not in self._errand.approved:
-                refused.append(f"refused, since that is not what was approved: {message}")
+                refused.append(f"refused, because it differs from the approval: {message}")
         problems = (*unresolved(self._approval, self._samples), *lacking(self._approval, self._samples))
         return refused or list(dict.fromkeys(problems))
 
@@ -292,7 +293,7 @@ class Node:
         if portion.leases is not None:
             self._leases.take(portion.lent, portion.leases)
             self._lent[portion.lent] = portion.leases
-        # The stop may have arrived before the portion with the run.
+        # The stop message may have arrived before the portion with the run.
         for run_id in tuple(self._stopped):
             batch.stop(run_id)
         try:
@@ -320,7 +321,7 @@ class Node:
         while not self._closed:
             time.sleep(LOOK_S * 10)
             if self.asked.no_more:
-                _logger.warning("nobody asks any more: stopping")
+                _logger.warning("the program sends no more requests: stopping")
                 if _NODES.get(self._errand.token) is self:
                     del _NODES[self._errand.token]
                 self.close()
@@ -356,7 +357,7 @@ class _PackingRedaction:
         return self._passed
 
     def through(self, run: DoneRun) -> tuple[DoneRun, PackedRun | None]:
-        """Return a run as it may leave, and its row for a history if it can have one."""
+        """Return a run in the form in which it may be sent, and its row for a history if it can have one."""
         self._passed = row = None
         try:
             row = self._packer.packed(run)
@@ -366,7 +367,7 @@ class _PackingRedaction:
 
 
 class _OutsideTeller(Teller):
-    """Sends redacted events of runs to another machine, without a hint at the secrets there are."""
+    """Sends redacted events of runs to another machine, without revealing which secrets exist."""
 
     def __init__(
         self, send: Callable[..., object], secrets: Secrets, redaction: _PackingRedaction, errand: Errand
@@ -376,7 +377,7 @@ class _OutsideTeller(Teller):
         self._history = errand.history
 
     def _tell(self, event: BatchEvent) -> None:
-        # Listings are remembered on the worker, below a path of its own.
+        # Listings are stored on the worker, below a separate path.
         if not isinstance(event, ToolsListed):
             super()._tell(self._secrets.redacted(event))
 

@@ -37,12 +37,12 @@ from workbench.trajectory.trajectory import Trajectory
 _NO_MORE = "a batch gets at most as many reruns as it has runs: --repeats N allows for more"
 
 MAX_EARLIER = 200
-"""Most earlier runs of a case that are read for its typical pass rate."""
+"""The most earlier runs of a case that are read for its typical pass rate."""
 
 
 @dataclass(frozen=True)
 class Confirming:
-    """The cases that broke: those settled without reruns, and the plan of reruns for the others, if any."""
+    """The cases that broke: those decided without reruns, and the plan of reruns for the others, if any."""
 
     against: AgainstBaseline
     settled: tuple[ConfirmedCase, ...]
@@ -52,7 +52,7 @@ class Confirming:
 
     @property
     def announcement(self) -> str | None:
-        """The number of cases to rerun, and the most runs they may take; `None` without reruns."""
+        """A sentence on the number of cases to rerun and the most runs that they may take; `None` without reruns."""
         if self.plan is None or self.plan.reruns is None:
             return None
         verb, they = "are", "they"
@@ -91,7 +91,7 @@ class Confirming:
                     why = _NO_MORE
                 outcome = evidence.decided or "perhaps by chance"
                 cases.append(_confirmed(change, outcome, evidence.failed, evidence.good, why))
-        # Settled and rerun cases are in the order of the comparison.
+        # Decided and rerun cases are listed in the order of the comparison.
         order = {}
         for place, change in enumerate(self.against.deciding("broke")):
             order[_key(change)] = place
@@ -113,8 +113,8 @@ def confirming(
 ) -> Confirming | None:
     """Return the cases that broke and how to confirm them; `None` if no confirmation is needed.
 
-    A confirmation is not needed if it was not asked for, or if the test over all cases has decided. `results` are those
-    of the batch, which was run by `plan` and recorded as `batch`; without a plan nothing can be rerun.
+    No confirmation is needed if it was not requested, or if the test over all cases has decided. `results` are those of
+    the batch, which was run by `plan` and recorded as `batch`; without a plan nothing can be rerun.
     """
     changes = against.deciding("broke")
     if against.confirm == "none" or against.is_worse or not changes:
@@ -130,7 +130,8 @@ def confirming(
         planned = None
         if plan is not None and not interrupted:
             planned = _planned(baseline, plan, change)
-        # The cheapest evidence first: a model that always answers the same, then the existing repeats, then reruns.
+        # The cheapest evidence comes first: a model that always gives the same answer, then existing repeats, then
+        # reruns.
         if (sure := _why_sure(baseline, change, of_case)) is not None:
             settled.append(_confirmed(change, "confirmed", why=sure))
         elif repeats_confirm(failed, graded, against.diff.compared):
@@ -149,7 +150,8 @@ def confirming(
     runs_of_batch = len(plan.runs)
     if plan.resumed is not None:
         runs_of_batch = plan.resumed.batch.planned
-    # Reruns at most double the cost of the batch; a suite of two cases still gets the reruns that a verdict needs.
+    # Reruns may at most double the cost of the batch, but even a suite of two cases gets the reruns that a verdict
+    # needs.
     most = max(runs_of_batch, fewest_reruns(len(changes)))
     reruns, planned_runs = Reruns(tuple(cases), len(changes), most, batch).planned()
     history = None
@@ -196,8 +198,8 @@ def _runs_of(
 def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun | None:
     """Return a planned run of the case, its first one if possible.
 
-    The plan of a resumed batch lacks the cases whose runs were over. Such a case is planned like another one of its
-    suite and model, because the approval covers what the other one needs.
+    The plan of a resumed batch lacks cases whose runs were finished earlier. Such a case is planned like another one of
+    its suite and model, because the approval covers that one's needs.
     """
     alike = None
     for run in plan.runs:
@@ -214,13 +216,13 @@ def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun |
 
 
 def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult]) -> str | None:
-    """Return why a broken case needs no rerun, because its model always answers the same; `None` if it needs one."""
+    """Return why a broken case needs no rerun: its model always gives the same answer. `None` if it needs one."""
     model = model_of(change.model)
     if not is_built_in(model):
         return None
     if not model.startswith(REPLAY):
-        return f"{model} always answers the same"
-    # A recording that was replaced since the baseline may answer otherwise.
+        return f"{model} always gives the same answer"
+    # A recording that was replaced since the baseline may answer differently.
     before = set(map(_said, _before(baseline, change)))
     for run in runs:
         if run.status == Status.FAILED and _said(run.trajectory) not in before:
@@ -233,20 +235,20 @@ def _before(baseline: Baseline, change: CaseChange) -> Iterator[Trajectory]:
         for run in baseline.runs.of_cases({change.case_id}):
             there = baseline.same.get(run.suite.key, run.suite.key)
             if there == change.suite and run.figures is not None:
-                # Damage is reported with the batch itself.
+                # Damage is reported where the batch itself is read.
                 with suppress(HistoryError, RecordingError):
                     yield history.recording(run).trajectory
 
 
 def _said(trajectory: Trajectory) -> str:
-    """Return the calls and the answer of a run as comparable text."""
-    # `repr` makes all arguments comparable and hashable, which dictionaries are not.
+    """Return a hashable description of a run's calls and answer."""
+    # Dictionaries cannot be hashed, so `repr` stands for the arguments.
     calls = [(call.tool, dict(call.arguments)) for call in trajectory.calls]
     return repr((calls, trajectory.final_answer))
 
 
 def _repeats(change: CaseChange) -> tuple[int, int]:
-    """Return the number of repeats of a case that failed, and of those that were graded."""
+    """Return the numbers of failed and of graded repeats of a case."""
     if change.after is None:
         return 0, 0
     return change.after.graded - change.after.good, change.after.graded
@@ -263,15 +265,15 @@ def _why_not(
 ) -> str | None:
     """Return why a case cannot be rerun; `None` if it can."""
     if model_of(change.model).startswith(REPLAY):
-        return "a recording always answers the same, and its repeats do not decide"
+        return "a recording always gives the same answer, and its repeats do not decide"
     if interrupted:
         return "the batch was interrupted"
     if plan is None:
-        return "its repeats are all there is, and do not decide"
+        return "nothing can be rerun here, and its repeats do not decide"
     if plan.cluster is not None:
         return "a cluster makes no reruns, and its repeats do not decide"
     if planned is None:
-        return "all its runs were over when the batch was resumed"
+        return "all its runs had ended when the batch was resumed"
     if baseline.confirm_writes or plan.execution.exempt(planned.file):
         return None
     for tool in filter(None, map(executed_write, runs)):
@@ -280,7 +282,7 @@ def _why_not(
 
 
 def _not_read_only(tool: str) -> str:
-    return f"it executed {tool}, which is not read-only; --confirm-writes reruns it all the same"
+    return f"it executed {tool}, which is not read-only; --confirm-writes reruns it anyway"
 
 
 def _typical_shares(
@@ -298,7 +300,7 @@ def _typical_shares(
             for row in history.runs_of_case(suite.key, change.case_id, MAX_EARLIER, lambda _why: None):
                 if row.model != change.model or row.is_fork or row.figures is None:
                     continue
-                # The latest rows come first, so this batch sets the content with which earlier rows are compared.
+                # The latest rows come first, so earlier rows are compared with the content in this batch.
                 if row.batch == batch:
                     content = contents.of(row)
                 elif row.batch < batch and contents.of(row) == content and row.figures.status.graded:

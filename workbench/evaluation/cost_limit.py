@@ -1,4 +1,4 @@
-"""A limit on the cost of a batch: the expected cost of its runs, and the decision which of them may still begin."""
+"""A limit on the cost of a batch: the expected cost of its runs, and which of them may still begin."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ from workbench.trajectory.system_prompt import cut_instructions
 Cell = tuple[str, str, str]
 """The path of a suite, the id of a case, and a model."""
 
-# Used only for models without any earlier run: the first run of a batch replaces the guess.
+# Guesses are used only for models without any earlier run; the first run of a batch replaces them.
 _ROUNDS, _ANSWER_TOKENS = 2, 100
-"""A guess at a run that was never made: a request for the calls and one for the answer, with answers of this length."""
+"""A guess at a run without precedent: one request for the calls and one for the answer, with answers of this length."""
 _IMAGE_CHARACTERS = 6_000
-"""The text that costs as much as an image of about a megapixel, 1,500 tokens."""
+"""The number of characters of text that cost as much as an image of about a megapixel, 1,500 tokens."""
 
 _JUDGED_CHARACTERS, _RULING_TOKENS = 3_000, 150
-"""A guess at one question to a judge, with its instructions."""
-# A rule of thumb for English text, used for every model, because exact tokenizers differ by provider.
+"""A guess at one question to a judge, including its instructions."""
+# A rule of thumb for English text, used for every model because tokenizers differ by provider.
 _CHARACTERS_A_TOKEN = 4
-# Costs are sums of floats: a limit that is met exactly must not be missed by the last bit.
+# Costs are sums of floats, so the last bit must not make a limit that is met exactly count as exceeded.
 _ROUNDING: Final = 1e-9
 
 
 class CostLimitError(Exception):
     """A limit on cost that cannot be kept.
 
-    Each of `problems` is one sentence with the way out.
+    Each of `problems` is one sentence with the remedy.
     """
 
     def __init__(self, *problems: str) -> None:
@@ -73,7 +73,7 @@ class Expected:
 
 @dataclass
 class Spent:
-    """US dollars spent, judges included; shared by plans that derive from one plan, such as reruns."""
+    """The US dollars spent, judges included; shared by plans that derive from one plan, such as reruns."""
 
     usd: float = 0.0
 
@@ -89,7 +89,7 @@ class CostLimit:
     def expected_of(self, run: PlannedRun) -> Expected:
         """Return the expected cost of a run.
 
-        For a run that was not planned at first, such as that of a mutant, it is the highest of its model.
+        For a run that was not planned at first, such as a mutant's, it is the highest expected cost of its model.
         """
         if (known := self.expected.get(_cell(run))) is not None:
             return known
@@ -107,7 +107,7 @@ class CostLimit:
             total += expected.usd
         text = f"{counted(len(runs), 'run')}: about {cost_text(total)}; the limit is {cost_text(self.usd)}"
         if self.spent.usd:
-            text += f", of which {cost_text(self.spent.usd)} was spent before"
+            text += f", of which {cost_text(self.spent.usd)} is already spent"
         if guessed:
             text += f" ({counted(guessed, 'run')} guessed from the length of the requests)"
         return text
@@ -121,10 +121,10 @@ def cost_limit(
     Raises CostLimitError if a price is unknown, and HistoryError.
     """
     cells = {_cell(run): run for run in runs}
-    # All prices must be known before the first run: with an unpriced model, the limit would promise too much.
+    # All prices must be known before the first run, because a limit without a model's price could not be kept.
     if problems := tuple(dict.fromkeys(_unpriced(cells.values(), specs))):
         raise CostLimitError(*problems)
-    # A cost of 0 comes from a price of 0 at that time, which says nothing about a price of today.
+    # A cost of 0 comes from an earlier price of 0, which says nothing about the present price.
     means = {cell: mean for cell, mean in _means(history).items() if mean}
     paths = project_paths({run.file.path for run in runs}, program.environment.home)
     of_model: dict[str, list[float]] = {}
@@ -137,7 +137,7 @@ def cost_limit(
         for check in _judged(run, specs):
             judging += _judging_guess(specs.judge_of(run.file.path, check).price)
         price = _price_of(run, specs)
-        # The best evidence first: this case with this model, then this model, then the length of the request.
+        # The best evidence comes first: this case with this model, then this model, then the length of the request.
         if run.case.skip is not None:
             expected[cell] = Expected(0.0)
         elif price in (FREE, None):
@@ -216,7 +216,7 @@ def _no_price(kind: str, name: str) -> str:
 
 
 def _sent(run: PlannedRun, listings: Listings) -> int:
-    """Return about how many characters the first request of a run has."""
+    """Return the approximate number of characters in the first request of a run."""
     case = run.case
     texts = [run.settings.system, case.user, *(message.content for message in case.messages)]
     tools = list(definitions_for(run.suite, case))
@@ -248,11 +248,11 @@ def cost_with_judges(result: RunResult) -> float | None:
 
 
 class Spending:
-    """A listener of a batch that lets its runs begin while they fit the limit.
+    """A listener of a batch that lets its runs begin as long as they fit the limit.
 
-    Runs in progress count with their expected cost. If a model's cost is only guessed, one of its runs goes first,
-    provided that its first request fits, and shows the cost of the others. `ask` may raise the limit: it gets the
-    limit and the amount spent, and returns the new limit or `None`.
+    Runs in progress count with their expected cost. If a model's cost is only guessed, one of its runs goes first if
+    its first request fits, and so shows the cost of the others. `ask` may raise the limit: it gets the limit and the
+    amount spent, and returns a new limit or `None`.
     """
 
     status: Status = Status.STOPPED
@@ -277,13 +277,13 @@ class Spending:
         model, expected = self._under_way.pop(event.result.run_id, ("", None))
         if expected is None:
             return
-        # A run of unknown cost counts with its expected cost: it was hardly free.
+        # A run of unknown cost counts with its expected cost, because it was hardly free.
         cost = cost_with_judges(event.result)
         if cost is None:
             self._limit.spent.usd += expected
         else:
             self._limit.spent.usd += cost
-        # Ungraded runs ended early and would make the model look cheap.
+        # Ungraded runs are ignored, because they ended early and would make the model look cheap.
         if cost is not None and event.result.grades:
             self._costs.setdefault(model, []).append(cost)
         self._news.set()
@@ -292,7 +292,7 @@ class Spending:
     async def why_not(self, planned: PlannedRun) -> str | None:
         """Return why a run is skipped, or `None` to start it now.
 
-        Waits while runs in progress may still free money.
+        Waits as long as runs in progress may still turn out cheaper than expected.
         """
         while True:
             expected = self._limit.expected_of(planned)
@@ -321,7 +321,7 @@ class Spending:
         if self._asking is None:
             self._asking = asyncio.ensure_future(self._ask(self._usd, self._limit.spent.usd))
         asking = self._asking
-        # Shielded, because a run that is cancelled must not cancel the question for which all others wait.
+        # Shielded, because a cancelled run must not cancel the question for which all others wait.
         raised = await asyncio.shield(asking)
         if raised is not None and self._asking is asking:
             self._usd, self._asking = raised, None

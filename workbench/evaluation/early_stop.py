@@ -1,4 +1,4 @@
-"""Early stopping of a batch: the random order of its runs, and the runs it skips once it is decided."""
+"""Early stopping of a batch: the random order of its runs, and the skipping of runs once it is decided."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _rates_to_decide(stop: Stop, files: Iterable[SuiteFile]) -> list[float]:
             rates.append(gate.min_pass_rate)
     for path, gate in gates.items():
         if rates and gate.min_score is not None:
-            raise StopError(f"{path} demands a mean score too, which needs all runs: leave --until out, or add gate=X")
+            raise StopError(f"{path} also demands a mean score, which needs all runs: leave --until out, or add gate=X")
     return rates
 
 
@@ -84,7 +84,7 @@ def in_random_order(runs: Iterable[PlannedRun], seed: int) -> tuple[PlannedRun, 
 
     Within a case, each repeat runs with all models before the next repeat.
     """
-    # Cases of a cluster fail together, so the unit that the test draws at random is the cluster.
+    # Cases of a cluster fail together, so the test draws clusters at random.
     of_unit: dict[object, list[PlannedRun]] = {}
     for run in runs:
         of_unit.setdefault(place_of(run).unit, []).append(run)
@@ -107,7 +107,7 @@ def place_of(run: PlannedRun) -> Place:
 
 
 def watch_of(plan: Plan) -> Watch | None:
-    """Return the watch of a plan's batch, fed with the runs that are over; `None` if the batch makes all runs."""
+    """Return the watch of a plan's batch, including its finished runs; `None` if the batch makes all runs."""
     if plan.until is None:
         return None
     over, numbers = plan.over, plan.places
@@ -120,7 +120,7 @@ def watch_of(plan: Plan) -> Watch | None:
 def watched(
     until: Until, places: Mapping[int, Place], over: Mapping[int, RunSummary], gates: Mapping[str, Gate]
 ) -> Watch:
-    """Return the watch of a batch, fed with the runs in `over`."""
+    """Return the watch of a batch, including the finished runs in `over`."""
     watch = Watch(until, dict(sorted(places.items(), key=itemgetter(0))), gates)
     for number, run in over.items():
         watch.take(number, run)
@@ -141,10 +141,10 @@ def _place_of_figures(run: RunSummary) -> Place:
 
 
 class Sparing:
-    """A listener of a batch that skips its runs once they can decide nothing more.
+    """A listener of a batch that skips its runs once they can no longer decide anything.
 
-    No run begins more than `ahead` places beyond the first unfinished one: a fast model would otherwise be through
-    before anything is decided.
+    No run begins more than `ahead` places after the first unfinished one; otherwise a fast model would finish all its
+    runs before anything is decided.
     """
 
     status: Status = Status.SKIPPED
@@ -173,7 +173,7 @@ class Sparing:
     async def why_not(self, planned: PlannedRun) -> str | None:
         """Return why a run is skipped, or `None` to start it now; waits while the run is too far ahead."""
         number = self._numbers[planned.run_id]
-        # A run too far ahead waits until the first unfinished place has moved on, or the batch is decided.
+        # A run too far ahead waits until the first unfinished place advances or the batch is decided.
         while (why := self._watch.why_not(number)) is None and number > (self._first or 0) + self._ahead:
             await self._news.wait()
         return why

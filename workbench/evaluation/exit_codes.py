@@ -5,13 +5,14 @@ OK = 0
 QUALITY_MISSED = 1
 """A case failed, or a gate or `--min-score` was missed."""
 NOTHING_GRADED = 4
-"""Nothing was missed, because no run that counts was graded."""
+"""No counting run was graded, so no demand was missed."""
 USAGE = 2
 """Wrong usage, a suite with problems, missing trust, an extra that is not installed, or no case selected."""
 INFRASTRUCTURE = 3
-"""A run ended in an infrastructure error, or such an error prevented all runs; wins over `QUALITY_MISSED`."""
+"""A run ended in an infrastructure error, or such an error prevented all runs; takes precedence over
+`QUALITY_MISSED`."""
 READER_GONE = 141
-"""The reader closed the output, as `| head` does; the exit code of a program that SIGPIPE ends."""
+"""The reader closed the output, as `| head` does; a program that SIGPIPE ends has this exit code."""
 INTERRUPTED = 130
 """Stopped by Ctrl+C, SIGTERM or SIGHUP; finished runs are reported."""
 
@@ -23,4 +24,4 @@ MEANINGS = {
     NOTHING_GRADED: "no run that counts was graded",
     INTERRUPTED: "interrupted",
 }
-"""The meanings in the `--help` of commands that decide about cases."""
+"""The descriptions of exit codes in the `--help` of commands that judge cases."""

@@ -1,7 +1,7 @@
-"""JSON Schemas of the files that people write, for editors: closed, and derived from the models that read the files.
+"""JSON Schemas of the files that people write, for editors, derived from the models that read the files.
 
-Schemas of TOML files are draft 7, which TOML editors support best. `workbench validate` checks more: rules between
-keys are in no schema.
+The schemas allow no unknown keys. Those of TOML files are draft 7, which TOML editors support best. `workbench
+validate` checks more, such as rules between keys, which the schemas lack.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHECK = {"$ref": "#/definitions/Check"}
 def file_schema(kind: FileKind) -> _Json:
     """Return the schema of suites, of `workbench.toml`, or of files of calls, which are JSON."""
     if kind == "calls":
-        # Imported on use: only grading of calls needs it.
+        # Imported on use, because only grading of calls needs it.
         from workbench.evaluation.calls_file import CallsDocument
 
         made = CallsDocument.model_json_schema(by_alias=True)
@@ -32,12 +32,12 @@ def file_schema(kind: FileKind) -> _Json:
         return _for_editors(settings_schema(), "Settings of Workbench: workbench.toml")
     schema = _for_editors(Suite.model_json_schema(), "A suite of Workbench, format 1")
     definitions = schema["definitions"]
-    # The id is derived from the name by default, and `plain` only tells how a value was written.
+    # The id is derived from the name by default, and `plain` only records how a value was written.
     definitions["Case"]["required"].remove("id")
     for name in ("Equals", "HasFields"):
         del definitions[name]["properties"]["plain"]
     parameters = definitions["Tool"]["properties"]["parameters"]
-    # Parameters are a table or its JSON text.
+    # Parameters are a table, or its JSON as text.
     definitions["Tool"]["properties"]["parameters"] = {"anyOf": [parameters, {"type": "string"}]}
     definitions["Check"] = _check_as_written()
     definitions["Case"]["properties"]["response"] = {
@@ -52,7 +52,7 @@ def _for_editors(schema: _Json, title: str) -> _Json:
     definitions = {}
     for name, each in schema.pop("$defs", {}).items():
         definitions[name] = _plain(each)
-    # Any JSON value: TOML can write nothing else.
+    # Reduced to any value, because TOML can write only JSON values.
     definitions["JsonValue"] = {}
     head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": title}
     return {**head, **_plain(schema), "definitions": definitions}

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from workbench.evaluation.case_drafts import Draft
 
 SCHEMA_NAME = "suite.schema.json"
-"""The file beside a suite that the suite's first line names."""
+"""The JSON Schema file beside a suite, which the suite's first line names."""
 
 SETTINGS = """\
 # Settings for the suites of this folder and those below it. Remove the marks of what you use.
@@ -68,7 +68,7 @@ _VERBS = (
     "replace reset run save search select send set show start stop submit tell test update upload use validate verify "
     "wait write"
 )
-"""First words of tool names that do not name a group."""
+"""The verbs with which names of tools begin; as first words, they do not name a group."""
 
 _WORDS = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -85,9 +85,9 @@ def starter_suite(
 ) -> str:
     """Return the text of a suite for some tools of its servers; the same text for the same tools.
 
-    `by` is the grader that decides, `min_pass_rate` the gate, in `[0, 1]`. Without tools, it has the servers alone. A
-    tool with `drafts` gets these as cases instead of an empty one. With `schema`, the first line names the JSON Schema
-    by which editors complete the suite.
+    `by` is the grader that decides, `min_pass_rate` the gate, in `[0, 1]`. Without tools, the suite only has the
+    servers. A tool with `drafts` gets these as cases instead of an empty case. With `schema`, the first line names the
+    JSON Schema by which editors complete the suite.
     """
     by_name: dict[str, ToolDefinition] = {}
     for tool in tools:
@@ -183,7 +183,7 @@ def _gate(min_pass_rate: float, *, written: bool) -> Iterator[str]:
     if written:
         yield block
         return
-    # A gate is missed as long as nothing is graded.
+    # Commented out, because a gate is missed as long as nothing is graded.
     yield "# With this gate, the job in CI passes although some cases fail. Remove the marks once requests are written."
     for line in block.splitlines():
         yield f"# {line}"
@@ -239,7 +239,7 @@ def _args_block(args: Table, optional: Table) -> Iterator[str]:
     if args:
         yield block_text(keys, args, of_array=False)
     else:
-        # An empty table would expect a call without arguments.
+        # Not an empty table, which would expect a call without arguments.
         yield f"# {header(keys, of_array=False)}"
     for name, value in optional.items():
         yield f"# {key_text(name)} = {one_line_value(value)}"
@@ -279,7 +279,7 @@ def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
         by_word: dict[str, list[ToolDefinition]] = {}
         for tool in of_server:
             by_word.setdefault(next(filter(None, _WORDS.split(tool.name)), "").lower(), []).append(tool)
-        # One odd name shows that first words are not groups here; then the server is the only group.
+        # One exception shows that first words are not groups here, so the server is the only group.
         several = len(by_word) > 1 and all(word and len(each) > 1 for word, each in by_word.items())
         if not several or not by_word.keys().isdisjoint(_VERBS.split()):
             by_word = {server: of_server}
@@ -300,7 +300,7 @@ class _Names:
             plain = " ".join(map(_plain_word, filter(None, _WORDS.split(text))))
         plain = one_line(plain[:1].upper() + plain[1:] or text)
         name, number = plain, 2
-        # Ids come from names, so two names that differ only in signs would collide.
+        # Ids come from names, so two names that differ only in punctuation would collide.
         while derived_id(name) in self._ids:
             name, number = f"{plain} {number}", number + 1
         self._ids.add(derived_id(name))
@@ -341,16 +341,16 @@ def _comment(text: str) -> list[str]:
     return [f"# {shortened(one_line(text), _WIDTH)}".rstrip()]
 
 
-# Servers are asked for their tools before there is a suite, so that trust is requested for a suite of servers alone.
+# Servers are asked for their tools before the suite exists, so trust is requested for a suite with only the servers.
 
 
 @dataclass(frozen=True)
 class ServersToAsk:
     """Servers that will start to list their tools.
 
-    `file` is the suite with its servers alone, for which trust is requested. `program` has the values of variables
-    that a configuration holds, this once: the suite only names the variables. `missing` are the variables that the
-    user has to set before the suite runs.
+    `file` is the suite with its servers alone, for which trust is requested. `program` has, for this once, the values
+    of variables in a client's configuration, because the suite only names the variables. `missing` holds the variables
+    that the user must set before the suite runs.
     """
 
     found: FoundServers
@@ -369,7 +369,7 @@ class ServersToAsk:
         schema: bool = True,
         min_pass_rate: float | None = None,
     ) -> SuiteFile:
-        """Return the first suite for the tools that each server listed, or with cases only for those in `only`.
+        """Return the first suite for the tools that each server listed, with cases for all tools or those in `only`.
 
         The suite may have errors, because a server may list anything.
         """

@@ -1,6 +1,6 @@
-"""The instructions of servers and the images that the runs of two batches were sent: named where they differ.
+"""The differences between two batches in the instructions of servers and the images that their runs were sent.
 
-Like the text of a suite, they influence its runs, but only the stored runs themselves hold them."""
+Like the text of a suite, these influence its runs, but only the stored runs themselves contain them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CaseKey = tuple[str, str]
 """The key of a suite, and the id of a case."""
 
 MAX_RUNS = 2_000
-"""The first runs of a batch among which cases are looked for."""
+"""The number of a batch's first runs in which cases are searched."""
 
 _MAX_OF_SUITE, _MAX_CASES = 3, 30
-"""Cases of a suite, and of a batch, that are compared: each is read from the history."""
+"""The most cases of a suite, and of a batch, that are compared, because each is read from the history."""
 
 _Run = TypeVar("_Run")
 _Other = TypeVar("_Other")
@@ -44,7 +44,7 @@ def stored_start(history: History) -> Callable[[RunRow], RunStarted | None]:
         try:
             return history.recording(row).trajectory.start
         except (HistoryError, RecordingError):
-            # Damage is reported with the batch itself.
+            # Damage is reported where the batch itself is read.
             return None
 
     return start_of
@@ -61,7 +61,7 @@ def notes_on_instructions(
 
     A server differs by its instructions, an image by its content.
 
-    `names` are those of the batches in a sentence."""
+    `names` are the names of the two batches in the sentences."""
     told: set[str] = set()
     looked_at: dict[str, int] = {}
     for key in islice((key for key in after if key in before), MAX_RUNS):
@@ -110,8 +110,8 @@ def _changes(then: RunStarted, now: RunStarted, names: tuple[str, str]) -> Itera
     new = {each.server: each.text for each in now.instructions}
     for server in {**old, **new}:
         if server not in old:
-            yield f"{earlier} was made without the instructions of the server {server!r}, which {later} sends"
+            yield f"{earlier} did not send the instructions of the server {server!r}, which {later} sends"
         elif server not in new:
-            yield f"{earlier} was made with instructions of the server {server!r}, which {later} does not send"
+            yield f"{earlier} sent instructions of the server {server!r}, which {later} does not send"
         elif old[server] != new[server]:
             yield f"the instructions of the server {server!r} differ between {earlier} and {later}"

@@ -29,7 +29,7 @@ def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
 
 
 def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) -> Iterator[str]:
-    """Yield the reasons for which checks of valid suites' cases cannot be judged, each once per suite.
+    """Yield the reasons why checks of valid suites' cases cannot be judged, each once for a suite.
 
     Reasons that loading the suite reports are omitted, and so are skipped cases.
     """
@@ -40,7 +40,7 @@ def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) 
         if case.skip is not None:
             continue
         for check in judged_checks(file.suite, case):
-            # Loading the suite has reported these.
+            # Loading the suite already reported these.
             if check.model is not None and is_built_in(check.model):
                 continue
             try:
@@ -51,11 +51,11 @@ def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) 
 
 
 def unknown_judge(judge: str | None, files: Iterable[SuiteFile], program: Program) -> Iterator[str]:
-    """Yield the reasons for which the chosen judge cannot be reached from the suites."""
+    """Yield the reasons why the chosen judge cannot be reached from the suites."""
     problems: dict[str, None] = {}
     if judge is None:
         return
-    # A project may have a model of the same name, so each folder is tried.
+    # Each folder is tried, because a project may have a model of the same name.
     for folder in {file.path.parent for file in files}:
         try:
             program.models.resolve(judge, folder, by_suite=False, judges=True)

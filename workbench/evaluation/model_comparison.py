@@ -42,25 +42,25 @@ class ModelComparison:
     comparison: Comparison
     outcome: Outcome
     exit_code: int
-    """The exit code of the command. Failed cases leave it at 0: they are the subject of the comparison."""
+    """The exit code of the command. Failed cases do not change it, because they are the subject of the comparison."""
     only_differences: bool = False
     against: AgainstBaseline | None = None
     """The comparison with a stored batch, if there is one."""
     not_made: int = 0
-    """Number of runs that were skipped because of the cost limit."""
+    """The number of runs that were skipped because of the cost limit."""
     broken: tuple[BrokenSuite, ...] = ()
-    """Suites that were not run because of errors."""
+    """The suites that were not run because of errors."""
     nothing_graded: str | None = None
-    """The reason for which no run was graded, in a sentence; `None` if some run was."""
+    """The reason why no run was graded, in a sentence; `None` if a run was."""
 
     @classmethod
     def of_plan(
         cls, plan: Plan, outcome: Outcome, *, only_differences: bool, against: AgainstBaseline | None = None
     ) -> ModelComparison:
-        """Return the comparison of a plan's runs, and of its batch's runs that were finished before."""
+        """Return the comparison of a plan's runs and its batch's earlier runs."""
         places, figures = plan.places, dict(plan.over)
         figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
-        # In the order of the plan, because runs arrive as they end.
+        # Sorted by the plan, because runs arrive in the order in which they end.
         in_order = [run for _, run in sorted(figures.items(), key=itemgetter(0))]
         watch = outcome.watch(plan)
         pairs: Sequence[PairWatched] = ()
@@ -138,14 +138,14 @@ class ModelComparison:
         return block_lines([result, *self._blocks(), *self._warnings()], width, paint)
 
     def brief_lines(self, details: str, *, paint: Paint) -> Iterator[str]:
-        """Return the lines of the report in short: the pass rates, the tests, and the place of the `details`."""
+        """Return the short report: the pass rates, the tests, and where to find the `details`."""
         yield paint.line((*result_line(self.comparison), *self._reasons()))
         if tests := "; ".join(first_sentences(self.comparison)):
             yield tests
         yield paint(f"details: {details}", "muted")
 
     def _reasons(self) -> Line:
-        """Return the reasons for an exit code other than 0, behind the result."""
+        """Return the reasons for an exit code other than 0, which follow the result."""
         spans = []
         for block in self._warnings():
             if isinstance(block, Paragraph):

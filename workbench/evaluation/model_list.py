@@ -33,17 +33,17 @@ from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.suite.trust import ModelNeed
 
 CONNECT_TIMEOUT_S = 1.0
-"""Seconds for a server on this machine to accept a connection."""
+"""The time, in seconds, for a server on this machine to accept a connection."""
 
 LISTING_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True)
 class KnownEndpoint:
-    """A known endpoint, the variables searched for its key, and its response.
+    """A known endpoint, the variables in which its key is searched, and its response.
 
-    `models` are the models that it lists, `None` if it was not asked or lists none; `problem` is the reason that it
-    gave.
+    `models` holds the models that it lists, `None` if it was not asked or listed none; `problem` is the reason for the
+    latter.
     """
 
     preset: Preset
@@ -129,7 +129,7 @@ async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoin
 
 
 async def with_all_models(endpoints: Sequence[KnownEndpoint], program: Program) -> list[KnownEndpoint]:
-    """Return all endpoints with their models, asked at the same time if they need no key or it is found."""
+    """Return all endpoints with their models; those without a missing key are asked at the same time."""
 
     async def asked(endpoint: KnownEndpoint) -> KnownEndpoint:
         if endpoint.key_is_found:
@@ -161,7 +161,8 @@ def names_to_run(endpoint: KnownEndpoint) -> Iterator[tuple[str, str | None]]:
 
 
 State = Literal["works", "repaired", "wrong", "unclear"]
-"""`wrong` is the endpoint's fault; `unclear` may be the model's, and another model may do better."""
+"""The outcome of a probe: `wrong` is the endpoint's fault; `unclear` may be the model's, and another model may do
+better."""
 
 _SIGNS: Mapping[State, str] = {
     "works": Status.PASSED.sign,
@@ -201,12 +202,12 @@ def advice_of(results: Iterable[ProbeResult]) -> list[str]:
 PRICES = ("input", "output", "cached_input")
 
 CHECK_TIMEOUT_S = 40.0
-"""Seconds for one endpoint; all are asked at the same time."""
+"""The time limit for one endpoint, in seconds; all are asked at the same time."""
 
 
 @dataclass
 class ListedModel:
-    """A model, the variables searched for its key, the suites that name it, and the results of its probes."""
+    """A model, the variables in which its key is searched, the suites that name it, and the results of its probes."""
 
     spec: ModelSpec
     environment: Mapping[str, str]
@@ -224,7 +225,7 @@ class ListedModel:
 
     @property
     def facts(self) -> Iterator[str]:
-        """Lines on the parameters, the price, the limits and the origin of the model, as far as it has them."""
+        """Lines about the parameters, the price, the limits and the origin of the model, as far as these are set."""
         spec, price = self.spec, self.spec.price
         for kind, settings in (("headers", spec.headers), ("query", spec.query)):
             if settings:
@@ -323,7 +324,7 @@ def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program,
     found = FoundModels(files=list(map(load_suite, find_suites(paths, search))))
     for folder in _folders(paths):
         for name in names:
-            # A built-in model has no endpoint that could be checked.
+            # A built-in model has no endpoint to check.
             if is_built_in(name):
                 continue
             try:
@@ -372,10 +373,10 @@ def named_models(paths: Sequence[Path], program: Program, search: Search) -> Fou
 
 
 def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program) -> ListedModel:
-    """Return the entry of a model, which is created if it is new; raise ConfigError for an unreadable `.env`."""
+    """Return the entry of a model, creating it if it is new; raise ConfigError for an unreadable `.env`."""
     environment = program.environment.of(folder)
     for listed in found.models:
-        # The same model with another key is another entry.
+        # The same model with another key is a separate entry.
         if listed.spec == spec and listed.environment == environment:
             return listed
     found.models.append(ListedModel(spec, environment))
@@ -385,7 +386,7 @@ def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program)
 def why_not_checked(
     known: ModelSpec | None, spec: ModelSpec, files: Iterable[SuiteFile], program: Program, trust: Trust | None = None
 ) -> str | None:
-    """Return why a changed model is not asked; `None` if it may be.
+    """Return the reason why a changed model must not be asked; `None` if it may be.
 
     A project's `workbench.toml` that is not trusted must neither run a command nor send a value of a variable.
     """
@@ -396,7 +397,7 @@ def why_not_checked(
         return None
     if known.problem is None and not untrusted(FoundModels([ListedModel(known, {})], [*files]), program, trust):
         return None
-    return f"{known.name} stands in a workbench.toml that you do not trust yet: run a case on it, which asks"
+    return f"{known.name} is in a workbench.toml that you do not trust yet: run a case on it, which asks you"
 
 
 def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) -> tuple[ModelNeed, ...]:
@@ -408,7 +409,7 @@ def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) 
     for request in requests:
         if trust.covers_whole(request):
             trusted.update(request.whole.models)
-    # Each need once: several names may stand for the same model.
+    # Each need is listed once, because several names may stand for the same model.
     left: dict[ModelNeed, None] = {}
     for listed in found.models:
         need = listed.need
@@ -420,7 +421,7 @@ def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) 
 
 
 async def check_models(models: Sequence[ListedModel], program: Program) -> None:
-    """Check all models at the same time, and store the result in each."""
+    """Check all models at the same time, and store each result in its model."""
     endpoints = Endpoints(program.secrets)
 
     async def check(listed: ListedModel) -> None:

@@ -20,10 +20,10 @@ def full_model_names(
 ) -> tuple[str, ...]:
     """Return the full names of the models in some lists, in order.
 
-    A bare name behind a provider is a model by itself if it is built in, the subject of a suite at the paths, or a
-    model of a `workbench.toml` there. Reads files only for such names.
+    A bare name after a provider does not take that provider if it is a built-in model, the subject of a suite at the
+    paths, or a model of a `workbench.toml` there. Reads files only for such names.
 
-    Raises ConfigError for a `workbench.toml` that is needed and cannot be used.
+    Raises ConfigError if a needed `workbench.toml` cannot be used.
     """
     known: set[str] = set()
     if not all(map(are_full, lists)):

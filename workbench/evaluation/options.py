@@ -1,4 +1,4 @@
-"""The options of an evaluation, checked wherever they are built."""
+"""The options of an evaluation, which check themselves when they are created."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ class AddedVariants:
 
 @dataclass(frozen=True)
 class Resume:
-    """The wish to resume a batch of the history.
+    """The request to resume a batch of the history.
 
-    `batch` is its number or name, by default the latest batch with missing runs. `anyway` resumes it although models
-    have another address or other settings than before.
+    `batch` is its number or name, by default the latest batch with missing runs. `anyway` resumes it even if models
+    have a different address or different settings than before.
     """
 
     batch: str | None = None
@@ -73,18 +73,18 @@ class Resume:
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """The wish to stop once it is decided which model is better, or whether a pass rate is reached.
+    """The request to stop once it is decided which model is better, or whether a pass rate is reached.
 
-    Runs are in random order by `seed`, which by default follows from the plan.
+    Runs have a random order, set by `seed`, which by default is derived from the plan.
     """
 
     seed: int | None = None
     looks: int | None = None
-    """Number of times that a comparison is tested; by default after each case."""
+    """The number of times that a comparison is tested; by default, it is tested after each case."""
     gate: float | None = None
-    """Pass rate that each model must reach, instead of those of the suites."""
+    """The pass rate that each model must reach, instead of the suites' gates."""
     worse: float | None = None
-    """Pass rate treated as clearly too low; by default 0.1 below the gate."""
+    """The pass rate that counts as clearly too low; by default 0.1 below the gate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,47 +97,47 @@ class Shard:
     index: int
     """The number of the shard, from 1."""
     of: int
-    """Number of shards of the plan."""
+    """The number of shards of the plan."""
     plan_id: str | None = None
-    """Identifies one batch of the plan; the same for all of its shards."""
+    """The id of one batch of the plan, the same for all of its shards."""
     costs: Path | None = None
-    """The history by whose latencies runs are divided; by default, shards take them in turn."""
+    """The history by whose latencies runs are divided; by default, shards take runs in turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommonOptions:
-    """The options of runs that the command line and Python write alike."""
+    """The options of runs that the command line and Python have in common."""
 
     base_url: str | None = None
     """The endpoint of models given by name."""
     api_key_env: str | None = None
     """The environment variable with the key for these models."""
     params: Mapping[str, JsonValue] | None = None
-    """Parameters added to each request to these models."""
+    """The parameters that are added to each request to these models."""
     cases: Sequence[str] = ()
-    """Ids, names or patterns of the cases to run, such as `refund*`; without any, all cases."""
+    """The ids, names or patterns of the cases to run, such as `refund*`; all cases if empty."""
     tags: Sequence[str] = ()
-    """Tags of which a case must have one; without any, all cases."""
+    """The tags of which a case must have one; all cases if empty."""
     repeats: int | None = None
-    """Number of runs of each case with each model, regardless of the suites."""
+    """The number of runs of each case with each model, instead of the suites' own."""
     repeat_rule: RepeatRule | None = None
-    """The rule that joins the repeats of a case to one status, regardless of the cases.
+    """The rule that joins the repeats of a case to one status, instead of the cases' own.
 
     `every` run must pass, or the `last` one, or their `mean` score, or a `majority`.
     """
     by: GraderName | None = None
-    """The grader that decides, regardless of the cases."""
+    """The deciding grader, instead of the cases' own."""
     min_score: float | None = None
-    """Mean score to reach, 0 to 1. It decides instead of statuses and gates."""
+    """The mean score to reach, 0 to 1, which decides instead of statuses and gates."""
     max_cost_usd: float | None = None
-    """Cost limit of the batch in US dollars, judges included, in place of `limits.batch_cost_usd` of the suites.
+    """The cost limit of the batch in US dollars, judges included, instead of the suites' `limits.batch_cost_usd`.
 
     Runs that would exceed it are not started. It needs the prices of all models.
     """
     concurrency: int = DEFAULT_CONCURRENCY
-    """Number of runs at a time on each endpoint whose model sets no other number."""
+    """The number of runs at a time on each endpoint whose model sets no other number."""
     processes: int = 1
-    """Number of processes that make the runs, each with servers of its own. Models must then be given by name.
+    """The number of processes that make the runs, each with servers of its own. Models must then be given by name.
 
     More than one helps if the interpreter, not the endpoint, is the bottleneck.
     """
@@ -148,9 +148,9 @@ class CommonOptions:
     execute_all: bool = False
     """Whether all tools are really executed, including those that are not read-only."""
     judge: str | None = None
-    """The judging model of checks that name none, instead of the one in `workbench.toml`."""
+    """The judge of checks that name none, instead of the one in `workbench.toml`."""
     judge_anew: bool = False
-    """Whether judges are asked about values that they have judged before."""
+    """Whether judges are asked again about values that they have already judged."""
     own_pace: bool = False
     """Whether recordings of `replay:` models play at the original pace instead of at once."""
 
@@ -166,9 +166,9 @@ class RunOptions(CommonOptions):
     variants: Variants = NO_VARIANTS
     """The variants of the suites to run."""
     added_variants: tuple[AddedVariants, ...] = ()
-    """Variants for this batch alone, which run regardless of `variants`."""
+    """Variants for this batch only, which always run, whatever `variants` selects."""
     cells: frozenset[CellKey] | None = None
-    """The only cases and models to run, among those that the other options select."""
+    """The pairs of a case and a model to which the runs are limited."""
     compares: bool = False
     """Whether the history shows the batch as a comparison of its models."""
     until: Stop | None = None
@@ -226,7 +226,7 @@ class RunOptions(CommonOptions):
         if not self.suites and self.resume is None:
             yield "no suite is given"
         if "" in self.suites:
-            # `Path("")` is the current folder, which an unset variable in a script does not mean.
+            # `Path("")` is the current folder, but an unset variable in a script does not mean that.
             yield "an empty path is not allowed: write '.' for the current folder"
         if "" in self.model_names:
             yield "a model has no name"
@@ -234,7 +234,7 @@ class RunOptions(CommonOptions):
             if SEPARATOR in name:
                 yield f"{model_of(name)!r} is the model of {name!r}: name the variant by --variant"
         for name, own in self.own_models.items():
-            # Results know models by name alone.
+            # Results identify models by name alone.
             if is_built_in(name) or any(model != own and _name(model) == name for model in self.models):
                 yield f"two models are called {name!r}: give the model of your own another name"
         if self.repeats is not None and not 1 <= self.repeats <= MAX_REPEATS:
@@ -243,7 +243,7 @@ class RunOptions(CommonOptions):
             yield f"concurrency must be a whole number of at least 1, not {self.concurrency}"
         if self.processes < 1:
             yield f"processes must be a whole number of at least 1, not {self.processes}"
-        # An object of this process cannot be pickled in general.
+        # In general, an object of this process cannot be pickled.
         elif self.processes > 1 and self.own_models:
             yield f"{next(iter(self.own_models))!r} is a model of this process: several processes need models by name"
         if self.cluster is not None:
@@ -269,9 +269,9 @@ class RunOptions(CommonOptions):
         if self.until is not None:
             yield "a shard sees only its own runs, which cannot decide: leave out either --shard or --until"
         if self.compares:
-            yield "models are compared when all runs are there: merge the shards of 'workbench run' first"
+            yield "models can be compared only when no run is missing: merge the shards of 'workbench run' first"
         if self.history is None and self.resume is None:
-            yield "shards are merged from their histories: a shard needs one"
+            yield "shards are merged from their histories, so a shard needs one"
 
     def _problems_of_cluster(self, cluster: str) -> Iterator[str]:
         try:
@@ -283,7 +283,7 @@ class RunOptions(CommonOptions):
         if self.own_models:
             yield f"{next(iter(self.own_models))!r} is a model of this process: a cluster needs models by name"
         if self.until is not None:
-            yield "--until decides after each case, and a cluster makes many at a time: leave out --cluster"
+            yield "--until decides after each case, but a cluster runs many at a time: leave out --cluster"
 
 
 Opened = Literal["run", "compare"]
@@ -294,7 +294,7 @@ class Begin:
     """The runs with which the app begins, as `workbench run --break` and `workbench compare` request them.
 
     Runs are held at `breakpoints`. `opens` is the view: the first held run, or the models side by side, perhaps with
-    `only_differences`. `judge_anew` and `own_pace` of the options hold for as long as the app is open.
+    `only_differences`. The options' `judge_anew` and `own_pace` apply as long as the app is open.
     """
 
     options: RunOptions

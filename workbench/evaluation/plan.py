@@ -1,4 +1,4 @@
-"""The plan of an evaluation: its runs, its judges, and everything that is settled before the first run begins."""
+"""The plan of an evaluation: its runs, its judges, and everything else that is decided before the first run begins."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from workbench.show.views.runs_report import BrokenSuite
 
 
-NOT_IN_A_CLUSTER = "a limit on cost is kept by one program: leave out --cluster, or the limit"
+NOT_IN_A_CLUSTER = (
+    "a cluster cannot keep a limit on cost, which needs a single program: leave out --cluster, or the limit"
+)
 
 
 Severity = Literal["error", "warning", "detail"]
@@ -47,7 +49,7 @@ class Notice:
 
 
 def notices(texts: Iterable[str], severity: Severity) -> list[Notice]:
-    """Return a notice for each text."""
+    """Return a notice of one severity for each text."""
     return [Notice(text, severity) for text in texts]
 
 
@@ -56,7 +58,7 @@ def broken_suites_of(files: Iterable[SuiteFile]) -> tuple[BrokenSuite, ...]:
     files = tuple(files)
     if not files:
         return ()
-    # Imported here: few plans have a broken suite.
+    # Imported here, because few plans have a broken suite.
     from workbench.show.views.runs_report import BrokenSuite
 
     broken = []
@@ -103,7 +105,7 @@ class NotInstalledError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run that is over, its case, and its place in the plan of its batch, from 0.
+    """A finished run, its case, and its place in the plan of its batch, from 0.
 
     The case is `None` if the suite of a stored run can no longer be read.
     """
@@ -114,7 +116,7 @@ class FinishedRun:
 
 
 class LazyRuns(Lazy[FinishedRun]):
-    """Runs that are over, in the order of their batch's plan; perhaps too many for memory."""
+    """Finished runs, in the order of their batch's plan; there may be too many for memory."""
 
     @property
     def results(self) -> Sequence[RunResult]:
@@ -127,9 +129,9 @@ class LazyRuns(Lazy[FinishedRun]):
 
 
 class PlannedRuns(LazyRuns):
-    """The runs of a plan's batch that are over, in the order of the plan.
+    """The finished runs of a plan's batch, in the order of the plan.
 
-    `results` were made by this plan; the runs in `before` were over when the batch was resumed.
+    `results` come from this plan; the runs in `before` had ended when the batch was resumed.
     """
 
     def __init__(self, plan: Plan, results: Sequence[RunResult], before: Sequence[FinishedRun] = ()) -> None:
@@ -137,7 +139,7 @@ class PlannedRuns(LazyRuns):
         self._planned = {run.run_id: index for index, run in enumerate(plan.runs)}
         self._cases_before = {run.result.run_id: run.case for run in self._before}
         places = plan.places
-        # Arrays of places instead of lists of runs: a batch may have a million of them.
+        # Arrays of places instead of lists of runs, because a batch may have a million runs.
         unordered = array("L", (run.place for run in self._before))
         unordered.extend(places[result.run_id] for result in results)
         self._order = array("L", sorted(range(len(unordered)), key=unordered.__getitem__))
@@ -183,12 +185,12 @@ class Plan:
     execution: Execution = AS_CASES_SAY
     concurrency: int = DEFAULT_CONCURRENCY
     processes: int = 1
-    """Number of processes that make the runs."""
+    """The number of processes that make the runs."""
     cluster: str | None = None
     """The cluster that makes the runs instead: `local:N`, or the address of a scheduler."""
     compares: bool = False
     specs: Specs | None = field(default=None, repr=False)
-    """The models and endpoints that were resolved while planning."""
+    """The models and endpoints that planning resolved."""
     resumed: ResumedBatch | None = None
     instructions: InstructionsThen = field(default_factory=dict)
     """The instructions of servers that earlier runs of a resumed batch were sent."""
@@ -207,7 +209,7 @@ class Plan:
     history_named: bool = False
     """Whether the user named that history."""
     notices: tuple[Notice, ...] = ()
-    """Notices that are shown before the first run."""
+    """The notices to show before the first run."""
 
     @classmethod
     def of(
@@ -219,7 +221,7 @@ class Plan:
         concurrency: int = DEFAULT_CONCURRENCY,
         compares: bool = False,
     ) -> Plan:
-        """Return a plan of runs that were chosen one by one."""
+        """Return a plan of individually chosen runs."""
         runs = tuple(runs)
         # A dictionary keeps the order in which the runs first name their files.
         files = tuple({run.file.path: run.file for run in runs}.values())
@@ -250,7 +252,7 @@ class Plan:
 
     @property
     def needs_history(self) -> bool:
-        """Whether a run that cannot be recorded counts as a failure."""
+        """Whether failing to record a run counts as an error."""
         # Shards are merged from their histories, and a resumed batch continues in its own.
         return self.history_named or self.resumed is not None or self.shard is not None
 
@@ -279,7 +281,7 @@ class Plan:
 
     @property
     def over(self) -> Mapping[int, RunSummary]:
-        """The figures of runs that were over before the batch was resumed, by place; raises HistoryError."""
+        """The figures of runs that had ended when the batch was resumed, by place; raises HistoryError."""
         if self.resumed is not None:
             return self.resumed.over
         return {}
@@ -308,7 +310,7 @@ def cases_of(runs: Iterable[PlannedRun]) -> Collection[tuple[SuiteFile, Case]]:
 
 
 def execution_of(options: RunOptions, folders: Folders) -> Execution:
-    """Return the executions of tools that the options allow."""
+    """Return the `Execution` of tools that the options allow."""
     wanted = options.execute
     if options.execute_all:
         wanted = True

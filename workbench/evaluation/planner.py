@@ -49,7 +49,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     Starts and imports nothing. `search` is passed on to the search for suites. Raises PlanError.
     """
     if options.resume is not None:
-        # Imported on use: a run that resumes nothing needs no history.
+        # Imported on use, because a run that resumes nothing needs no history.
         from workbench.evaluation.resume import plan_resumption
 
         return plan_resumption(options, program, search)
@@ -71,7 +71,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     if not files:
         raise PlanError(*problems, Notice("nothing was run: correct these suites first"))
     if broken:
-        # Imported on use: few plans have a broken suite.
+        # Imported on use, because few plans have a broken suite.
         from workbench.show.views.verdict import broken_text
 
         others = f"{counted(len(files), 'other suite')} can be run, but the exit code will be {USAGE}"
@@ -101,7 +101,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         if any(suite.cases for suite in suites_of(files).values()):
             why = "no case matches all of the options"
         wrong.append(f"no case selected: {why}")
-    # One kind of mistake at a time: models of cases that were not selected may be wrong on purpose.
+    # Models are checked only after the selection, because those of other cases may be wrong on purpose.
     wrong = wrong or [*unresolved_models(options, files, program), *unknown_judge(options.judge, files, program)]
     if wrong:
         raise PlanError(*problems, *map(Notice, wrong))
@@ -118,7 +118,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         problems += notices_of(options.shard, shard)
     until = None
     if options.until is not None:
-        # Imported on use: the app plans before its first screen, without early stopping.
+        # Imported on use, because the app plans before its first screen, without early stopping.
         from workbench.evaluation.early_stop import StopError, in_random_order, out_of_reach, until_of
 
         try:
@@ -127,7 +127,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
             raise PlanError(*problems, Notice(str(error))) from error
         runs = in_random_order(runs, until.seed)
         problems += notices(out_of_reach(until, runs, files), "warning")
-        problems.append(Notice(f"runs are made in a random order, that of seed={until.seed}", "detail"))
+        problems.append(Notice(f"runs are made in the random order of seed={until.seed}", "detail"))
     limit, of_limit = _limited(options, runs, specs, program)
     if limit is None and of_limit:
         raise PlanError(*problems, *of_limit)
@@ -170,11 +170,11 @@ def _limited(
         return None, []
     if options.cluster is not None:
         return None, [Notice(NOT_IN_A_CLUSTER)]
-    # Imported on use: few batches have a limit.
+    # Imported on use, because few batches have a limit.
     from workbench.evaluation.cost_limit import CostLimitError, cost_limit
 
     if options.shard is not None:
-        # Each shard spends its part of the limit, as none of them sees the costs of the others.
+        # Each shard gets a part of the limit, because it does not see the costs of the others.
         usd /= options.shard.of
     try:
         limit = cost_limit(usd, runs, specs, program, options.history)
@@ -186,7 +186,7 @@ def _limited(
 
 
 def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[str]:
-    """Yield the words of the options that match nothing.
+    """Yield a problem for each word of the options that matches nothing.
 
     A renamed case must not drop out of a check unnoticed, so every word must match.
     """
@@ -209,17 +209,17 @@ def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]
 
 
 def _some(known: Iterable[str]) -> str:
-    """Return the first of known words in their order, `none` if there are none."""
+    """Return the first of some known words, in their order; `none` if there are none."""
     words = sorted(known)
     some = ", ".join(words[:MAX_KNOWN_SHOWN]) or "none"
     return f"{some}, …" if len(words) > MAX_KNOWN_SHOWN else some
 
 
 def _chosen_cases(options: RunOptions, files: Iterable[SuiteFile]) -> tuple[list[str], list[str]]:
-    """Return the ids of the cases that `options.cases` chooses, and a problem for each word that chooses none."""
+    """Return the ids of the cases that `options.cases` selects, and a problem for each word that selects none."""
     if not options.cases:
         return [], []
-    # Imported on use: most plans run all cases.
+    # Imported on use, because most plans run all cases.
     from workbench.suite.case_words import ids_of, near_ids
 
     cases = [case for suite in suites_of(files).values() for case in suite.cases]
@@ -236,7 +236,7 @@ def _chosen_cases(options: RunOptions, files: Iterable[SuiteFile]) -> tuple[list
 
 
 def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: Program) -> Iterator[str]:
-    """Yield the reasons for which chosen models cannot be reached."""
+    """Yield the reasons why chosen models cannot be reached."""
     problems: list[str] = []
     built_in = BuiltInModels()
     for name in options.models:
@@ -248,7 +248,7 @@ def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: 
             except ModelError as error:
                 problems.append(str(error))
             continue
-        # A subject takes the place of the named model, so its suite needs no such model.
+        # A subject with this name replaces the model, so its suite needs no such model.
         folders = set()
         for file in files:
             if not has_subject(file, name):
@@ -258,7 +258,7 @@ def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: 
                 program.models.resolve(name, folder, by_suite=False)
             except ConfigError as error:
                 problems += error.problems
-    # Several suites may lack the same model.
+    # Each is reported once, because several suites may lack the same model.
     yield from dict.fromkeys(problems)
 
 
@@ -269,7 +269,7 @@ def has_subject(file: SuiteFile, name: str) -> bool:
 
 def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: Specs) -> PlannedShard:
     """Return the part of a plan that a shard runs; raise HistoryError if the history of costs cannot be read."""
-    # The secrets of the whole plan: all shards must redact alike, so that their batches can be merged.
+    # The secrets of the whole plan are learned, because all shards must redact alike for their batches to be merged.
     learn_secrets_of_runs(program, runs, specs)
     if shard.costs is None:
         places = places_in_turn(len(runs), shard.index, shard.of)

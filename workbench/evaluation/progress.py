@@ -47,7 +47,7 @@ class BatchProgress(Progress):
             case StartUp(number, took_ms=took_ms):
                 self.starts_up(number, event.words, over=took_ms is not None)
             case RunDone(result):
-                # Another process may report nothing but the end of a run.
+                # Another process may report only the end of a run.
                 if result.was_asked:
                     self.began(result.run_id, result.model, now_s)
                 self.ended(result.run_id, result.model, result.status, result.cost_usd)
@@ -58,12 +58,12 @@ class BatchProgress(Progress):
     def _take(self, happened: Event, now_s: float) -> bool:
         """Record an event of an answer, and return whether it may change the progress line.
 
-        Pieces of text do not change it: they are shown when the line is drawn for the time that passes.
+        Pieces of text do not: they are shown when the passing time redraws the line.
         """
         awaited = self.awaited.get(happened.run_id)
         match happened.payload:
             case RequestStarted():
-                # A request that is repeated goes to the end: the order is that of waiting.
+                # A repeated request goes to the end, because requests are in the order of their waiting.
                 self.awaited.pop(happened.run_id, None)
                 self.awaited[happened.run_id] = Awaited(now_s)
             case PromptProgress() as reading if awaited is not None:

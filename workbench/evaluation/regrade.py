@@ -1,4 +1,4 @@
-"""Regrading: recordings, files of calls and stored runs are graded without running them.
+"""Regrading: recordings, files of calls and stored runs are graded without being run.
 
 Each run is read as a `RunToGrade`, which `regrade` grades. `graded_anew` grades a run that is still in memory.
 """
@@ -60,8 +60,8 @@ _logger = logging.getLogger(__name__)
 class RegradingJudges:
     """The judges of regraded runs, for one event loop, on which they are also closed.
 
-    With a model `chosen`, that model and those that checks name are asked for judgements that are unknown; without it,
-    no model is asked.
+    With a `chosen` model, this model and those that checks name are asked for unknown judgements; without it, no model
+    is asked.
     """
 
     def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:
@@ -121,11 +121,12 @@ async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[R
             results[place] = await _regrade(each, judges, functions)
             task = asyncio.current_task()
             if task is not None and task.cancelling():
-                # Grading turns a cancellation into a stopped run, so it must be raised again for the other runs.
+                # Grading turns a cancellation into a stopped run, so the cancellation is raised again for the other
+                # runs.
                 raise asyncio.CancelledError
 
     try:
-        # Waits for judges overlap. Grading does not: side by side, runs would only use up each other's time limits.
+        # Waits for judges overlap, but grading does not: concurrent runs would only use up one another's time limits.
         workers = 1
         if judges.asks:
             workers = DEFAULT_CONCURRENCY
@@ -145,7 +146,7 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
         code = grant.code
     python = functions.setdefault(run.file.path, PythonFunctions(code))
     recorded = run.recorded
-    # A skipped run has nothing that could be graded.
+    # A skipped run has nothing to grade.
     if recorded.status == Status.SKIPPED:
         return replace(recorded, grading=planned.settings.grading)
     why_not = why_not_regraded(recorded, run.case, as_stored=run.file.path == run.recording.path)
@@ -157,7 +158,7 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
 
 
 def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> Trajectory:
-    """Return a run that was told no time with the time at which it began, if its case has a clock."""
+    """Return the run with the time of its beginning as its clock, if it had none and its case has a clock."""
     clock = planned.settings.clock
     if trajectory.start is None or trajectory.clock is not None or clock is None or not started_at:
         return trajectory
@@ -165,7 +166,7 @@ def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> 
         began = datetime.fromisoformat(started_at)
         told = str(clock_at(clock, began)) if began.tzinfo is not None else None
     except ValueError:
-        # A clock that cannot be read is an error of its own while grading.
+        # Grading itself reports a clock that cannot be read.
         return trajectory
     return replace(trajectory, start=replace(trajectory.start, clock=told))
 
@@ -173,7 +174,7 @@ def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> 
 def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:
     """Return a finished run, graded by the case of `planned` without asking a model or a tool.
 
-    A run that was stopped, timed out or broke keeps its result. Blocks while the checks run.
+    A run that was stopped, timed out or failed unexpectedly keeps its result. Blocks while the checks run.
     """
     result = replace(result, grading=planned.settings.grading)
     finish = result.trajectory.finish
@@ -188,7 +189,7 @@ def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -
     except (CheckError, GradingError) as error:
         return _not_graded(result, str(error))
     except Exception as error:
-        # A grader may have a bug; the other runs are still worth regrading.
+        # A grader may have a bug, but the other runs are still worth regrading.
         _logger.exception("regrading run %s of case %s", planned.run_id, planned.case.id)
         return _not_graded(result, f"grading: unexpected {type(error).__name__}: {error}; the log holds the details")
     why_not = None
@@ -205,9 +206,9 @@ def _not_graded(result: RunResult, error: str) -> RunResult:
 class GradeOptions:
     """The recordings to regrade, and the rules for it.
 
-    `suite` replaces the suites of the recordings, `by` is the grader that decides, and `repeat_rule` joins repeats.
-    `judge` is the model for judgements that are unknown; without it no model is asked. `calls` are files of calls,
-    graded by the cases of `suite`.
+    `suite` replaces the suites of the recordings, `by` is the deciding grader, and `repeat_rule` joins repeats. `judge`
+    is the model for unknown judgements; without it no model is asked. `calls` are files of calls, graded by the cases
+    of `suite`.
     """
 
     paths: tuple[Path, ...] = ()
@@ -231,7 +232,7 @@ class BrokenSuiteError(RecordingError):
 class RegradePlan:
     """The recordings to regrade, each once.
 
-    `problems` are the reasons for which others cannot be graded.
+    `problems` are the reasons why others cannot be graded.
     """
 
     runs: tuple[RunToGrade, ...]
@@ -280,7 +281,7 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
         except RecordingError as error:
             problems.append(Notice(str(error)))
     if options.calls and now is not None:
-        # Imported on use: its models take time to build.
+        # Imported on use, because its models take time to build.
         from workbench.evaluation.calls_file import read_calls, runs_given
 
         for path in options.calls:
@@ -298,7 +299,7 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
 def grade_recordings(plan: RegradePlan, approval: Approval) -> Report:
     """Return the report on regraded recordings, graded on an event loop of this thread.
 
-    It has the verdicts on each run before and after.
+    The report has the verdicts on each run before and after.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     judges = RegradingJudges(plan.program, approval, plan.options.judge)
@@ -342,8 +343,8 @@ def _files(path: Path) -> list[Path]:
 def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple[list[RunResult], dict[str, Suite]]:
     """Return the results with one path per recorded suite, and each suite by that path.
 
-    Each recording has a path of its own and holds only one case of its suite, so the first path stands for all of
-    them.
+    Each recording has its own path and only one case of its suite, so the first path stands for all recordings of a
+    suite.
     """
     paths: dict[tuple[str, str], str] = {}
     suites: dict[str, Suite] = {}
@@ -351,7 +352,7 @@ def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple
     under_paths: list[RunResult] = []
     for run, result in zip(runs, results, strict=True):
         assert run.file.suite is not None
-        # The key is the suite in the recording itself, or the one suite that grades all.
+        # Results are grouped by the suite in the recording, or by the one suite that grades all.
         key = ("", result.suite)
         if run.file.path == run.recording.path:
             key = (_recorded_suite(result), "")
@@ -378,17 +379,17 @@ def _valid(file: SuiteFile) -> SuiteFile:
     return file
 
 
-# Regrading of a batch of the history by today's suites. The new grades are stored beside the old ones.
+# Regrading of stored batches by the present suites. The new grades are stored in addition to the old ones.
 
 _AT_A_TIME = 256
-"""Number of runs read from the history at a time: the events of thousands would fill the memory."""
+"""The number of runs read from the history at a time: the events of thousands would fill the memory."""
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A finished run of the history, with its suite and case of today.
+    """A finished run of the history, with its present suite and case.
 
-    `asked_otherwise` is true if the case asks something else today than when it ran.
+    `asked_otherwise` is true if the case now sends other requests than when it ran.
     """
 
     row: RunRow
@@ -401,9 +402,9 @@ class StoredRun:
 class RegradingPlan:
     """The `runs` of a batch that can be regraded.
 
-    `gone` are runs of cases that today's suites lack, and `problems` are the reasons for which suites cannot be used.
-    Runs that never finished are in neither. `texts` are those of cases that were edited since they ran, unless they
-    send other requests.
+    `gone` holds runs of cases that the present suites lack, and `problems` the reasons why suites cannot be used. Runs
+    that never finished are in neither. `texts` holds the texts of cases that were edited since they ran but send the
+    same requests.
     """
 
     batch: BatchRow
@@ -414,11 +415,11 @@ class RegradingPlan:
 
 
 _Today = tuple[SuiteFile, Case, bool]
-"""The suite and case that grade a run today, and whether the case asks something else than when it ran."""
+"""The suite and case that now grade a run, and whether the case sends other requests than when it ran."""
 
 
 class StoredRunsToGrade(Lazy[StoredRun]):
-    """Runs of a batch with their suites and cases of today, in a few bytes each."""
+    """Runs of a batch with their present suites and cases, in a few bytes each."""
 
     def __init__(self, rows: Sequence[RunRow]) -> None:
         self._rows = rows
@@ -432,7 +433,7 @@ class StoredRunsToGrade(Lazy[StoredRun]):
         return StoredRun(self._rows[self._places[index]], *self._today[self._codes[index]])
 
     def kind(self, today: _Today) -> int:
-        """Return the number of a suite and case that grade some runs."""
+        """Return the number that stands for a suite and case that grade some runs."""
         self._today.append(today)
         return len(self._today) - 1
 
@@ -449,7 +450,7 @@ class StoredRunsToGrade(Lazy[StoredRun]):
 
 @dataclass(frozen=True)
 class GradedAgain:
-    """The results of a run when it ran and today, both without its trajectory."""
+    """The results of a run when it ran and now, both without its trajectory."""
 
     run: StoredRun
     figures: RunSummary
@@ -466,13 +467,13 @@ def plan_regrading(
     by: GraderName | None = None,
     load: Callable[[Path], SuiteFile] = load_suite,
 ) -> RegradingPlan:
-    """Return today's suites and cases for the runs of a batch.
+    """Return the present suites and cases for the runs of a batch.
 
     Each suite is read at its old path. `suite` replaces the suite that has its path, or else the only suite of the
-    batch, or else the one whose file has the same name. `by` is the grader that decides instead of the cases' own, and
+    batch, or else the one whose file has the same name. `by` is the deciding grader instead of the cases' own, and
     `load` reads a suite. The program learns the secrets of the suites.
 
-    Raises HistoryError, also while the batch is still running: its later runs would be graded by other rules.
+    Raises HistoryError, even while the batch is still running, because its later runs would be graded by other rules.
     """
     if batch.ended_at is None and claimed(history.file, batch.number):
         raise HistoryError(f"batch {batch.number} is still running: regrade it when it is finished, or stop it first")
@@ -501,10 +502,10 @@ def plan_regrading(
     runs, gone = StoredRunsToGrade(rows), array("L")
     then = _OldSuites(history)
     rule = rule_named(batch.settings.get("repeat_rule"))
-    # A batch may have a million runs but few kinds of them: each kind is matched with today's suites once.
+    # A batch may have a million runs but few kinds of them, each of which is matched with the present suites once.
     kinds: dict[tuple[int, str, str | None, str | None], int | None] = {}
     alike: dict[int, dict[str, None]] = {}
-    """The ids of cases that send the same requests as then, by suite."""
+    """The ids of cases that still send the same requests as in the batch, by suite."""
     for place, row in enumerate(rows):
         if row.missing or row.suite.id not in today:
             continue
@@ -571,7 +572,7 @@ def grade_again(
 def store_grades(
     file: Path, plan: RegradingPlan, graded: Iterable[GradedAgain], graded_at: str, secrets: Secrets, say: Say
 ) -> None:
-    """Store new grades of a plan's batch beside the old ones, one by one; `graded_at` is ISO 8601.
+    """Store new grades of a plan's batch in addition to the old ones, run by run; `graded_at` is ISO 8601.
 
     Raises HistoryError.
     """
@@ -599,9 +600,9 @@ class _OldSuites:
         self._known: dict[tuple[int, str, str | None], bool] = {}
 
     def with_variant(self, row: RunRow, file: SuiteFile) -> SuiteFile | None:
-        """Return today's suite with the variant that a run names; `None` if there is no such variant.
+        """Return the present suite with the variant that a run names; `None` if there is no such variant.
 
-        It is today's variant of that name, or else the earlier one, which may have come from another file.
+        This is the present variant with that name, otherwise the earlier one, which may have come from another file.
         """
         assert file.suite is not None
         name = variant_name_of(row.model)
@@ -620,7 +621,7 @@ class _OldSuites:
         return self._varied[key]
 
     def asked_otherwise(self, row: RunRow, file: SuiteFile, case: Case) -> bool:
-        """Return whether a run's case asks something else in today's suite.
+        """Return whether a run's case sends other requests in the present suite.
 
         `False` if the old suite cannot be read because a secret was redacted in it.
         """

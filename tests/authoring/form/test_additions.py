@@ -62,7 +62,7 @@ def test_a_choice_is_a_change_a_question_or_a_field() -> None:
     mock = search.choose("mocks")
     assert isinstance(mock, Adding) and mock.asks == "which tool?"
     assert search.choose("limits.max_rounds") == ("limits", "max_rounds")
-    with pytest.raises(CellError, match="choose from the list"):
+    with pytest.raises(CellError, match="choose an entry from the list"):
         search.choose("nonsense")
 
 
@@ -85,7 +85,7 @@ def test_an_expected_call_gets_an_alternative() -> None:
         (Cell("number", ("limits", "max_latency_ms"), limits=Limits(0)), "a number from 0"),
         (Cell("names", ("tags",), absent=True, shown="none"), "words, with commas between them"),
         (Cell("text", ("name",), shown="which name?"), "which name?"),
-        (Cell("expected", ("ordered", 0, "args", "x"), shown="any value"), "any value; type one to ask for it"),
+        (Cell("expected", ("ordered", 0, "args", "x"), shown="any value"), "any value; type one to require it"),
         (Cell("expected", ("ordered", 1, "any_order", 0, "args", "brightness")), "5..40"),
         (Cell("choice", ("state",), choices=("run", "batch")), "run or batch"),
     ],

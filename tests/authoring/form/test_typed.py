@@ -117,7 +117,7 @@ def test_where_the_schema_wants_a_list_commas_are_enough() -> None:
 
 @pytest.mark.parametrize("typed", ['["red"', "{ a = "])
 def test_a_list_or_table_that_is_not_complete_is_no_value_yet(typed: str) -> None:
-    with pytest.raises(CellError, match="not a list or a table yet"):
+    with pytest.raises(CellError, match="not yet a list or a table"):
         read_value(typed, {"type": ["array", "object"]})
 
 

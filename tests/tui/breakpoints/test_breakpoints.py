@@ -134,7 +134,7 @@ async def test_what_may_never_hold_is_set_with_a_warning(tmp_path: Path) -> None
     async with opened(suites, size=(160, 40)) as app:
         await app.press("B", "a", *"tool set_light", "enter")
         assert lines(app) == ["tool set_light"]
-        assert 'no open suite is known to have a tool "set_light" (did you mean `set_lights`?)' in app.screen
+        assert 'no open suite has a known tool "set_light" (did you mean `set_lights`?)' in app.screen
         await app.press("a", *"error", "enter")
         assert "no open suite" not in app.screen
         await app.press("up")
@@ -143,9 +143,7 @@ async def test_what_may_never_hold_is_set_with_a_warning(tmp_path: Path) -> None
         form = app.app.main.case_pane.query_one("#form")
         form.go_to(("ordered", 1, "args", "power"))  # type: ignore[attr-defined]
         await app.press("b")
-        assert (
-            'tool set_radio when { power = "on" }; but no open suite is known to have a tool "set_radio"' in app.screen
-        )
+        assert 'tool set_radio when { power = "on" }; but no open suite has a known tool "set_radio"' in app.screen
 
 
 async def test_what_changes_nothing_or_cannot_be_seen_is_said(tmp_path: Path) -> None:

@@ -476,7 +476,7 @@ async def test_a_value_typed_where_any_value_stands_makes_the_check_an_equality(
         assert typist.app.form.page.current_cell is not None
         assert typist.app.form.page.current_cell.shown == "any value"
         await typist.press("enter")
-        assert "any value; type one to ask for it" in typist.screen
+        assert "any value; type one to require it" in typist.screen
         await typist.press("7", "enter")
         assert typist.app.table["ordered"][0]["args"]["brightness"] == 7
         assert "brightness  is  7" in typist.screen

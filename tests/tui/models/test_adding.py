@@ -331,7 +331,7 @@ async def test_headers_query_and_command_are_written_and_nothing_of_an_untrusted
             await app.press("enter")
             assert "must be words NAME=VALUE" in app.screen
             await app.press("backspace", "backspace", "enter")
-            await app.until(lambda: "near stands in a workbench.toml that you do not trust yet" in app.screen)
+            await app.until(lambda: "near is in a workbench.toml that you do not trust yet" in app.screen)
             assert server.listings == [] and not (tmp_path / "ran").exists()
             await app.press("enter")
             await app.until(lambda: "Change near" not in app.screen)

@@ -54,7 +54,7 @@ async def test_one_case_unfolds_its_rows_and_is_edited_once(tmp_path: Path) -> N
         form = app.app.main.query_one(FormView)
         assert "Refund B-2." in app.screen and "expected 700" in app.screen
         await app.press("a")
-        assert "This is a row of Refund {order}, the case above it" in app.screen
+        assert "This is a row of the case Refund {order} above" in app.screen
         assert "F4 opens refunds.csv" in app.screen
         row = app.app.selection.row
         assert row is not None and row.open is not None and row.case is not None

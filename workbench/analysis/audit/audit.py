@@ -1,8 +1,8 @@
 """Audit a suite for faults that its cases cannot detect, and for expectations that can never be met.
 
 Each case is graded by the suite's own graders on the runs of imagined agents. A case asks too little if an agent
-without any understanding passes it; it asks for the impossible if an agent that does exactly as expected fails. No
-model is called.
+without any understanding passes, and the impossible if an agent that does exactly as expected fails. No model is
+called.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from workbench.trajectory.trajectory import Trajectory
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The number of tools, parameters or values that some case covers, and the names of the others."""
+    """The number of covered tools, parameters or values, and the names of the uncovered ones."""
 
     covered: int
     total: int
@@ -68,7 +68,7 @@ class Share:
 class Coverage:
     """The coverage of the tools by the cases that are not skipped.
 
-    Parameters are named `tool.parameter`, values `tool.parameter = value`. Only covered tools count for them."""
+    Parameters are named `tool.parameter`, values `tool.parameter = value`. Both are counted for covered tools only."""
 
     tools: Share
     parameters: Share
@@ -76,7 +76,7 @@ class Coverage:
 
     @property
     def shares(self) -> tuple[tuple[str, Share], ...]:
-        """The coverage of tools, parameters and enum values, each with its name, as far as there are any."""
+        """The coverage of tools, parameters and enum values by name; kinds that no tool has are left out."""
         named = (("tools", self.tools), ("parameters", self.parameters), ("enum values", self.values))
         return tuple(entry for entry in named if entry[1].total)
 
@@ -130,7 +130,7 @@ def _values(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterat
 
 
 def _share(found: Sequence[tuple[str, bool]]) -> Share:
-    """Return the share of names that are covered, given as names with whether they are."""
+    """Return the share of covered names; `named` maps each name to whether it is covered."""
     missing = []
     for name, covered in found:
         if not covered:
@@ -139,13 +139,13 @@ def _share(found: Sequence[tuple[str, bool]]) -> Share:
 
 
 _MEASURED: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = ("mean", "median", "minimum", "maximum")
-"""The statistics that are larger for better runs."""
+"""The statistics for which larger is better."""
 
 _MAX_CALLS_GRADED = 5_000
-"""The most calls of mutants that are graded for one case: they take a quarter of a second."""
+"""The most mutant calls graded for one case: this many take a quarter of a second."""
 
 _MAX_SAID = 3
-"""The most reasons that a finding on a case out of reach names."""
+"""The most reasons named in a finding that no run can pass a case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,8 @@ def _findings(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 def audit_case(suite: Suite, index: int, table: ToolTable, *, with_mutants: bool = True) -> Iterator[AuditFinding]:
     """Audit one case of a valid suite, skipped or not.
 
-    A case that expects nothing yet is left out. Rows of one case expect alike, so mutants of one are enough."""
+    A case that expects nothing yet is left out. All rows of a case have the same expectations, so the mutants of one
+    row are enough."""
     case = suite.cases[index]
     if case.expects_nothing_yet:
         return
@@ -195,7 +196,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable, *, with_mutants: bool
         found += _out_of_reach(case, place, settings, table)
     if case.skip is None and with_mutants:
         found += _careless(case, place, settings, table)
-        # A case with a graver finding passes many mutants, which would only repeat that finding.
+        # A case with a graver finding lets many mutants pass, which would only repeat that finding.
         if not any(finding.weight == "warning" and finding.kind != "cannot fail" for finding in found):
             found += _unnoticed(case, place, settings, table)
     yield from found
@@ -206,7 +207,7 @@ def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFind
     reported = set()
     for problem in file.warnings:
         reported.add((problem.where, problem.message))
-        # Two kinds of findings are warnings in other words.
+        # Two kinds of findings repeat warnings of the suite in other words.
         for kind, words in (("unknown tool", "no such tool"), ("unnoticed", "ignores the order of calls")):
             if words in problem.message:
                 reported.add((problem.where, kind))
@@ -214,7 +215,7 @@ def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFind
     for each in findings:
         where = written(file.place_in_text(each.place))
         if reported.isdisjoint(((where, each.kind), (where, each.message))):
-            # What is found in several rows of one case is said of the first.
+            # A finding in several rows of one case is reported for the first row.
             found.setdefault((where, each.kind, each.message, each.hint), each)
     return tuple(sorted(found.values(), key=lambda each: file.line_of(each.place)))
 
@@ -229,7 +230,7 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
         agent = _exact(case, settings, table, way)
         made = 0 if agent is None else sum(map(len, agent.calls))
         if case.at_most is not None and case.at_most.calls is not None and made > case.at_most.calls:
-            message = f"not every run that is expected can pass: one {way.name} makes {made} calls"
+            message = f"not every expected run can pass: one {way.name} makes {made} calls"
             yield AuditFinding("out of reach", "warning", (*place, "at_most", "calls"), message, "", case.id)
             return
 
@@ -247,7 +248,7 @@ def _missed(case: Case, place: Place, grade: Grade, way: Way) -> AuditFinding:
         message = f"{none}: {one} fails{score} ({'; '.join(dict.fromkeys(why))})"
         return AuditFinding("out of reach", "warning", place, message, "", case.id)
     if way is FIRST_WAY:
-        none = "no run can do better than warned"
+        none = "no run can get more than a warning"
     message = f"{none}: {one} gets{score or ' that'}"
     return AuditFinding("out of reach", "note", place, message, "lower warn_threshold", case.id)
 
@@ -287,14 +288,14 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
     for agent, mutant in _mutants(case, settings, table):
         left -= sum(map(len, mutant.calls))
         if left < 0:
-            message = "it expects too many calls to try every wrong run"
+            message = "the case expects too many calls to try every wrong run"
             yield AuditFinding("not looked at", "note", place, message, "", case.id)
             break
         grade = _graded(agent, settings, agent.run(mutant.calls))
         if grade is None or grade.status is None or not grade.status.good:
             continue
         weight, verb = mutant.weight, "passes"
-        # A person looks at a run that is warned, so the mutant is noticed after all.
+        # People look at runs with warnings, so they notice this mutant.
         if grade.status != Status.PASSED:
             weight, verb = "note", "is only warned"
         passing.setdefault((mutant.place, weight, verb), {}).setdefault(mutant.how, []).append(mutant.what)
@@ -321,8 +322,8 @@ def _mutants(case: Case, settings: CaseSettings, table: ToolTable) -> Iterator[t
 
 
 def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield a finding on the first agent without understanding that passes, if one does."""
-    # No imagined run has a state that a tool could report.
+    """Yield a finding on the first passing agent without understanding, if there is one."""
+    # An imagined run has no state that a check of the final state could read.
     if case.final_states:
         return
     for agent in careless_agents(case, table):
@@ -335,7 +336,7 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
             yield AuditFinding("not looked at", "note", place, message, "", case.id)
             return
         if grade.status is not None and grade.status.good:
-            # A case that forbids all calls is meant to be passed by silence, so the finding is a note.
+            # Silence is the right behaviour where a case forbids all calls, so the finding is only a note.
             weight: Weight = "note" if case.forbids_all_calls else "warning"
             result = "passes" if grade.status == Status.PASSED else "is no more than warned"
             message = f"{agent.description} {result}"
@@ -347,7 +348,7 @@ def _further_checks(case: Case) -> str:
     if case.expects_calls_or_none and not case.forbids_all_calls:
         return "check arguments more closely"
     if case.checks_answer:
-        return "check that the answer has something that the request does not say"
+        return "check the answer for something that the request does not contain"
     return "check the answer too"
 
 
@@ -399,7 +400,7 @@ def _best_values(suite: Suite, aggregate: Aggregate, table: ToolTable) -> Iterat
     """Yield the values of an aggregate over runs that do exactly as expected."""
     name, _, number = aggregate.of.partition(".")
     by: GraderName | None = None
-    # Any other name is that of a grader, as `_aggregates` has made sure.
+    # Any other name is a grader's: `_aggregates` checked that.
     if name != SCORE.name:
         by = cast("GraderName", name)
     for case in suite.cases:

@@ -88,7 +88,7 @@ def careless_agents(case: Case, table: ToolTable) -> tuple[Agent, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to meet the expectations of a case, named in messages: the called alternative, and how often."""
+    """One way to meet a case's expectations: which alternative is called, and how often. Messages name the way."""
 
     name: str = "that does exactly what is expected"
     alternative: int = 0
@@ -134,8 +134,8 @@ class _Written:
 class ExactAgent:
     """An agent that does exactly as a case expects.
 
-    `case` is the case to grade it by, in which `present` replaces checks without a known value; `calls` are its calls
-    by round, in the order in which the case writes them, and `written` what the case expects of each."""
+    `case` grades the agent; in it, `present` replaces checks without a known value. `calls` are the agent's calls by
+    round, in the order of the case, and `written` holds the expectation behind each call."""
 
     case: Case
     tools: tuple[ToolDefinition, ...]
@@ -144,7 +144,7 @@ class ExactAgent:
     written: tuple[_Written, ...]
 
     def run(self, calls: Iterable[Sequence[Made]] | None = None) -> Trajectory:
-        """Return the agent's run, or the run with other calls in place of its own."""
+        """Return the run of the agent's own calls, or of other calls in their place."""
         return _run(self.tools, self.calls if calls is None else calls, self.answer)
 
 
@@ -197,10 +197,10 @@ def _with_conditions(
 ) -> tuple[Case, list[_Written]]:
     """Return a case whose prohibitions the exact agent can obey, and its expected calls at their new places in `made`.
 
-    The calls that must come before one of the agent's, and that are not expected themselves, are made first."""
+    Calls that must precede one of the agent's calls, but are not expected themselves, are made first."""
     prohibitions, first = [], list[Made]()
     for call in case.disallowed:
-        # Results of imagined calls are not known: a call that may come too early counts as made in time.
+        # Results of imagined calls are unknown, so a call that may come too early counts as made in time.
         others = {key: other.model_copy(update={"result": None, "is_error": None}) for key, other in call.conditions}
         prohibitions.append(call.model_copy(update=others))
         before = prohibitions[-1].before
@@ -229,7 +229,8 @@ def _in_allowed_order(
     """Move unordered calls in `made` to where `before` and `after` allow them, and return all at their new places."""
     unordered = {each.index for each in found if each.place[0] == "unordered"}
     order = list(range(len(made)))
-    # A move may break another order, so several rounds may be needed; contradictory orders never come to rest.
+    # A move may break another order, so several rounds may be needed; contradictory orders would move calls for ever,
+    # so the rounds are limited.
     for _ in made:
         moves = 0
         for early, late in _orders(prohibitions, made):
@@ -259,7 +260,7 @@ def _orders(prohibitions: Sequence[DisallowedCall], made: Sequence[Made]) -> Ite
 def _with_changes(case: Case, rounds: list[list[Made]], found: list[_Written], table: ToolTable) -> Case:
     """Return a case whose `final` the exact agent can meet; changes of a case without expected calls become its calls.
 
-    No state is known of an imagined run, and neither is the order of changes that the case does not expect as calls."""
+    The state of an imagined run is unknown, and so is the order of changes that the case does not expect as calls."""
     if case.final is None:
         return case
     changes = case.final.changes
@@ -292,7 +293,7 @@ def _are_made(changes: Sequence[ExpectedCall], case: Case, made: list[Made], tab
 def _without_unmet_schemas(table: ToolTable, case: Case, calls: Iterable[Made]) -> tuple[ToolDefinition, ...]:
     """Return the offered tools; those whose schema refuses the arguments of the calls come without their schema.
 
-    That no valid arguments were found does not prove that there are none, so they must not fail the run."""
+    Valid arguments may exist although none were found, so this schema must not fail the run."""
     unmet: set[str] = set()
     for name, arguments in calls:
         tool = table.find(name)
@@ -423,7 +424,7 @@ def _answer(case: Case) -> tuple[Case, str]:
     words = " ".join(case.response_contains)
     if case.response is None:
         return case, words or ANY_TEXT
-    # A text that meets one of several named checks need not meet the others, so none of them is graded.
+    # A text that meets one of several named checks need not meet the others, so these checks are not graded.
     if isinstance(case.response, dict):
         return case.model_copy(update={"response": None}), words or ANY_TEXT
     check, value = _value(case.response)
@@ -453,7 +454,7 @@ def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[Made]], answer
     return Trajectory("audit", start, tuple(rounds), RunFinished("answered"))
 
 
-# The harm of a wrong call, by tool and argument: an audit shows the most harmful mutants.
+# The harm of a wrong call, by tool and argument. An audit shows the most harmful mutants first.
 
 # Lists of words, not one to a line.
 # fmt: off
@@ -523,7 +524,7 @@ class Mutant:
 
 
 def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
-    """Yield all mutants: of each expected call, then of the order of calls, then with further calls and arguments."""
+    """Yield all mutants: changes of each expected call, of the order of calls, then surplus calls and arguments."""
     written = agent.written
     for each in written:
         yield from _with_other_arguments(agent, each, table.find(_made_by(agent, each)), table)
@@ -617,7 +618,7 @@ def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool
     schema = parameter_schema(tool, name) if tool is not None else None
     if schema is None or "default" not in schema or check.accepts_all:
         return True
-    # Without the argument, the tool takes the default, which may be an expected value.
+    # Without the argument, the tool uses its default, which may be an expected value.
     try:
         return not check.holds(schema["default"])
     except CheckError:
@@ -657,7 +658,7 @@ def _with_other_order(agent: ExactAgent) -> Iterator[Mutant]:
 
 
 def _too_often(agent: ExactAgent) -> Iterator[Mutant]:
-    """Yield mutants with one call more than `times` allows."""
+    """Yield mutants with one more call than `times` allows."""
     for number, each in enumerate(agent.written):
         is_last = number + 1 == len(agent.written) or agent.written[number + 1].whole is not each.whole
         if each.whole.times is None or math.isinf(each.whole.most) or not is_last:
@@ -734,13 +735,14 @@ def _with_further_call(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule)
     """Yield mutants with one more call at the end.
 
     It is the most harmful call of a tool that the case does not name, or the most harmful expected call a second time.
-    A call that cannot be undone is a warning. Tools that the case's rule for extra calls allows are left out."""
+    A mutant with a call that cannot be undone causes a warning. Tools that the case allows as extra calls are left
+    out."""
     named = set()
     for _, call in agent.case.written_calls():
         if call.tool is not None and (tool := table.find(call.tool)) is not None:
             named.add(tool.name)
     *before, last = agent.calls or ((),)
-    # Where `times` is written, it says how often a call may be made.
+    # An explicit `times` already limits how often the call may be made.
     limited = {(each.round, each.index) for each in agent.written if each.whole.times is not None}
     made = []
     for index, made_call in enumerate(last):

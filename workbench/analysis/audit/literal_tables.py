@@ -22,16 +22,16 @@ from workbench.trajectory.json_schema import (
 )
 
 _MAX_REFERENCES = 8
-"""How many references of a schema are followed: it may refer to itself endlessly."""
+"""The most references of a schema that are followed: a schema may refer to itself endlessly."""
 
 _AS_VALUE = "to compare the table as a value, write { equals = { … } }"
 
 
 class _Spot(NamedTuple):
-    """A place in an argument: how the suite would write the argument with another text there.
+    """A place in an argument, which writes the argument as the suite would, with another text at that place.
 
-    `around` returns the whole of a text, and `path` are the names of fields before it, below `has_fields`. In
-    `names_fields`, a plain table means fields."""
+    `around` returns the whole argument for a text at the place, and `path` holds the names of the fields above it,
+    below `has_fields`. With `names_fields`, a plain table means fields."""
 
     around: Callable[[str], str]
     path: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class _Spot(NamedTuple):
             return self.in_list(check.kind)
         if check.nests == "check":
             return _Spot(lambda text: self.written(f"{{ {check.kind} = {text} }}"), (), self.names_fields)
-        # A plain table below `has_fields` has its fields without the name of the check.
+        # Below `has_fields`, a plain table lists its fields without naming the check again.
         is_plain = len(at) == 1
         return self._replace(names_fields=is_plain).at_field(str(at[-1]))
 
@@ -76,8 +76,8 @@ class _Spot(NamedTuple):
 def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, place: Place) -> Iterator[Finding]:
     """Yield a finding for each table that names no check, unless the tool's schema has such a table in its place.
 
-    A schema that takes no object makes the finding an error. If the schema is unknown, only tables that look like a
-    check are found, also inside a value; if it takes any object, only those with the misspelt name of a check.
+    The finding is an error where the schema accepts no object. Without a schema, only tables that look like a check are
+    found, also inside values; if the schema accepts any object, only tables with a misspelt check name are.
     """
     root: Schema = tool.parameters if tool is not None else {}
     spot = _Spot(lambda text: f"{key_text(argument)} = {text}")
@@ -104,7 +104,7 @@ def _literal_tables(
         if (unlike := _without_shape(value)) is not None:
             hint = f"`{unlike.kind}` needs {unlike.shape}"
         if takes is False and tool is not None:
-            message = f"names no check, and the schema of {quoted(tool.name)} takes no object here"
+            message = f"names no check, and the schema of {quoted(tool.name)} accepts no object here"
             yield Finding(place, message, hint or "write a value, or a table with the name of one check")
             return
         if unlike is not None:
@@ -123,7 +123,7 @@ def _literal_tables(
 
 
 def _without_shape(value: Mapping[str, JsonValue]) -> type[CheckBase] | None:
-    """Return the check that a table names with an expected value that is not of its shape; `None` if it names none."""
+    """Return the check that a table names although its expected value has the wrong shape; `None` if there is none."""
     for name in value:
         cls = CHECK_CLASSES.get(name)
         if (
@@ -172,7 +172,7 @@ def _misspelt(value: Mapping[str, JsonValue]) -> tuple[str, str] | None:
     others = [key for key in value if key not in RESERVED_NAMES]
     if len(others) != 1 or (name := near_check(others[0])) is None:
         return None
-    # `types` and `dates` are names of fields more often than checks.
+    # `types` and `dates` are more often names of fields than misspelt checks.
     if others[0] in (name, f"{name}s") or not value.keys() - {others[0]} <= CHECK_CLASSES[name].model_fields.keys():
         return None
     return others[0], name
@@ -187,8 +187,8 @@ def _looks_like_check(value: Mapping[str, JsonValue], *, any_name: bool) -> bool
     others = [key for key in value if key not in RESERVED_NAMES]
     if len(others) != 1:
         return False
-    # Arguments of tools may have the names that other systems give to checks (`date`, `like`), so any name counts
-    # beside an option, and alone only one that is near to a check's.
+    # Arguments of tools may have the names that other systems give to checks (`date`, `like`), so beside an option any
+    # name counts, but alone only a name close to a check's.
     return len(value) > 1 or near_check(others[0]) is not None
 
 
@@ -265,7 +265,7 @@ def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool |
         return any(isinstance(value, dict) for value in values)
     if (types := type_names(schema)) is not None:
         return "object" in types
-    # One option that takes objects is enough for a union, one that takes none for `allOf`.
+    # A union accepts objects if one option does; `allOf` accepts none if one part does not.
     for options in alternatives_of(schema, *UNIONS):
         found = _options_take_object(options, root, depth)
         if True in found:

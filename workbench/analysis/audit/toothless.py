@@ -46,7 +46,7 @@ TEXTS = (
 """Texts for schemas that ask for a format: one for each common format."""
 
 _DEEPEST = 6
-"""The levels of nesting that are filled: a schema may refer to itself endlessly."""
+"""The most levels of nesting that a constructed value has: a schema may refer to itself endlessly."""
 
 _MAX_TRIED_VALUES = 60
 """The most values that are tried for one schema."""
@@ -61,7 +61,7 @@ def value_of(schema: Schema, root: Schema) -> JsonValue:
 
 def accepts(schema: Schema, root: Schema, value: JsonValue) -> bool:
     """Return whether a schema inside `root` accepts a value; true if the schema is broken."""
-    # References lead into the definitions of the root, which the new root has to have, too.
+    # References point into the definitions of the root, so the schema needs them, too.
     around: dict[str, JsonValue] = {}
     for key in ("$schema", "$defs", "definitions"):
         if key in root:
@@ -226,9 +226,9 @@ _MAX_OF_PART = 2
 
 
 def value_that_meets(check: Check, schema: Schema, root: Schema) -> JsonValue:
-    """Return a value that meets a check, and as far as possible a schema inside `root`, made from the inside out.
+    """Return a value that meets a check and, if possible, a schema inside `root`; it is built from the inside out.
 
-    Raises NeverHoldsError and UnknownSampleError."""
+    Raises NeverHoldsError if no value meets the check, and UnknownSampleError if none can be constructed."""
     if check.accepts_all:
         return value_of(schema, root)
     if not check.looks_inside:
@@ -292,10 +292,10 @@ _TYPE_OF: dict[type, str] = {bool: "boolean", int: "integer", float: "number", l
 
 
 _ANSWERS = ("no", "something else", "zz 7", "I cannot help with that.")
-"""Wrong answers to any request."""
+"""Answers that are wrong for any request."""
 
 _LARGE = 1_000_000
-"""The largest number that is tried: a check that accepts all smaller ones excludes hardly anything."""
+"""The largest number that is tried: a check that accepts all smaller numbers excludes hardly anything."""
 
 
 def toothless_checks(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
@@ -310,7 +310,7 @@ def toothless_checks(case: Case, place: Place, table: ToolTable) -> Iterator[Aud
             yield from _idle_prohibition(case, call.tool, where, table)
             continue
         if call.tool == ANY_TOOL:
-            message = "every call meets it, of whatever tool"
+            message = "every call of any tool meets it"
             yield AuditFinding("cannot fail", "warning", (*where, "tool"), message, "name the tool", case.id)
         tool = table.find(call.tool)
         yield from _unchecked_call(case, call, tool, where)
@@ -357,11 +357,12 @@ def _always(key: str, statistic: str, limit: float, is_share: bool) -> bool:
 
 
 _PEAKS_OF_SHARES: Mapping[str, float] = {"variance": 0.5, "spread": math.sqrt(0.5)}
-"""The largest statistics of values in 0..1: both are of two runs with 0 and 1, since the variance is over n - 1."""
+"""The largest possible statistics of values in 0..1. Both occur with two runs of 0 and 1, since the variance divides by
+n - 1."""
 
 
 def _never_missed(place: Place, why: str) -> AuditFinding:
-    return AuditFinding("cannot fail", "warning", place, why, "write the lowest result that is good enough")
+    return AuditFinding("cannot fail", "warning", place, why, "write the lowest value that is good enough")
 
 
 def _idle_prohibition(case: Case, name: str, where: Place, table: ToolTable) -> Iterator[AuditFinding]:
@@ -435,7 +436,7 @@ def _refuses(schema: Schema, root: Schema, value: JsonValue) -> bool:
 
 
 def _of_the_value(check: Check) -> Iterator[Check]:
-    """Yield a check and its nested checks of the same value; a check that looks inside tells about its own parts."""
+    """Yield a check and its nested checks of the same value; checks that look inside a value handle their own parts."""
     yield check
     for part in check.own_parts:
         yield from _of_the_value(part)
@@ -449,7 +450,7 @@ def _inside(check: Check, schema: Schema, path: str = "") -> Iterator[tuple[str,
             inner, where = field_schema(schema, str(at[-1])) or {}, f"{path}.{key_text(str(at[-1]))}".removeprefix(".")
         elif check.looks_inside:
             inner, where = items_schema(schema), f"{path}[]"
-        # The parts of a part are looked at by themselves, and absence excludes every value.
+        # Nested parts are checked separately, and a check for absence excludes every value.
         if check.looks_inside and not part.looks_inside and not part.accepts_all and not part.forbids:
             yield where, part, inner
         yield from _inside(part, inner, where)
@@ -458,7 +459,7 @@ def _inside(check: Check, schema: Schema, path: str = "") -> Iterator[tuple[str,
 def _refuses_nothing(check: Check, schema: Schema | None, root: Schema, refused: Callable[[JsonValue], bool]) -> bool:
     """Return whether all of many different values that the schema allows meet a check."""
     listed = listed_values(schema) if schema is not None else None
-    # A schema that leaves no choice is the reason why nothing fails, not the check.
+    # If the schema allows only one value, the schema and not the check is why nothing fails.
     if listed is not None and len(listed) < 2:
         return False
     tried = 0
@@ -502,6 +503,6 @@ def _of_answer(case: Case, check: Check, place: Place) -> Iterator[AuditFinding]
     try:
         if all(map(check.holds, (*_ANSWERS, case.user or "zz"))):
             message = f"{describe(check)}: every answer meets it"
-            yield AuditFinding("cannot fail", "warning", place, message, "check something that may be wrong", case.id)
+            yield AuditFinding("cannot fail", "warning", place, message, "check what a wrong answer lacks", case.id)
     except (CheckError, UnknownSampleError):
         return

@@ -51,7 +51,7 @@ AuditKind = Literal[
 ]
 
 Weight = Literal["warning", "note"]
-"""The weight of a finding: a warning is nearly always a mistake of the suite, a note may be intended."""
+"""The severity of a finding: a warning is nearly always a mistake in the suite, a note may be intended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class ToolTable:
 
     @classmethod
     def of(cls, suite: Suite, listings: Mapping[str, Listing]) -> ToolTable:
-        """Return the table of the tools that a suite writes, providers' included, and that its servers listed last."""
+        """Return the table of a suite's tools: its own, its providers', and those that its servers listed last."""
         tools = [*map(definition_of, suite.tools), *map(definition_of_provider, suite.provider_tools)]
         for listing in listings.values():
             tools += listing.tools
@@ -130,11 +130,11 @@ class ToolTable:
 
         try:
             for problem in validator.iter_errors(given):
-                # Other problems are about arguments that are not given here.
+                # Other problems concern arguments that this call does not pass.
                 if list(problem.absolute_path)[:1] == [argument]:
                     return _problem_text(problem)
         except (Unresolvable, RecursionError, SearchError):
-            # The schema is broken, which is a finding of the linter of tools.
+            # A broken schema is reported by the linter of tools.
             return None
         return None
 
@@ -162,7 +162,7 @@ def _problem_text(problem: ValidationError) -> str:
     allowed: Any = problem.validator_value
     value = describe_value(instance)
     if problem.validator == "enum":
-        return f"{value} is none of {', '.join(map(describe_value, allowed))}"
+        return f"{value} is not one of {', '.join(map(describe_value, allowed))}"
     return str(problem.message).replace(repr(instance), value, 1)
 
 
@@ -179,14 +179,14 @@ def closed(tool: ToolDefinition) -> bool:
     schema = tool.parameters
     if not _OPEN_ENDED.isdisjoint(schema):
         return False
-    # By the letter of JSON Schema, other properties are allowed unless they are excluded. Hardly any tool means that.
+    # JSON Schema allows other properties unless they are excluded, but hardly any tool means to.
     if "additionalProperties" not in schema:
         return "properties" in schema
     return schema["additionalProperties"] is False
 
 
 _OPEN_ENDED = frozenset(("patternProperties", "$ref", "anyOf", "oneOf", "allOf", "if"))
-"""The keywords by which a schema may have properties that `properties` does not list."""
+"""The keywords that may allow properties which `properties` does not list."""
 
 
 def required(tool: ToolDefinition) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ def required(tool: ToolDefinition) -> tuple[str, ...]:
     return required_names(tool.parameters)
 
 
-# Expected and disallowed calls that contradict the tools: their names, arguments and values can never occur.
+# Expected and disallowed calls that contradict the tools, and so name tools, arguments or values that can never occur.
 
 
 def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
@@ -235,7 +235,7 @@ def _unknown(case: Case, name: str, where: Place, table: ToolTable) -> AuditFind
 
 
 def _checks_alone(case: Case, call: ExpectedCall | Step, where: Place) -> Iterator[AuditFinding]:
-    """Yield a finding for each check of a call that no value meets; for a tool with an unknown schema."""
+    """Yield a finding for each check that no value meets, in a call of a tool with an unknown schema."""
     for name, check in (call.args or {}).items():
         if check.forbids:
             continue
@@ -275,7 +275,8 @@ def _argument(
 
 def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
     """Yield the values that a check or its parts list, each with its place."""
-    # The values of fields and elements are no values of the argument: their check's `fits` compares them with schemas.
+    # Values of fields and elements are not values of the argument; the `fits` of their check compares them with the
+    # schema.
     if not check.looks_inside:
         for at, part in check.placed_parts():
             yield from _values_in(part, (*where, *at))
@@ -284,7 +285,7 @@ def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
 
 
 def _parameter(case: Case, tool: ToolDefinition, name: str, where: Place) -> Iterator[AuditFinding]:
-    """Yield a finding if the tool cannot have a parameter of this name."""
+    """Yield a finding if the tool has no parameter of this name."""
     if parameter_schema(tool, name) is not None or not closed(tool):
         return
     known = list(properties_of(tool.parameters))
@@ -300,11 +301,11 @@ def _never(case: Case, where: Place, check: Check, why: str) -> AuditFinding:
 
 
 NEVER_MET: frozenset[AuditKind] = frozenset({"never holds", "refused value", "unknown argument"})
-"""The findings that explain by themselves why no run can pass."""
+"""The findings that already explain why no run can pass."""
 
 
 def with_unmeetable(file: SuiteFile, listings: Listings) -> SuiteFile:
-    """Add to a suite file the problems that the schemas of its tools show.
+    """Return the suite file with the problems that its tools' schemas reveal.
 
     A problem is an expectation that a schema rules out, a table that was probably meant as a check, or a case that
     expects nothing. `listings` holds the tools that servers listed last."""
@@ -336,7 +337,7 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
             yield from literal_tables(state.result, "result", None, (*place, *at))
     for at, result in case.checked_results():
         yield from literal_tables(result, "result", None, (*place, *at))
-    # If invalid arguments fail no run, a value that the schema refuses can still meet the expectation.
+    # Where invalid arguments do not fail a run, a value that the schema refuses can still meet the expectation.
     can_be_met = settings_of(suite, case).grading.invalid_arguments != "fail"
     yield from map(_as_warning, tables) if can_be_met else tables
     yield from _of_mocks(case.mocks, (*place, "mocks"), table)
@@ -347,7 +348,7 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
 
 
 def _shared_by_changes(suite: Suite, table: ToolTable) -> Iterator[Finding]:
-    """Yield a warning for each server that runs share by default, and that cases expect to be changed."""
+    """Yield a warning for each server that runs share by default although cases expect changes of its state."""
     changing: dict[str, set[str]] = {}
     named: set[str] = set()
     runs = 0
@@ -379,7 +380,7 @@ _MAX_NAMED_TOOLS = 3
 
 
 def _of_mocks(mocks: Sequence[Mock], place: Place, table: ToolTable) -> Iterator[Finding]:
-    """Yield the problems in the conditions of mocks: as warnings, because an invalid call may meet a condition."""
+    """Yield warnings on the conditions of mocks; no errors, because an invalid call may meet a condition."""
     for number, mock in enumerate(mocks):
         yield from map(_as_warning, _of_checks(mock.when, mock.tool, (*place, number, "when"), table))
 

@@ -20,7 +20,7 @@ _ABOUT = {
     "ordered": "a call that is expected, in this order",
     "unordered": "a call that is expected at any time",
     "disallowed": "a call that must not happen",
-    "extra_calls": "whether calls beyond the expected ones are free",
+    "extra_calls": "whether calls beyond the expected ones are allowed",
     "duplicate_calls": "a call that succeeded must not be made again",
     "at_most.calls": "calls in a run before it fails",
     "at_most.rounds": "model requests in a run before it fails",
@@ -30,7 +30,7 @@ _ABOUT = {
     "before": "forbidden until this call was made",
     "after": "forbidden once this call was made",
     "expect_no_calls": "calling nothing is right",
-    "expect_nothing_yet": "the case runs, and nothing is expected of it",
+    "expect_nothing_yet": "the case runs without any expectation yet",
     "response_contains": "texts that the final answer contains",
     "response": "a check of the final answer",
     "setup": "a call before each run, to bring the tools into a state",
@@ -47,7 +47,7 @@ _ABOUT = {
     "tools": "a tool, written out",
     "repeats": "how often the case runs",
     "skip": "why the case does not run",
-    "cluster": "cases that are one observation for the statistics",
+    "cluster": "groups cases that count as one observation in statistics",
     "offer": "the only tools that the model is offered",
     "models": "the models to run on",
     "execute": "tools are really run on their servers",
@@ -71,11 +71,11 @@ _ABOUT = {
     "tool_calls": "a call in the answer",
     "is_error": "the result is an error",
     "results": "another answer, for the next call",
-    "mocks.state": "whether its variables live for a run or for the batch",
+    "mocks.state": "whether its variables last for a run or for the batch",
     "delay_ms": "how long to wait before answering",
     # Limits
     "limits.max_rounds": "model requests in a run",
-    "limits.max_tool_calls": "calls in a run before it is over calling",
+    "limits.max_tool_calls": "calls in a run before it may make no more",
     "limits.max_latency_ms": "the model's time in a run",
     "limits.timeout_s": "the time of a run, after which it is an error",
     "limits.batch_cost_usd": "US dollars that a batch may cost",
@@ -83,14 +83,14 @@ _ABOUT = {
     "grading.by": "the grader that decides",
     "grading.fail_threshold": "a lower score is failed",
     "grading.warn_threshold": "a lower score is warned",
-    "grading.repeat_rule": "how several runs of a case count",
+    "grading.repeat_rule": "how several runs of a case become one status",
     "grading.invalid_arguments": "the effect of arguments that the tool's schema refuses",
     "grading.whole_numbers": "whether 5.0 is a whole number",
-    "grading.extra_calls": "whether calls beyond the expected ones are free",
-    "grading.compare_by": "what a comparison decides by",
-    "grading.published_report": "reports have the lines of the published system",
+    "grading.extra_calls": "whether calls beyond the expected ones are allowed",
+    "grading.compare_by": "the measure that decides a comparison",
+    "grading.published_report": "reports include the published system's own lines",
     "critics.weights": "the weights of arguments, for all calls of a case",
-    "tool_selection_weight": "the weight of the right tool beside its arguments",
+    "tool_selection_weight": "the weight of the right tool, relative to its arguments",
     "fail_on_tool_selection": "a wrong tool fails the case",
     "fail_on_tool_call_quantity": "more or fewer calls fail the case",
     "arcade_compatible": "compute exactly as Arcade evals",
@@ -99,14 +99,14 @@ _ABOUT = {
     "extra_penalty": "the cost of an extra call",
     "wrong_penalty": "the cost of a wrong call",
     "answer_checks": "whether the score is the mean of the calls and the named checks of the answer",
-    "dimensions.latency": "the time that is compared with the limit",
+    "dimensions.latency": "which time is compared with the limit",
     "repeated_calls": "how repeated calls of a tool count",
     # A suite
     "description": "what it is about",
     "servers": "an MCP server with tools",
     "provider_tools": "a tool that the provider of a model runs",
     "aggregates": "statistics over all runs",
-    "variants": "a named difference, to compare with",
+    "variants": "a named change of the suite, to compare it with",
     "gate.min_score": "the mean score that all runs must reach",
     "gate.min_pass_rate": "the share of runs that must pass",
     "gate.per": "whether each model must reach it, or all together",
@@ -172,7 +172,7 @@ def about_place(place: Place) -> str:
         sentence = _ABOUT.get(".".join(keys[start:]))
         if sentence is not None:
             return sentence
-    # Limits by statistic have a sentence together.
+    # The limits of all statistics share one sentence.
     if keys[-2:-1] and keys[-2] in ("at_least", "above", "at_most"):
         return _ABOUT[keys[-2]]
     return ""
@@ -205,11 +205,11 @@ _READS = {
 
 
 def placeholder(source: FormSource, cell: Cell) -> str:
-    """Return what the field of a cell shows while it is empty: the question, or what it takes and its default."""
+    """Return the text that a cell's empty field shows: the question, or the accepted values and the default."""
     if cell.asks:
         return cell.shown
     if cell.kind == "expected" and cell.shown:
-        return f"{cell.shown}; type one to ask for it"
+        return f"{cell.shown}; type one to require it"
     takes = _TAKES.get(cell.kind, "")
     if cell.kind == "number":
         takes = _number(cell)

@@ -21,8 +21,8 @@ from workbench.suite.problems import Place, written
 class Addition:
     """Something that can be added: the row that stands for it, and its line in the search.
 
-    `answer` is the answer to the question that adding there asks, `None` to ask it. `question` is asked instead of
-    that one."""
+    `answer` answers the question that an addition at the row asks; `None` asks the user. `question`, if set, replaces
+    that question."""
 
     row: FormRow
     line: Completion
@@ -32,7 +32,7 @@ class Addition:
 
 @dataclass(frozen=True)
 class Search:
-    """The question for something to add, asked from the row at `place`."""
+    """The question of what to add, asked from the row at `place`."""
 
     source: FormSource
     place: Place
@@ -40,7 +40,7 @@ class Search:
     must_choose: bool = True
 
     def suggest(self, typed: str) -> tuple[Completion, ...]:
-        """Return what can be added and fits the typed text."""
+        """Return the possible additions that fit the typed text."""
         return tuple(ranked((addition.line for addition in additions(self.source, self.place)), typed))
 
     def choose(self, text: str) -> Edit | Adding | Place:
@@ -50,13 +50,13 @@ class Search:
         for addition in additions(self.source, self.place):
             if text == addition.line.text:
                 return _first_step(self.source, addition)
-        raise CellError("choose from the list, or type a word of the entry to add")
+        raise CellError("choose an entry from the list, or type a word of it")
 
 
 def additions(source: FormSource, place: Place) -> list[Addition]:
-    """Return what can be added: to the element at a place, to the case or suite, to its other elements, and calls.
+    """Return all additions: to the element at a place, to the case or suite, to its other elements, and of calls.
 
-    Keys that most cases and suites need are first in their part, and rare ones last."""
+    In each part, the keys that most cases and suites need come first, and rare ones last."""
     here = item_of(source, place)
     found: list[tuple[tuple[bool, bool, bool, int], Addition]] = []
     owners: set[Place] = set()
@@ -112,7 +112,7 @@ def _is_open(source: FormSource, row: FormRow) -> bool:
 
 
 def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
-    # Keys of the case stand alone, keys of an element begin behind its number.
+    # Keys of the case have a place of one part; the place of an element's key continues after its number.
     start = max((at + 1 for at, part in enumerate(owner) if isinstance(part, int)), default=0)
     label = written(owner[start:]).removeprefix("args.").removeprefix("when.")
     about = about_place(owner)
@@ -139,7 +139,7 @@ def _calls(source: FormSource) -> Iterator[Addition]:
     if not source.is_case or source.is_chain:
         return
     row = FormRow("section", ("ordered",), 0, "ordered")
-    # Where calls are listed without an order, the new one joins them.
+    # If the case lists calls without an order, the new call joins them.
     if items_at(source.table, ("unordered",)) and not items_at(source.table, ("ordered",)):
         row = FormRow("section", ("unordered",), 0, "unordered")
     for tool in source.tools:

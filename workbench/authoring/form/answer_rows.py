@@ -1,4 +1,4 @@
-"""The rows of the answers to requests that servers send while they execute a call."""
+"""The rows of a form for the answers to requests that servers send during a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of a tool by its JSON Schema, and the reasons that it refuses a value or a name.
+"""Arguments of a tool by its JSON Schema, and the reasons why it refuses a value or a name.
 
 References to other files are not fetched, and an invalid schema refuses nothing. Validators are cached, so values can
 be checked on every keystroke.
@@ -79,7 +79,7 @@ class ArgumentInfo:
 
 @dataclass(frozen=True)
 class _Kept(Generic[_T]):
-    """A cache by object identity. It holds a reference to each object, so that its identity is not reused."""
+    """A cache by object identity. It holds a reference to each object, so that no identity is reused."""
 
     make: Callable[[Any], _T]
     made: dict[int, tuple[object, _T]] = field(default_factory=dict)
@@ -96,8 +96,8 @@ class _Kept(Generic[_T]):
 def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | None:
     """Return the tool of this name; `None` if there is none.
 
-    Otherwise it is the first whose name matches as graders compare names, ignoring case and the difference between `.`,
-    `-` and `_`.
+    Without an exact match, it is the first tool whose name matches as graders compare names: ignoring case and the
+    difference between `.`, `-` and `_`.
     """
     wanted = comparable_name(name)
     alike: ToolDefinition | None = None
@@ -122,7 +122,7 @@ def argument_of(tool: ToolDefinition | None, name: str) -> ArgumentInfo | None:
 
 
 def mark(value: object, schema: Schema | None) -> str | None:
-    """Return the reason that a schema refuses an expected value or check, on one line.
+    """Return the reason why a schema refuses an expected value or check, on one line.
 
     Returns `None` if it accepts the value or nothing is known.
     """
@@ -149,7 +149,7 @@ def _first_reason(check: CheckBase, schema: Schema) -> str | None:
 
 
 def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
-    """Return the reason that a tool has no argument of this name; `None` if it has one or accepts any name."""
+    """Return a message if a tool has no argument of this name; `None` if it has one or accepts any name."""
     if tool is None or name in _arguments.of(tool):
         return None
     parts = list(parts_of(tool.parameters, tool.parameters))
@@ -171,9 +171,9 @@ def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
 
 
 def mark_tool(tools: Sequence[ToolDefinition], name: str) -> str | None:
-    """Return the reason that no tool has this name; `None` if one has it.
+    """Return a message if no tool has this name; `None` if one has it.
 
-    Returns `None`, too, if no server has listed its tools: the suite's problems already report unknown names then.
+    Also `None` while no server has listed its tools: the suite's problems already report unknown names then.
     """
     if name in ("", ANY_TOOL) or tool_named(tools, name) is not None or all(tool.server is None for tool in tools):
         return None
@@ -217,7 +217,7 @@ _validators = _Kept(_validator_of)
 
 
 def _refused(value: object, schema: Schema) -> str | None:
-    """Return the reason that the schema refuses a plain value; `None` if none is known."""
+    """Return the reason why the schema refuses a plain value; `None` if none is known."""
     if plainly_accepts(schema, value):
         return None
     from referencing.exceptions import Unresolvable
@@ -231,7 +231,7 @@ def _refused(value: object, schema: Schema) -> str | None:
         return None
     if error is None:
         return None
-    # A list of values or a wrong type says more to the user than the validator's first error.
+    # The allowed values or the wrong type tell the user more than the validator's first error.
     listed = allowed_values(schema)
     types = types_of(schema)
     if listed and types - {"null"} != {"boolean"}:
@@ -311,7 +311,7 @@ def _one_of(value: object, listed: Iterable[object]) -> str:
 
 
 def _beyond(number: float, schema: Schema) -> str | None:
-    """Return the reason that a number is outside the bounds of a schema. An infinite end of a range never is."""
+    """Return a message if a number is outside the bounds of a schema, except for an infinite end of a range."""
     if not is_number(number):
         return None
     for name, holds, words in _BOUNDS:
@@ -349,7 +349,7 @@ def _line(text: str) -> str:
 
 
 def _found(pattern: str, name: str) -> bool:
-    # A pattern that cannot be searched may allow the name, so nothing is said against it.
+    # A pattern that cannot be evaluated may allow the name, so it does not refuse it.
     try:
         return found(pattern, name)
     except SearchError:

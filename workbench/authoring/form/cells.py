@@ -41,7 +41,7 @@ from workbench.suite.render import Table
 from workbench.trajectory.json_schema import Schema, allowed_values, is_number, items_of, keyword, sample_value
 
 OF_EVERY_CHECK = ("weight", "optional", "required", "because")
-"""The options of every check. They stay when an argument gets a different check."""
+"""The options that every check has. They stay when an argument gets a different check."""
 
 _READERS: dict[str, Callable[[str, Editor, Schema | None], object]] = {
     "value": lambda text, editor, schema: read_value(text, schema),
@@ -115,13 +115,13 @@ def expected_of(value: object) -> object:
 def value_text(value: object, schema: Schema | None = None) -> str:
     """Return the text of the value cell: `living room`, `5`, `5..40`, `red, blue`.
 
-    It is `"5"` for text that would be read as a number, and empty for checks without a value, such as `present`.
+    Text that would be read as a number is quoted (`"5"`). Checks without a value, such as `present`, have empty text.
     """
     return _shown(class_of(value).editor(), expected_of(value), schema)
 
 
 def with_text(value: object, text: str, schema: Schema | None = None) -> object:
-    """Set the expected value from the text of its cell; the check and its options stay.
+    """Return the argument with the expected value of a cell's text; the check and its options stay.
 
     Unchanged text changes nothing. A value typed over `present` or `equals_null` becomes a plain value.
 
@@ -155,14 +155,14 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
     old = class_of(value)
     if cls is old:
         return value
-    # Without a value to take over, the new check starts with one that the schema allows.
+    # If the old check has no value to take over, the new check starts with one that the schema allows.
     carried = carried_values(value) or _suggested(schema)
     parts = expected_of(value) if old.nests == "list" and not old.looks_inside else [_alone(value)]
     return _with_check(value, cls.started(Start(carried, _as_text(carried[0]), _ends(value, schema), parts)))
 
 
 def options_of(value: object) -> tuple[OptionCell, ...]:
-    """Return the options of the argument's check, written or not. Options of every check have their own cells."""
+    """Return the options of the argument's check, written or not, except those that every check has."""
     cls, table = class_of(value), _table(value)
     cells = []
     for option in cls.options:
@@ -195,7 +195,7 @@ def with_option(value: object, option: str, text: str | None) -> object:
     if text is None or not text.strip():
         return _without(value, option)
     table = _table(value)
-    # Options that exclude each other are an error when both are written.
+    # Writing two options that exclude each other would be an error.
     if option in cls.exclusive:
         table = without_keys(table, *(set(cls.exclusive) - {option}))
     table.setdefault(cls.kind, expected_of(value))  # a plain value becomes a check, so that it can have options
@@ -217,7 +217,7 @@ def with_weight(value: object, text: str | None) -> object:
     """Set the weight from the text of its cell; empty text removes it. Raises CellError."""
     if text is None or not text.strip():
         return _without(value, "weight")
-    # Names of weights may be typed with blanks or hyphens.
+    # Names of weights may be typed with spaces or hyphens.
     name = read_text(text).lower().replace(" ", "_").replace("-", "_")
     if name in NAMED_WEIGHTS:
         return _with(value, "weight", name)
@@ -265,7 +265,7 @@ def with_required(value: object, required: bool | None) -> object:
 def as_argument(name: str, value: object) -> object:
     """Return the value as it is written under an argument's name.
 
-    That is `equals` where the format requires an explicit check.
+    A plain value becomes `equals` where the format requires an explicit check.
     """
     if name in SWALLOWED and check_name(value) is None:
         return {"equals": value}
@@ -293,7 +293,7 @@ def _without(value: object, option: str) -> object:
 
 
 def _alone(value: object) -> object:
-    """Return the check without weight and optionality, to be part of a combined check."""
+    """Return the check without weight and `optional`, as a part of a combined check."""
     table = _table(value)
     if not table:
         return value
@@ -307,7 +307,7 @@ def _with_check(value: object, check: Mapping[str, object]) -> object:
 
 
 def _plain(table: Table) -> object:
-    """Return a table with only `equals` as a plain value, unless that would be read as a check."""
+    """Return a table that has only `equals` as its plain value, unless that value would be read as a check."""
     if table.keys() != {"equals"}:
         return table
     value = table["equals"]
@@ -322,8 +322,8 @@ def looks_like_check(value: object) -> bool:
 
 
 def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
-    """Return a value as the text of a cell with this editor; as TOML if the editor cannot have it."""
-    # Other values would not be read back as they are, so they are shown as TOML.
+    """Return a value as the text of a cell with this editor; as TOML if the editor cannot represent it."""
+    # Any other value would be read back as a different one, so it is shown as TOML.
     match editor.reads, value:
         case (("nothing" | "presence"), True):
             return ""

@@ -101,7 +101,7 @@ def complete(
     if what in ("tools", "words") or (what == "value" and (lists_values(kind) or is_list(schema))):
         head, typed = last_item(typed)
         used = {*used, *read_texts(head)}
-    # Compared as they are shown, since a list has its items in quotes where necessary.
+    # Values are compared as they are shown, because a list quotes its items where necessary.
     taken = {shown_name(name) for name in used}
     fitting = ranked((one for one in found if one.text not in taken), read_text(typed))
     return tuple(replace(one, text=head + one.text) for one in fitting)
@@ -168,7 +168,7 @@ def _listed_values(schema: Schema | None, *, of_items: bool, several: bool) -> I
     """Yield the values that a schema lists, its default and its examples, each once."""
     own = items_of(schema) if of_items else schema
     default = keyword(own, "default")
-    # A value may be listed, the default and an example at the same time: it is offered once, with its first detail.
+    # A value may be an enum member, the default and an example at once; it is offered once, with its first detail.
     found: dict[str, Completion] = {}
     for detail, value in _values_with_details(own):
         if value is None:
@@ -206,7 +206,8 @@ def _option_words(kind: str, option: str, models: Iterable[str]) -> Iterable[str
 
 def ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
     """Return the completions that begin with the typed text, contain it, resemble it or describe it, in this order."""
-    # Of two that contain the text, the one that has it earlier is first. Candidates of one rank keep their order.
+    # Of two candidates that contain the text, the one in which it starts earlier comes first. Candidates of one rank
+    # keep their order.
     candidates = list(found)
     typed = typed.casefold()
     if not typed:
@@ -230,7 +231,7 @@ def ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
 
 
 CHOSEN = frozenset({"choice", "check", "one_key", "args", "yes_no", "optional", "required"})
-"""Cells with a fixed set of words."""
+"""The kinds of cells with a fixed set of words."""
 
 
 def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion, ...]:
@@ -241,7 +242,7 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
             is_named = cell.place[0] in ("mocks", "variants", "setup", "answers") or "tool_calls" in cell.place
             is_named = is_named or cell.place[:2] == ("final", "state")
             return complete("tool" if is_named else "expected tool", typed, tools=source.tools)
-        # Arguments that the call has already are not offered, except the one that is edited.
+        # Arguments that the call already has are not offered, except the one being edited.
         case "key" if len(cell.place) > 1 and cell.place[-2] in ("args", "when"):
             table = value_at(source.table, cell.place[:-1])
             used = set(table) - {key} if isinstance(table, dict) else ()
@@ -269,7 +270,7 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
                 return ()
             return complete("words", typed, words=[argument.name for argument in arguments_of(tool)])
         case "text" if cell.place == ("clock",):
-            # A time may stand before the zone.
+            # A time may precede the zone.
             at, blank, zone = typed.rpartition(" ")
             found = complete("word", zone, words=zone_names())
             return tuple(replace(one, text=at + blank + one.text) for one in found)

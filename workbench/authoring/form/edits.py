@@ -1,4 +1,4 @@
-"""Application of the text of an edited cell to a table."""
+"""Edits of a table through the text of a form's cells."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
         value = _read(source, cell, text)
         table = without(source.table, cell.place) if value is ABSENT else with_value(source.table, cell.place, value)
         if cell.place == ("user",) and table.get("skip") == TEMPLATE_SKIP:
-            # The reason for which `workbench init` skips the case is gone.
+            # The edit removes the reason why `workbench init` skipped the case.
             table = without(table, ("skip",))
     return Edit(table, place, f"{name_of(source, row)} changed")
 
 
 def with_id(source: FormSource, table: Table) -> Table:
-    """Write out the id of an edited case, so that it keeps its history when it is renamed."""
+    """Return the case with its id written out, so that it keeps its history when it is renamed."""
     name = source.table.get("name")
     if not source.is_case or "id" in source.table or "id" in table or not isinstance(name, str) or not name:
         return table
@@ -94,10 +94,10 @@ def toggled(cell: Cell) -> str | None:
 
 
 def schema_of(source: FormSource, place: Place) -> Schema | None:
-    """Return the schema of the argument at a place; that of text for the final answer."""
+    """Return the schema of the argument at a place; for the final answer, the schema of a string."""
     if place[0] == "response" or (place[0] == "answers" and place[2:3] == ("message",)):
         return TEXT
-    # The name of an argument stands below `args` or `when`, and the call around that names the tool.
+    # An argument's name is the key below `args` or `when`, and the surrounding call names the tool.
     above = next((number for number, key in enumerate(place) if key in ("args", "when")), None)
     if above is None or above + 1 == len(place):  # a result or all arguments, which have no schema here
         return None
@@ -121,7 +121,7 @@ def name_of(source: FormSource, row: FormRow) -> str:
             if isinstance(item, dict) and item.get(key):
                 named = item[key]
         return f"{_ITEMS.get(keys[-1], keys[-1])} {named}".rstrip()
-    # Keys inside of a call are ambiguous without its tool.
+    # Keys inside a call are ambiguous without its tool.
     own = str(row.place[-1]) if row.place else row.label
     for length in range(len(row.place) - 1, 0, -1):
         around = value_at(source.table, row.place[:length])
@@ -174,14 +174,14 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
             return with_weight(value, text)
         case "tool":
             name = read_text(text)
-            # A step without a tool expects no call, and an answer without one is for every tool.
+            # A step without a tool expects no call, and an answer without a tool is for every tool.
             if not name and cell.place[0] in ("steps", "answers") and "any_of" not in cell.place:
                 return ABSENT
             return name
-    # The way to write an empty text where an empty cell removes the key.
+    # `""` writes an empty text where an empty cell removes the key.
     if cell.kind in ("text", "lines") and text.strip() == '""':
         return ""
-    # Emptying a cell removes its key, which then has the default.
+    # An emptied cell removes its key, so that the default applies.
     if not text.strip():
         return text if cell.empty_stays else ABSENT
     match cell.kind:
@@ -222,7 +222,7 @@ def _argument(cell: Cell, value: object) -> object:
 
 
 def as_answer(place: Place, value: object) -> object:
-    """Return a value of a named check of the answer as a table with one check; other values stay."""
+    """Return the value of a named check of the answer as a table with one check, and any other value unchanged."""
     is_named = len(place) > 1 and place[0] == "response"
     if not is_named or check_name(value):
         return value
@@ -246,7 +246,7 @@ def _words(text: str) -> list[str]:
 def _json(text: str, *, as_text: bool) -> object:
     """Read a JSON object as a table.
 
-    Returns the text itself if it was text before or contains null, which TOML does not have.
+    Returns the text itself if the value was text before, or if the JSON contains null, which TOML lacks.
     """
     try:
         value = json.loads(text)
@@ -284,7 +284,7 @@ def _under_other_key(table: Table, cell: Cell, text: str) -> Table:
     place = (*cell.place[:-1], text)
     if value is ABSENT:
         return with_value(table, place, _converted(text, ""))
-    # Of several answers, the first one is kept under the other key.
+    # Under the other key, only the first of several answers is kept.
     if old == "results" and isinstance(value, list):
         value = (value or [""])[0]
     renamed = with_key_renamed(table, cell.place, text)
@@ -310,7 +310,7 @@ def _converted(key: str, value: object) -> object:
 def _with_args(table: Table, cell: Cell, text: str) -> Table:
     match text.strip():
         case "any":
-            # Unlike `without`, this removes only the key and leaves empty tables around it.
+            # Unlike `without`, this removes only the key and keeps tables that become empty.
             owner = value_at(table, cell.place[:-1])
             assert isinstance(owner, dict)
             remaining = dict(owner)

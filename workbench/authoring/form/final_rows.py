@@ -1,4 +1,4 @@
-"""The rows of a case's own calls and expectations around its runs: `setup` and `final`."""
+"""The rows of `setup` and `final`: the calls before a case's runs, and the conditions after them."""
 
 from __future__ import annotations
 

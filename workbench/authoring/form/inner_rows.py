@@ -12,11 +12,11 @@ from workbench.suite.render import key_text
 from workbench.trajectory.json_schema import Schema, field_of, items_of
 
 PATH = " › "
-"""The sign between an argument and its parts in the label of a row."""
+"""The separator between an argument and its parts in the label of a row."""
 
 _OF_ELEMENTS = ("same_elements", "has_elements")
 LISTS_OF_CHECKS = (*_OF_ELEMENTS, "any_of", "none_of")
-"""The checks that list others: those of elements of a list, or of the value itself."""
+"""The checks that list other checks, either of a list's elements or of the value itself."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class InnerField:
 
 
 def inner_fields(place: Place, label: str, value: object, schema: Schema | None) -> Iterator[InnerField]:
-    """Yield the checks of the parts of a value, as a check that is written for it lists them.
+    """Yield the checks of the parts of a value that the written check lists.
 
     Below `has_fields`, plain tables mean fields. A plain value of `each_element` is in the row of that check."""
     name = check_name(value)

@@ -69,8 +69,8 @@ CellKind = Literal[
 
 `lines` is text with line breaks, `words` a command, `key` the name of an argument or variable, `one_key` which of
 several keys is written, `args` whether arguments matter. `check`, `expected`, `option`, `optional`, `required` and
-`weight` are the parts of one check. `response` is the check of the answer if there is none yet, `times` how often a
-call is made."""
+`weight` are the parts of one check. `response` is the check of the answer while there is none, `times` the allowed
+number of calls."""
 
 RowKind = Literal["field", "section", "item", "pair", "more"]
 """The kind of a row: a key with its value, a list or table, one element of a list, one entry of a table with free keys
@@ -104,12 +104,12 @@ class Cell:
     shown: str = ""
     choices: tuple[str, ...] = ()
     empty_stays: bool = False
-    """Whether empty text is written; otherwise it removes the key."""
+    """Whether empty text is written as such instead of removing the key."""
     limits: Limits = ANY_NUMBER
     option: str = ""
     """The option of a check that this cell edits."""
     summary: str = ""
-    """What is displayed in place of a text whose parts have rows of their own."""
+    """A summary that is displayed in place of a text whose parts have rows of their own."""
     invalid: InvalidText | None = None
     """Invalid text that was typed here and left; it is displayed in place of the content."""
 
@@ -120,7 +120,7 @@ class Cell:
 
     @property
     def is_gap(self) -> bool:
-        """Whether the value is written, but empty, and must be filled in."""
+        """Whether the value is written but empty, so that it must be filled in."""
         return self.asks and not self.absent
 
 
@@ -133,7 +133,7 @@ def cell_id(cell: Cell) -> CellId:
 class FormRow:
     """One row of a form.
 
-    `label_cells` and `widths` are the minimum widths of the label and the cells, which align rows.
+    `label_cells` and `widths` are the minimum widths of the label and the cells; they align the rows.
     """
 
     kind: RowKind
@@ -142,7 +142,7 @@ class FormRow:
     label: str
     cells: tuple[Cell, ...] = ()
     absent: bool = False
-    """Whether nothing is written there. The row is then hidden, or shows the default, muted."""
+    """Whether the row's key is not written. The row is then hidden, or shows the default in a muted colour."""
     rare: bool = False
     """Whether the search for what can be added lists it after the usual keys."""
     note: str = ""
@@ -150,10 +150,10 @@ class FormRow:
     label_cells: int = 0
     widths: tuple[int, ...] = ()
     marks: tuple[str, ...] = ()
-    """Reasons why the tool's schema refuses the content."""
+    """The reasons why the tool's schema refuses the content."""
     problems: tuple[Problem, ...] = ()
     above: str = ""
-    """A line above the row, such as the way to undo the removal of what was there."""
+    """A line above the row, such as how to undo the removal of an element there."""
 
     @property
     def check(self) -> str | None:
@@ -168,12 +168,11 @@ class FormRow:
 class FormSource:
     """The data of a form.
 
-    `table` is the table of a case, and `at` its place in the file; or `table` is the head of the file, and `at` is
-    empty.
+    `table` is a case's table and `at` its place in the file, or `table` is the head of the file and `at` is empty.
 
-    `header` is the head in both cases. `problems` are those of the file, `tools` the suite's known tools, `models` and
-    `tags` the names in use. With `every_key`, the keys that are not written are shown, too; otherwise only that at
-    `revealed`. `invalid_texts` were typed into cells and left.
+    `header` is always the head. `problems` are those of the file, `tools` the suite's known tools, `models` and `tags`
+    the names in use. With `every_key`, all unwritten keys are shown, otherwise only the one at `revealed`.
+    `invalid_texts` holds the invalid texts that were typed into cells.
     """
 
     table: Table
@@ -280,7 +279,7 @@ def text_of(kind: CellKind, value: object) -> str | None:
         case "value":
             return shown_value(value)
         case _:
-            raise ValueError(f"no field holds a cell of the kind {kind}")
+            raise ValueError(f"no value is read from a cell of the kind {kind}")
 
 
 def _json_text(value: object) -> str | None:
@@ -313,7 +312,7 @@ PARALLEL = Field("parallel", "yes_no", "no", rare=True)
 
 
 def heading(place: Place, indent: int, written: object, *, rare: bool = False) -> FormRow:
-    """Return the heading of a list or table, which says `none` where nothing is `written`."""
+    """Return the heading of a list or table, with the word `none` unless it is `written`."""
     row = FormRow("section", place, indent, str(place[-1]), rare=rare)
     if written:
         return row
@@ -354,7 +353,7 @@ def call_rows(source: FormSource, place: Place, call: object, indent: int, label
         yield from unknown_rows(call, place, inner, tuple(DisallowedCall.model_fields))
         return
     yield replace(_tool_row(place, call, indent, label), marks=tool_marks(source, call))
-    # Absent rows are yielded as well: the screen hides those that are `rare`.
+    # Absent rows are yielded, too: the screen hides the `rare` ones.
     details = [
         *argument_rows(source, (*place, "args"), call.get("args", ABSENT), inner, call),
         field_row(call, place, FORBIDDEN_ARGS, inner),
@@ -373,7 +372,7 @@ def alternative_rows(source: FormSource, place: Place, call: Table, indent: int,
 
 
 def _resolved_rows(place: Place, call: Table, indent: int) -> Iterator[FormRow]:
-    """Yield the rows about how often a call is made and what it returns; forbidden calls have only a reason."""
+    """Yield the rows for the number of calls, the result and the reason; forbidden calls have only the reason."""
     if place[0] == "disallowed" and len(place) == 2:
         yield field_row(call, place, BECAUSE, indent)
         return
@@ -405,12 +404,12 @@ def result_rows(
     parts = list(inner_fields(at, key, value, schema))
     kind, expected, _ = check_cells(at, value, schema)
     yield FormRow("field", at, indent, key, (kind, replace(expected, summary=parts_text(value, parts))))
-    # These checks always hold or not, so `required` would change nothing; nothing is reported of a message.
+    # `required` would change nothing, because these checks always decide; `because` would not be shown for a message.
     without_effect = {"result": ("required",), "message": ("required", "because")}[key]
     for row in option_rows(at, value, indent + 2, of_answer=True):
         if row.place[-1] not in without_effect:
             yield row
-    # Their labels have the whole path, so they need no indentation.
+    # The labels contain the whole path, so the rows need no indentation.
     for part in parts:
         yield from _inner_rows(part, indent)
 
@@ -422,7 +421,7 @@ def _condition_rows(source: FormSource, place: Place, call: Table, indent: int) 
         if key in call:
             yield from call_rows(source, at, call[key], indent, key)
         else:
-            # Naming the tool writes the call.
+            # Entering the tool's name writes the call.
             yield FormRow("field", at, indent, key, (tool_cell((*at, "tool"), ABSENT),), absent=True, rare=True)
 
 
@@ -460,7 +459,7 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
     if args is ABSENT or args == {}:
         if key == "when":  # a mock answers any arguments, with an empty table, too
             return [FormRow("section", place, indent, key, absent=True, note="any")]
-        # Unwritten arguments do not matter; an empty table says that the call has none.
+        # Without the key, arguments do not matter; an empty table means that the call has none.
         is_absent = args is ABSENT
         shown = "any" if is_absent else "none"
         cell = Cell("args", place, shown, is_absent, shown, choices=("any", "none"))
@@ -479,7 +478,7 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
         schema: Schema | None = None
         if info is not None:
             schema = info.schema
-        # A name that the tool does not have says more than a value that has no schema.
+        # An unknown argument name explains more than a value without a schema.
         text = mark_name(tool, name) or mark(value, schema)
         kind, expected, weight = check_cells(at, value, schema)
         # Parts have rows of their own below.
@@ -494,12 +493,12 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
 
 
 def _inner_rows(field: InnerField, indent: int) -> Iterator[FormRow]:
-    """Yield the rows of the check of a part: its row, and its options; a part has no weight of its own."""
+    """Yield the rows for the check of a part: its own row and its options. A part has no weight."""
     kind, expected, _ = check_cells(field.place, field.value, field.schema)
     cells = (kind, replace(expected, summary=field.summary))
     marks = _marks(mark(field.value, field.schema))
     yield FormRow("field", field.place, indent, field.label, cells, marks=marks)
-    # Elements are always given; only a field may be left out.
+    # Only a field can be optional; an element of a list is always there.
     is_element = isinstance(field.place[-1], int) or field.place[-1] == "each_element"
     for row in option_rows(field.place, field.value, indent + 2, of_answer=is_element):
         if row.label != "required":
@@ -523,7 +522,7 @@ def check_cells(place: Place, value: object, schema: Schema | None) -> tuple[Cel
 
 
 def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = False) -> Iterator[FormRow]:
-    """Yield the rows of a check's options, and of `optional` and `required` where they have a meaning."""
+    """Yield the rows of a check's options, and of `optional` and `required` where these apply."""
     is_plain = kind_of(value) == "is"
     for option in options_of(value):
         cell = Cell("option", place, option.text, not option.text, option.default or "none", option=option.name)
@@ -552,7 +551,7 @@ def unknown_rows(table: Table, place: Place, indent: int, known: tuple[str, ...]
 
 
 def tool_marks(source: FormSource, call: Table) -> tuple[str, ...]:
-    """Return the reasons that the tool of a call or mock is unknown."""
+    """Return the reasons why the tool of a call or mock is unknown."""
     tool = call.get("tool")
     if not isinstance(tool, str) or not tool:
         return ()
@@ -625,7 +624,7 @@ def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = Fal
 def one_of_keys(table: Table, place: Place, keys: tuple[str, ...], kinds: dict[str, CellKind], indent: int) -> FormRow:
     """Return a row with two cells: which of several keys is written, and its value."""
     written = list(only_keys(table, keys))
-    # Without any of the keys, the first one gives the row its place, so that the cursor can stand there.
+    # If no key is written, the first one gives the row its place, which the cursor needs.
     if not written:
         chosen = Cell("one_key", (*place, ""), absent=True, shown="answer", choices=keys)
         return FormRow("pair", (*place, keys[0]), indent, "", (chosen,), absent=True)
@@ -655,7 +654,7 @@ def _mock_rows(source: FormSource, place: Place, mock: Table) -> Iterator[FormRo
     else:
         kinds: dict[str, CellKind] = {"result": "value", "results": "value", "error": "text", "python": "text"}
         answers.append(one_of_keys(mock, place, ANSWERS, kinds, indent))
-        # Two answers are an error in the suite. The second is shown so that it can be removed.
+        # Two answers are an error of the suite; the second one is shown so that it can be removed.
         for key in list(only_keys(mock, ANSWERS))[1:]:
             answers.append(as_it_stands((*place, key), indent, mock[key]))
     fields = [DELAY_MS]
@@ -683,7 +682,7 @@ def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[
     yield FormRow("item", place, 1, _number(place), (cell,))
     keys = _KEYS_OF_ROLE.get(role, ("content",))
     details: list[FormRow] = []
-    # The cell suggests the ids of calls in earlier messages, each once.
+    # The cell suggests each id of a call in earlier messages once.
     if "call" in keys:
         ids = tuple(dict.fromkeys(_call_ids(source)))
         call = Field("call", "text", "which call?", choices=ids, empty_stays=True)
@@ -692,7 +691,7 @@ def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[
     details.append(field_row(message, place, Field("content", "lines", words, empty_stays=True), indent))
     if "is_error" in keys:
         details.append(field_row(message, place, IS_ERROR, indent))
-    # Keys that the role does not have are among the unknown ones, to be removed.
+    # Keys that the role does not have are shown as unknown, so that they can be removed.
     calls = message.get("tool_calls")
     known = ["role", *keys, "content"]
     rows: list[FormRow] = []
@@ -718,7 +717,7 @@ def _past_call_rows(source: FormSource, place: Place, call: object, indent: int)
 
 
 def given_rows(source: FormSource, place: Place, call: Table, indent: int) -> list[FormRow]:
-    """Return the rows of the arguments of a call that is made or was made; they are values instead of checks."""
+    """Return the rows of the arguments of a call that is made or was made; they are values, not checks."""
     rows = []
     arguments = call.get("args", {})
     if isinstance(arguments, dict):

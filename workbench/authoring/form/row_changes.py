@@ -1,6 +1,6 @@
 """Addition, removal, duplication and moves of the elements that a form's rows show.
 
-Where that is impossible, functions return the reason.
+A function returns the reason if its change is impossible.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from workbench.trajectory.events import ToolDefinition
 
 
 def expected_call(tool: ToolDefinition | str) -> Table:
-    """Return an expected call with the tool's required arguments, each as `first_value`.
+    """Return an expected call with the tool's required arguments, each with its `first_value`.
 
-    Without required arguments, or if only the tool's name is known, arguments do not matter.
+    If there are none, or only the tool's name is known, the call allows any arguments.
     """
     if isinstance(tool, str):
         return {"tool": tool}
@@ -66,7 +66,7 @@ def _given_call(tool: ToolDefinition | str) -> Table:
     call = expected_call(tool)
     args = call.get("args")
     if isinstance(args, dict):
-        # TOML has no null, and values that no schema suggests are left to the user.
+        # TOML has no null, and the user fills in values that no schema suggests.
         suggested = values_of(args)
         for name in args:
             value = suggested.get(name)
@@ -75,7 +75,7 @@ def _given_call(tool: ToolDefinition | str) -> Table:
 
 
 def new_message(role: Literal["user", "assistant", "tool"] = "user") -> Table:
-    """Return a message before the request. The answer of a tool names the call that it answers."""
+    """Return a message before the request; a tool's result names the call that it answers."""
     if role == "tool":
         return {"role": role, "call": "", "content": ""}
     return {"role": role, "content": ""}
@@ -114,21 +114,21 @@ _NAMED = {
     "aggregates": "aggregate",
     "variants": "variant",
 }
-"""Lists with named elements, and the word for one element."""
+"""The lists with named elements, and the word for one element of each."""
 
 _MAPS = (
     *(("servers", "env"), ("servers", "headers"), ("variants", "names"), ("variants", "arguments")),
     ("answers", "content"),
 )
-"""Tables of free names, by the list they are in."""
+"""The tables with free names, by the list that contains them."""
 
 
 @dataclass(frozen=True)
 class Adding:
     """Something that can be added.
 
-    `asks` is the question to answer, empty if there is none; `suggest` completes the answer; `make` returns the change
-    and raises CellError for an invalid answer.
+    `asks` is the question to the user, empty if there is none; `suggest` completes the answer; `make` returns the
+    change for an answer, and raises CellError if it is invalid.
     """
 
     asks: str
@@ -139,7 +139,7 @@ class Adding:
 
 
 def adding(source: FormSource, row: FormRow) -> Adding | str:
-    """Return the addition at a row: an element of the list that the row is, or is part of."""
+    """Return the addition at a row: a new element of the list that the row shows or belongs to."""
     place = row.place
     for length in range(len(place), 0, -1):  # the innermost list first
         at, key = place[:length], place[length - 1]
@@ -152,7 +152,7 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
         if at == ("response",) and source.is_case:
             return _named_check(source, at)
         if _is_list(at):
-            # After the element at the cursor, or at the end of the list that the row is.
+            # The new element goes after the element at the cursor, or to the end of the list that the row shows.
             index: str | int = len(items_at(source.table, at))
             inside = length < len(place)
             if inside:
@@ -174,7 +174,7 @@ def adding(source: FormSource, row: FormRow) -> Adding | str:
 
 
 def has_elements(place: Place) -> bool:
-    """Return whether the heading at a place is that of a list, or of a table with free names."""
+    """Return whether the heading at a place is for a list or for a table with free names."""
     key = place[-1]
     if key in ("args", "when") or (place[0], key) in _MAPS or place == ("response",):
         return True
@@ -182,7 +182,7 @@ def has_elements(place: Place) -> bool:
 
 
 def removed(source: FormSource, row: FormRow) -> Edit | str:
-    """Remove the element of a row, or its key, which then has its default."""
+    """Remove the element of a row, or its key, so that the default applies."""
     if row.absent or row.kind == "more":
         return "there is nothing to remove here"
     text = f"{name_of(source, row)} removed"
@@ -207,13 +207,13 @@ def removed(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def duplicated(source: FormSource, row: FormRow) -> Edit | str:
-    """Duplicate the element that a row is, or is part of."""
+    """Duplicate the element that a row shows or belongs to."""
     place = item_of(source, row.place)
     if place is None:
         return "only elements of a list can be duplicated: calls, messages, mocks, steps, tools, servers"
     copy = deepcopy(value_at(source.table, place))
     if isinstance(copy, dict):
-        # Two elements of one name, or two calls of one id, are an error in the suite.
+        # Two elements with one name, or two calls with one id, would be an error of the suite.
         unique = ""
         if "tool_calls" in place:
             unique = "id"
@@ -232,7 +232,7 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
-    """Move the element that a row is, or is part of, by one place."""
+    """Move the element that a row shows or belongs to by one place."""
     place = item_of(source, row.place)
     if place is None:
         return "only elements of a list can be moved: calls, messages, mocks, steps, tools, servers"
@@ -266,7 +266,7 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
     if index + 1 < len(items) and is_group(source.table, after):
         joined = with_item(source.table, (*after, "any_order", 0), call)
         return Edit(without(joined, place), (*place, "any_order", 0, *rest), text)
-    # A new group joins the call with the next one, and the last call of the list with the one before.
+    # A new group joins the call with the next one; the last call of the list joins the one before.
     first, last = max(index - 1, 0), index
     if index + 1 < len(items):
         first, last = index, index + 1
@@ -293,7 +293,7 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
     taken = calls[_index(place)]
     items = items_at(source.table, ("ordered",))
     index = _index(group)
-    # A group of one call says no more than the call alone.
+    # A group of one call would mean the same as the call alone.
     remaining: list[object] = [{"any_order": left}] if len(left) > 1 else left
     table = with_value(source.table, ("ordered",), [*items[:index], *remaining, taken, *items[index + 1 :]])
     at = ("ordered", index + len(remaining), *row.place[len(place) :])
@@ -301,7 +301,7 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def _ordered_item(source: FormSource, row: FormRow) -> Place | None:
-    """Return the call or group of `ordered`, or the call of a group, that a row is part of, its `any_of` included."""
+    """Return the call or group of `ordered`, or the call of a group, that a row (or its `any_of`) belongs to."""
     place = item_of(source, row.place)
     if place is None or place[0] != "ordered":
         return None
@@ -322,34 +322,34 @@ def item_of(source: FormSource, place: Place) -> Place | None:
 
 
 def _is_list(place: Place) -> bool:
-    """Return whether a place is that of a list whose elements can be added, moved and removed."""
+    """Return whether the value at a place is a list whose elements can be added, moved and removed."""
     key = place[-1]
     if key == "state":
         return place[0] == "final"
-    # Those of a server are the names of requests.
+    # A server's `answers` are names of requests.
     if key == "answers":
         return len(place) == 1
-    # A check may list alternatives, too.
+    # Inside a value, `any_of` is a check and no list of calls.
     if key == "any_of":
         return _OF_VALUES.isdisjoint(place)
     return key in _LISTS
 
 
 _OF_VALUES = frozenset({"args", "result", "response", "when", "message"})
-"""The keys below which places are those of values."""
+"""The keys below which places lie inside values."""
 
 
 def _are_parts(source: FormSource, place: Place) -> bool:
-    """Return whether the checks of the parts of a value stand at a place."""
+    """Return whether the place holds the checks of the parts of a value."""
     key = place[-1]
     if key not in LISTS_OF_CHECKS and key != "has_fields":
         return False
-    # An argument may have such a name, too.
+    # An argument may also have such a name.
     return not _OF_VALUES.isdisjoint(place[:-1]) and check_name(value_at(source.table, place[:-1])) == key
 
 
 def _part(source: FormSource, place: Place, beside: str | int) -> Adding:
-    """Return the addition of a part beside one of the parts at `place`: an element of a list, or a field."""
+    """Return the addition of a part next to the parts at `place`: an element of a list, or a field."""
     if isinstance(beside, int):
         schema = schema_of(source, (*place, beside))
         at = (*place, beside + 1)
@@ -397,10 +397,10 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
 
 
 def _without_argument(table: Table, place: Place) -> Table:
-    """Remove an argument, or all arguments. A call without arguments left no longer checks arguments."""
+    """Remove an argument, or all arguments; a call with none left no longer checks arguments."""
     if place[-1] not in ("args", "when"):
         return without(table, place)
-    # `without` would also remove a call that is empty after that.
+    # `without` would also remove a call that becomes empty.
     owner = value_at(table, place[:-1])
     remaining = dict(owner) if isinstance(owner, dict) else {}
     remaining.pop(str(place[-1]), None)
@@ -416,11 +416,11 @@ def _call(source: FormSource, place: Place) -> Adding:
 
 
 _OF_ALTERNATIVE = ("tool", "args", "forbidden_args", "only_args")
-"""The keys of a call that each alternative has by itself; the others stand beside `any_of`."""
+"""The keys that each alternative of a call has for itself; the others stay next to `any_of`."""
 
 
 def alternative(source: FormSource, place: Place) -> Adding:
-    """Return the addition of a call that may be made in place of the one at `place`: both become its `any_of`."""
+    """Return the addition of an alternative to the call at `place`: both become an `any_of`."""
 
     def make(answer: str) -> Edit:
         call = value_at(source.table, place)
@@ -511,7 +511,7 @@ def _past_call(source: FormSource, place: Place) -> Adding:
             for past in items_at(message, ("tool_calls",)):
                 if isinstance(past, dict):
                     taken.add(past.get("id"))
-        # Short ids, as they are typed into the `call` of an answer.
+        # The ids are short, because users type them into the `call` of an answer.
         number = 1
         while (call_id := f"c{number}") in taken:
             number += 1
@@ -557,7 +557,7 @@ def _argument(source: FormSource, place: Place) -> Adding:
 
         name = _unused(_name(answer), used)
         info = argument_of(tool, name)
-        # Calls in messages were made already, and their values are not expectations.
+        # Calls in messages were already made, so their values are not expectations.
         value: object = ""
         if "tool_calls" not in place and place[0] != "setup" and place[:2] != ("final", "state"):
             schema = None if info is None else info.schema

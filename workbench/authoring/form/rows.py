@@ -1,4 +1,4 @@
-"""The rows of a form, for a case or for a suite's settings, each with the problems at its place."""
+"""The rows of a form for a case or for a suite's settings, each with the problems at its place."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ _TABLES: dict[Place, tuple[Field, ...]] = {
 """The keys of each settings table."""
 
 _OF_SUITE_ALONE: dict[Place, tuple[Field, ...]] = {("limits",): (Field("batch_cost_usd", "number", limits=Limits(0)),)}
-"""Further keys that a suite has and a case has not."""
+"""The further keys that only a suite has."""
 
 _DEFAULTS: dict[str, object] = {"limits": LimitsInForce(), "grading": Grading(), "gate": Gate.model_construct()}
 
@@ -143,14 +143,14 @@ def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRo
         yield as_it_stands(place, 0, written, ".".join(map(str, place)))
         return
     table: Table = written if isinstance(written, dict) else {}
-    # Tables below this one have sections of their own.
+    # Nested tables have sections of their own.
     below = [str(inner[-1]) for inner in _TABLES if inner[:-1] == place]
     yield FormRow("section", place, 0, " ".join(map(str, place)), absent=not table, rare=rare)
     fields = _TABLES[place]
     if not source.is_case:
         fields += _OF_SUITE_ALONE.get(place, ())
     for field in fields:
-        # A case has its rule about surplus calls beside its expectations.
+        # A case's rule about surplus calls is shown with its expectations.
         if field.key in table or not (source.is_case and field.key == "extra_calls"):
             yield field_row(table, place, _with_default(source, place, field, rare), 1 + DETAIL)
     yield from unknown_rows(table, place, 1 + DETAIL, (*_keys_of(fields), *below))
@@ -250,7 +250,7 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     yield from settings_rows(source, "limits", rare=True)
     yield from settings_rows(source, "grading", rare=True)
     yield from unknown_rows(table, (), 0, tuple(Case.model_fields))
-    # Last, because it appears by itself at the first edit and must not move the rows that are being edited.
+    # The id is last, because the first edit writes it, which must not move the row being edited.
     name = table.get("name")
     own_id = derived_id(name) if isinstance(name, str) else "none"
     yield field_row(table, (), Field("id", "text", own_id, rare=True))
@@ -273,7 +273,7 @@ def _image_rows(source: FormSource, place: Place, image: Table) -> Iterator[Form
 
 
 def _own_variant_rows(_: FormSource, place: Place, variant: Table) -> Iterator[FormRow]:
-    """Yield the rows of what a case expects in a variant: the variant's name, and the calls as values."""
+    """Yield the rows of a case's expectations in a variant: the variant's name, and the calls as values."""
     yield named_row(place, variant)
     indent = 1 + DETAIL
     for key in ("ordered", "unordered", "disallowed"):
@@ -283,7 +283,7 @@ def _own_variant_rows(_: FormSource, place: Place, variant: Table) -> Iterator[F
 
 
 def _of_suite(header: Table, key: str, default: str) -> str:
-    """Return the text of a case's default, which is the suite's value where it has one."""
+    """Return the text of a case's default: the suite's value if it has one."""
     value = header.get(key, ABSENT)
     if value is ABSENT:
         return default
@@ -398,7 +398,7 @@ def named_row(place: Place, table: Table) -> FormRow:
 
 
 REACHED: tuple[str, ...] = ("command", "url", "module")
-"""The keys of which a server has exactly one."""
+"""The keys of a server that exclude each other; each server has one of them."""
 
 _REACHED_form_names: dict[str, CellKind] = {"command": "words", "url": "text", "module": "text"}
 
@@ -418,7 +418,7 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
     table = source.table
     for field in _HEAD:
         yield field_row(table, (), field)
-    # The format is the same in every valid suite, so it is shown only to be corrected.
+    # The format is the same in every valid suite, so it is shown only if it needs correction.
     if table.get("format") != 1:
         yield field_row(table, (), Field("format", "number", "which format?"))
     yield from _subject_rows(table)
@@ -455,14 +455,14 @@ def _subject_rows(table: Table) -> Iterator[FormRow]:
 
 
 _OF_LOGIN = ("client_id", "client_secret", "issuer", "scope")
-"""The keys of a server about its login, shown when it has one."""
+"""The keys of a server's login, shown if it has one."""
 
 
 def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow]:
     yield named_row(place, server)
     indent = 1 + DETAIL
     yield one_of_keys(server, place, REACHED, _REACHED_form_names, indent)
-    # A server with two of the keys is an error. The further ones are shown so that they can be removed.
+    # Two of the keys in one server are an error; the further ones are shown so that they can be removed.
     for key in list(only_keys(server, REACHED))[1:]:
         yield as_it_stands((*place, key), indent, server[key])
     fields = [
@@ -525,7 +525,7 @@ _OF_CHANGE = (
 
 
 def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[FormRow]:
-    """Yield the rows of one variant. Its own tools, servers and mocks are shown as they stand."""
+    """Yield the rows of one variant. Its own tools, servers and mocks cannot be edited there."""
     yield named_row(place, variant)
     indent = 1 + DETAIL
     for field in _OF_VARIANT:
@@ -583,7 +583,7 @@ def _aggregate_rows(_: FormSource, place: Place, aggregate: Table) -> Iterator[F
 
 
 WIDEST_LABEL = 18
-"""The maximum width to which labels, argument names and checks are aligned."""
+"""The maximum width of aligned labels, argument names and checks."""
 
 CASE_LABELS, SUITE_LABELS = len("response_contains"), len("description")
 """The fixed label widths for the keys of a case and a suite, so that values do not shift when a key is added."""
@@ -602,10 +602,10 @@ def every_row(source: FormSource) -> list[FormRow]:
 def form_rows(source: FormSource) -> list[FormRow]:
     """Return the rows of a case's form or of a suite's settings, aligned and with their problems.
 
-    Rows at which nothing is written are folded into the last row, which stands for a search over them."""
+    Rows of unwritten keys are hidden; the last row stands for a search over them."""
     rows = every_row(source)
     more = _MORE_OF_CASE if source.is_case else _MORE_OF_SUITE
-    # Before rows are hidden: one with a problem or with invalid text is shown even if nothing is written there.
+    # Problems come before hiding: a row with a problem or with invalid text is shown even if its key is not written.
     rows = [_with_invalid_texts(source, row) for row in _with_problems(source, rows)]
     labels = CASE_LABELS if source.is_case else SUITE_LABELS
     last = FormRow("more", (), 0, "less", note="shows only what is written", label_cells=labels)
@@ -633,7 +633,7 @@ def _with_invalid_texts(source: FormSource, row: FormRow) -> FormRow:
 
 def _says_something(row: FormRow) -> bool:
     """Return whether a row without a written key shows more than a default."""
-    # That arguments do not matter is an expectation, and their place is where they are added.
+    # "Any arguments" is an expectation too, and arguments are added at this row.
     if row.problems or row.kind == "pair" or row.place[-1] in ("args", "when"):
         return True
     return any(cell.asks or cell.invalid is not None for cell in row.cells)
@@ -644,7 +644,7 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
 
     `top_labels` is the width of the labels at the top.
     """
-    # Rows of one table are neighbours until a row that is in no column, such as a heading, closes their band.
+    # Consecutive rows of one table are aligned; a row outside the columns, such as a heading, ends them.
     bands: dict[tuple[int, Place], list[int]] = {}
     finished: list[list[int]] = []
     for at, row in enumerate(rows):
@@ -653,7 +653,7 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
                 if key[0] >= row.indent:
                     finished.append(bands.pop(key))
         else:
-            # The parts of a value are one table, however deep they are.
+            # The parts of a value count as one table, however deeply they are nested.
             owner: Place = (row.label.partition(PATH)[0],) if PATH in row.label else row.place[:-1]
             bands.setdefault((row.indent, owner), []).append(at)
     placed = list(rows)
@@ -681,9 +681,9 @@ def _widest(texts: Iterable[str]) -> int:
 
 
 def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:
-    """Attach each problem to the row nearest to its place, going outwards, otherwise to the first row."""
+    """Attach each problem to the row of the innermost place around it, otherwise to the first row."""
     found: dict[int, list[Problem]] = {}
-    # Backwards, so that the first of several rows at one place has its problems.
+    # Backwards, so that of several rows at one place the first gets its problems.
     places = {written((*source.at, *row.place)): at for at, row in reversed(list(enumerate(rows)))}
     for problem in source.problems:
         if _is_about(source, problem):
@@ -702,8 +702,8 @@ def _is_about(source: FormSource, problem: Problem) -> bool:
 
 
 def nearest(where: str, places: Iterable[str]) -> str:
-    """Return the longest place that is, or contains, the place of a problem."""
-    # The longest one is the innermost, since each of them contains the place.
+    """Return the longest of some places that equals or contains the place of a problem."""
+    # The longest one is the innermost, because all of them contain the place.
     return max((place for place in places if is_within(where, place)), key=len, default="")
 
 

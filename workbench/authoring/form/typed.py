@@ -1,7 +1,7 @@
 """Conversion between the text of a field and TOML values, and changes of nested tables.
 
-Text needs quotes only if it would be read as something else. Surrounding blanks do not count, except in quotes. A
-changed table is a new one that shares its unchanged parts with the old one.
+Text needs quotes only if it would be read as another value. Surrounding spaces are ignored, except in quotes. A changed
+table is a new one that shares its unchanged parts with the old one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class InvalidText:
 
 
 CellId = tuple[str, Place, str]
-"""A cell of a form regardless of its content: its kind, place and option."""
+"""The identity of a form's cell, regardless of its content: its kind, place and option."""
 
 CellKey = tuple[str | None, CellId]
 """The key of a case (`None`: the suite's settings) and a cell of its form."""
@@ -51,7 +51,7 @@ def without_keys(table: Table, *keys: object) -> Table:
 
 
 def only_keys(table: Table, keys: Iterable[str]) -> Table:
-    """Return those of the keys that a table has, in the given order, with their values."""
+    """Return a table of those keys that a table has, in the given order."""
     return {key: table[key] for key in keys if key in table}
 
 
@@ -98,7 +98,7 @@ def first_change(before: object, after: object) -> Place:
 def place_in(after: object, before: object, place: Place) -> Place | None:
     """Return the place in `after` of the element at a place of `before`; `None` if it is gone.
 
-    A key that was not written stays at its place as long as its owner is there.
+    An unwritten key keeps its place as long as the element that owns it exists.
     """
     if not place:
         return ()
@@ -116,7 +116,7 @@ def place_in(after: object, before: object, place: Place) -> Place | None:
         return None
     if part is None:
         return None
-    # The element is followed inward, because edits above it may have moved its owners as well.
+    # The search goes from the outermost element inward, because an edit may have moved any element around the place.
     rest = place_in(value_at(after, (part,)), old, place[1:])
     if rest is None:
         return None
@@ -133,7 +133,7 @@ def with_value(table: Table, place: Place, value: object) -> Table:
 
 
 def without(table: Table, place: Place) -> Table:
-    """Remove the value at a place, and every table and list that is empty after that."""
+    """Remove the value at a place, and every table and list that becomes empty."""
     owner = place[:-1]
 
     def less(value: object) -> object:
@@ -171,7 +171,7 @@ def with_key_renamed(table: Table, place: Place, name: str) -> Table:
     """Rename a key of a table without changing its position."""
 
     def renamed(value: object) -> object:
-        # A new table, because a key that is added to the old one would move to its end.
+        # A new table, because a key added to the old one would go to its end.
         changed: Table = {}
         if isinstance(value, dict):
             for key, inner in value.items():
@@ -195,7 +195,7 @@ def _changed_below(value: object, place: Place, change: _Change) -> object:
         items = list(_list(value))
         items[part] = _changed_below(items[part], rest, change)
         return items
-    # A new table: the old one belongs to earlier versions of the suite as well.
+    # A new table, because earlier versions of the suite share the old one.
     table = value if isinstance(value, dict) else {}
     return {**table, part: _changed_below(table.get(part, ABSENT), rest, change)}
 
@@ -205,7 +205,7 @@ def _list(value: object) -> list[object]:
 
 
 def tool_of_call(table: Table, place: Place) -> str | None:
-    """Return the tool that the call, step or mock at a place names; `None` for none, and for any tool."""
+    """Return the tool that the call, step or mock at a place names; `None` if it names none or any tool."""
     if not place:
         return None
     tool = value_at(table, (*place, "tool"))
@@ -233,12 +233,12 @@ def read_text(text: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """Return text as it stands in a field of texts, with quotes if it looks like another value."""
+    """Return text as a field of texts shows it, with quotes if it looks like another value."""
     return shown_value(text, TEXT)
 
 
 def shown_name(name: str) -> str:
-    """Return a name as it stands in a field of names, with quotes only if necessary."""
+    """Return a name as a field of names shows it, with quotes only if necessary."""
     if name and name.isprintable() and read_text(name) == name:
         return name
     return _written(name)
@@ -254,7 +254,7 @@ def read_value(text: str, schema: Schema | None = None) -> object:
     text = text.strip()
     if is_text(schema):
         return read_text(text)
-    # TOML before JSON: the suite is TOML, and a table of it would not be JSON.
+    # TOML before JSON, because suites are TOML, whose tables are not valid JSON.
     found = _toml(text)
     if found is not None:
         if isinstance(found[0], date | time) or (isinstance(found[0], float) and not math.isfinite(found[0])):
@@ -268,7 +268,7 @@ def read_value(text: str, schema: Schema | None = None) -> object:
         except (ValueError, RecursionError):
             if "string" not in types_of(schema):
                 raise CellError(
-                    'not a list or a table yet: write [1, 2], ["red", "blue"] or { key = "value" }'
+                    'not yet a list or a table: write [1, 2], ["red", "blue"] or { key = "value" }'
                 ) from None
     if is_list(schema):
         return read_values(text, items_of(schema))
@@ -348,24 +348,24 @@ def shown_texts(texts: Iterable[str]) -> str:
 
 
 def _listed(shown: Iterable[tuple[object, str]]) -> str:
-    """Join values, each with its text, which gets quotes where a list would split it."""
+    """Join values, given with their texts; a text gets quotes where a list would split it."""
     texts: list[str] = []
     for value, text in shown:
-        # The text needs quotes unless it is read back as one item when another item follows it.
+        # The text needs no quotes if it is read back as one item even before another item.
         is_one = _split(f"{text}, {_END}") == [text, _END]
         texts.append(text if is_one else _written(value))
     return ", ".join(texts)
 
 
 def last_item(text: str) -> tuple[str, str]:
-    """Split a list that is being typed: everything before the last item, with a trailing blank, and the last item."""
+    """Split a list that is being typed into the text before the last item, with a trailing space, and the last item."""
     *_, item = pieces_of(text)
     head = text[: len(text) - len(item)].rstrip()
     return head + " " * bool(head), item.strip()
 
 
 def read_number(text: str, least: float = -math.inf, most: float = math.inf) -> int | float:
-    """Read a number; whole numbers stay whole. Raises CellError for other text, and outside the limits."""
+    """Read a number; whole numbers stay whole. Raises CellError for other text and for numbers outside the limits."""
     (number,) = _toml(text.strip()) or (None,)
     if not is_number(number) and number not in (math.inf, -math.inf):
         raise CellError(f"write a number{_limits(least, most)}")
@@ -430,7 +430,7 @@ def read_range(text: str) -> list[int | float]:
     match = _RANGE.fullmatch(text.strip())
     found = _toml(text.strip())
     ends: list[str] = []
-    # An empty end, as in `5..`, is not a number in TOML, so the text is taken apart first.
+    # TOML cannot read an empty end, as in `5..`, so the text is split first.
     if match is not None:
         ends = [match[1], match[2]]
     elif found is not None and isinstance(found[0], list):  # as TOML writes a range
@@ -484,7 +484,7 @@ def _toml(text: str) -> tuple[object] | None:
     if "\n" in text:
         return None
     try:
-        # The value is put into a list with a marker after it, so that a comment or bracket in the text cannot end it.
+        # The text is put into a list before a marker, so that a comment or bracket in it cannot end the list unnoticed.
         document = tomllib.loads(f"x = [{text}, '{_END}']")
     except (ValueError, RecursionError):
         return None
@@ -495,7 +495,7 @@ def _toml(text: str) -> tuple[object] | None:
 
 
 def _sendable(value: object) -> object:
-    """Return a value if an argument can have it. Raises CellError otherwise."""
+    """Return a value that an argument can have. Raises CellError for any other."""
     match value:
         case dict():
             return {key: _sendable(inner) for key, inner in value.items()}

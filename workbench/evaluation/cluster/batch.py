@@ -1,7 +1,7 @@
-"""A batch whose runs are made by the workers of a cluster, in portions.
+"""A batch whose runs the workers of a cluster make, in portions.
 
-The program decides which worker makes which runs, and it alone reports events, so that each run is reported once even
-if workers are lost.
+This program decides which worker makes which runs, and only this program reports events, so that each run is reported
+once even if workers are lost.
 """
 
 from __future__ import annotations
@@ -65,19 +65,19 @@ from workbench.suite.files import absolute
 from workbench.trajectory.trajectory import Trajectory
 
 MAX_SAID_LINES = 8
-"""Most workers that one message quotes."""
+"""The most workers that one message quotes."""
 ENLIST_TIMEOUT_S = 120.0
 ASK_WITHIN_S = 30.0
-"""Seconds to wait for a first worker that can be asked: those found at first may all have ended meanwhile."""
+"""The longest wait, in seconds, for a worker that answers: those found at first may all have ended meanwhile."""
 ASK_AGAIN_S = 0.5
 GIVEN_UP_S = 0.1
-"""Interval of checks whether the caller still waits, in seconds."""
+"""The interval, in seconds, between checks whether the caller still waits."""
 END_TIMEOUT_S = 3.0
-"""Seconds for a worker to close servers and connections."""
+"""The time, in seconds, for a worker to close servers and connections."""
 
 
 class WorkerGroup:
-    """The messages between the program and the workers of one plan; for one event loop."""
+    """The exchange of messages between the program and the workers of one plan; for one event loop."""
 
     def __init__(self, plan: Plan, approval: Approval, retries: RetryPolicy, *, history: bool, events: bool) -> None:
         address = cluster_address(plan.cluster or "")
@@ -87,7 +87,7 @@ class WorkerGroup:
         self._suites = {file.path: place for place, file in enumerate(plan.files)}
         suites = []
         for file in plan.files:
-            # A worker may run in another folder, so it reads paths from the root.
+            # A worker may run in another folder, so it needs absolute paths.
             suites.append(SuiteText(absolute(file.path), file.text, file.hash, file.as_then))
         granted = frozenset(self._suites[path] for path in approval.grants if path in self._suites)
         self._errand = Errand(
@@ -117,7 +117,7 @@ class WorkerGroup:
 
     async def open_unless(self, given_up: Callable[[], bool]) -> frozenset[str]:
         """Run `open`, and raise GivenUpError if the caller gives up waiting meanwhile."""
-        # Polled, because a signal handler sets the flag that `given_up` reads.
+        # Polled, because a signal handler merely sets a flag that `given_up` reads.
         opening = asyncio.create_task(self.open())
         while not (await asyncio.wait([opening], timeout=GIVEN_UP_S))[0]:
             if given_up():
@@ -135,7 +135,7 @@ class WorkerGroup:
             if (where := next(written_out(file, self._secrets), None)) is not None:
                 raise ClusterError(f"a secret would travel: {where}")
         self._packed = pickled(self._errand)
-        # The scheduler, and every other client of it, can read messages.
+        # The scheduler and all its other clients can read messages.
         if self._secrets.finder.may_be_in(_as_text(self._packed)):
             raise ClusterError(
                 "a secret would travel with the options of this batch: name it by its variable, as in --api-key-env"
@@ -172,7 +172,7 @@ class WorkerGroup:
         return frozenset(enlisted)
 
     async def _answers(self) -> dict[str, tuple[str, ...] | UnreachableError]:
-        """Return the answer of each worker; while all of them end before they answer, ask again."""
+        """Return the answer of each worker; if all workers ended before they answered, ask the new ones."""
         until_s = asyncio.get_running_loop().time() + ASK_WITHIN_S
         while True:
             workers = await self.cluster.workers()
@@ -190,7 +190,7 @@ class WorkerGroup:
             return error
 
     async def enlist(self, worker: str) -> tuple[str, ...]:
-        """Return the reasons for which a worker cannot make the runs; raise UnreachableError without an answer."""
+        """Return the reasons why a worker cannot make the runs; raise UnreachableError if it does not answer."""
         why_not = await self.cluster.why_not(worker)
         if why_not is not None:
             return (why_not,)
@@ -202,7 +202,7 @@ class WorkerGroup:
     async def exchange(
         self, worker: str, seen: int, sent: Iterable[ToWorker] = ()
     ) -> tuple[tuple[int, FromWorker], ...] | None:
-        """Send a worker messages, and return its own after the number `seen`.
+        """Send messages to a worker, and return the worker's messages after the number `seen`.
 
         `None` if the worker no longer works for this batch.
         """
@@ -226,13 +226,13 @@ class WorkerGroup:
         last = []
         for worker in workers:
             last.append(self.cluster.call(worker, _there("dismiss"), token, timeout_s=END_TIMEOUT_S))
-        # A worker that is gone already must not keep the others from being dismissed.
+        # A worker that has already ended must not keep the others from being dismissed.
         await asyncio.gather(*last, return_exceptions=True)
         await self.cluster.close()
 
 
 def _there(function: str) -> Callable[..., Any]:
-    """Return a function of a worker, which dask imports there by name.
+    """Return a function of `cluster_worker` by its name, which dask imports in the worker.
 
     The program itself uses nothing else of that module.
     """
@@ -247,16 +247,16 @@ def _as_text(data: bytes) -> str:
 _logger = logging.getLogger(__name__)
 
 LOOK_S = 0.5
-"""Interval of checks for joined and lost workers, in seconds."""
+"""The interval, in seconds, between checks for joined and lost workers."""
 NO_WORKER_S = 120.0
-"""Seconds that a local cluster may be without any worker, while each is started again and again."""
+"""The time, in seconds, that a local cluster may be without any worker while its workers are restarted."""
 RETURNED_S = 0.25
-"""Interval of checks for a part of a limit that becomes free some time after its worker was lost, in seconds."""
+"""The interval, in seconds, between checks for a lost worker's part of a limit, which becomes free after some time."""
 STOP_TIMEOUT_S = 5.0
-"""Seconds for workers to stop their runs."""
+"""The time, in seconds, for workers to stop their runs."""
 
 Lent = tuple[tuple[EndpointLimits, Lease], ...]
-"""Parts of endpoints' limits that a worker has."""
+"""The parts of endpoints' limits that a worker has on loan."""
 
 
 @dataclass(eq=False)
@@ -269,7 +269,7 @@ class _Out:
     """The runs of the portion that have not been reported yet."""
     lent: Lent
     suspect: bool
-    """Whether the worker must have no other portion beside this one."""
+    """Whether the worker must have no other portion at the same time."""
     task: Any = None
     following: asyncio.Task[None] | None = None
 
@@ -280,7 +280,7 @@ class _Worker:
     listening: asyncio.Task[None] | None = None
     out: dict[int, _Out] = field(default_factory=dict)
     giving_back: dict[int, Lent] = field(default_factory=dict)
-    """Parts of limits that the worker was asked to give back, by the numbers that it knows them by."""
+    """The parts of limits that the worker was asked to return, by their numbers in messages."""
     seen: int = 0
     in_common: InCommon | None = None
     start_ups: dict[int, int] = field(default_factory=dict)
@@ -329,7 +329,7 @@ class ClusterBatch(Batch):
         self._cluster_lanes, self._endpoints = lanes_for(plan, lane_of, group.samples, approval)
 
     async def run(self) -> None:
-        """Have all runs made; each ends in exactly one `RunDone`, whatever happens."""
+        """Have the workers make all runs; each ends in exactly one `RunDone`, whatever happens."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await self._context.ready()
@@ -374,7 +374,7 @@ class ClusterBatch(Batch):
             self._lost(worker, "it did not stop in time")
 
     def _give_out(self) -> None:
-        """Give out portions while there are workers and parts of limits for them."""
+        """Distribute portions as long as there are workers and parts of limits for them."""
         if self._stopping:
             return
         for lane in self._cluster_lanes:
@@ -386,7 +386,7 @@ class ClusterBatch(Batch):
     def _give(self, lane: Lane, worker: _Worker, before: _Out | None = None) -> bool:
         """Give a worker the next portion of a lane, perhaps with the leases of its portion `before`.
 
-        Returns whether there was a part of each limit for it.
+        Returns false if some limit had no part left for the portion.
         """
         needed, workers, number = lane.needed(), len(self._workers), next(self._portions)
         if before is not None:
@@ -403,7 +403,8 @@ class ClusterBatch(Batch):
         suspect, runs = lane.next_is_suspect, lane.take(workers)
         at_once = lent[0][1].at_once
         if lent[0][1].endpoint:
-            # More runs than requests: the leases limit requests, and this portion's runs use what the other one leaves.
+            # The leases limit requests, not runs, so this portion's runs can use requests that the other portion
+            # leaves.
             at_once *= AT_A_TIME
         portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, known_as, asked)
         out = worker.out[number] = _Out(portion, lane, {run.run_id: run for run in runs}, lent, suspect)
@@ -412,7 +413,7 @@ class ClusterBatch(Batch):
         return True
 
     async def _follow(self, worker: _Worker, out: _Out) -> None:
-        """Wait for the task of a portion, only to notice that it breaks."""
+        """Wait for the task of a portion, in order to notice a failure."""
         try:
             if not await self._group.cluster.result(out.task):
                 self._lost(worker, "it no longer works for this batch")
@@ -443,13 +444,13 @@ class ClusterBatch(Batch):
         except UnreachableError as error:
             why = str(error)
         except Exception:
-            # A listener raised. The worker is given up, so that no caller waits for its runs for ever.
+            # A listener raised an error. The worker is dropped, so that no caller waits for its runs for ever.
             _logger.exception("worker %s", worker.address)
             why = "its messages could not be handled; the log holds the details"
         self._lost(worker, why)
 
     async def _tell(self, worker: _Worker, message: ToWorker) -> None:
-        # `_listen` notices a lost worker too, and handles the loss.
+        # `_listen` also notices the lost worker, and handles the loss.
         with suppress(UnreachableError):
             await self._group.exchange(worker.address, worker.seen, [message])
 
@@ -471,7 +472,7 @@ class ClusterBatch(Batch):
             for worker in tuple(self._workers.values()):
                 if worker.address not in addresses:
                     self._lost(worker, "it is gone")
-            # An address may come back with another worker behind it: that worker is asked again.
+            # Another worker may reuse an address, so it is asked again.
             self._refused &= addresses
             for address in addresses - self._workers.keys() - self._refused - self._asked:
                 self._asked.add(address)
@@ -479,18 +480,18 @@ class ClusterBatch(Batch):
 
     def _give_up(self, why: str) -> None:
         """End all unfinished runs, with the reason."""
-        self._context.listener(ClusterSaid(f"{why}: what is missing was not run", ends=True))
+        self._context.listener(ClusterSaid(f"{why}: the missing runs were not made", ends=True))
         self._stopping = True
         self.stop()
         for worker in tuple(self._workers.values()):
             self._lost(worker, why)
 
     async def _enlist(self, address: str) -> None:
-        """Ask a new worker, or one that was lost, whether it can make runs."""
+        """Ask a worker that is new, or was lost, whether it can make runs."""
         try:
             reasons = await self._group.enlist(address)
         except UnreachableError:
-            # `_watch` asks the worker again while it is there.
+            # `_watch` asks the worker again as long as it exists.
             return
         finally:
             self._asked.discard(address)
@@ -504,7 +505,7 @@ class ClusterBatch(Batch):
 
     def _lost(self, worker: _Worker, why: str) -> None:
         """Give the unreported runs of a lost worker to other workers."""
-        # Several tasks may notice the loss, and a new worker may have the address already.
+        # Several tasks may notice the loss, and a new worker may already have the address.
         if self._workers.get(worker.address) is not worker:
             return
         del self._workers[worker.address]
@@ -538,7 +539,9 @@ class ClusterBatch(Batch):
             self._over(run, Status.STOPPED)
         elif not lane.lost(run):
             lost = f"the worker that made it was lost {len(AFTER_LOSSES)} times, the last one {worker} with this run"
-            self._over(run, Status.ERROR, f"{lost} alone: look at what the suite imports, and at the memory of workers")
+            self._over(
+                run, Status.ERROR, (f"{lost} alone: check the code that the suite imports, and the memory of workers")
+            )
 
     def _take(self, worker: _Worker, message: FromWorker) -> None:
         match message:
@@ -569,7 +572,7 @@ class ClusterBatch(Batch):
             if made.run_id in out.runs:
                 break
         else:
-            # Another worker has the run by now, or has reported it.
+            # Meanwhile another worker has the run, or has reported it.
             return
         planned = out.runs[made.run_id]
         result, row, events = made.result, made.row, made.events
@@ -577,11 +580,12 @@ class ClusterBatch(Batch):
             assert worker.in_common is not None
             result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and self._may_hold_secret(result, row):
-            # This program knows more secrets than the worker did. Without the worker's row, the run is redacted here.
+            # This program knows more secrets than the worker did. So the run is redacted here, without the worker's
+            # row.
             events, row = events or row.unpacked_events(), None
         for event in events:
             self._context.listener(RunEvent(event))
-        # Removed only now: if a line above raises, another worker gets the run.
+        # Removed last, so that another worker gets the run if a line above raises.
         del out.runs[made.run_id]
         try:
             self._context.listener(RunDone(result, made.began_ms, made.ended_ms, row))
@@ -597,11 +601,11 @@ class ClusterBatch(Batch):
         out = worker.out.pop(number, None)
         if out is None:
             return
-        # Runs are left only if the worker failed to report them.
+        # Runs remain only if the worker failed to report them.
         for run in out.runs.values():
             self._again(out.lane, run, worker.address)
         lane = out.lane
-        # Keeping the leases is faster than giving them back, but must not starve a worker that has none.
+        # Keeping the leases is faster than returning them, but must not starve a worker that has none.
         all_have_some = all(other is worker or other.portions_of(lane) for other in self._workers.values())
         goes_on = lane.length and not self._stopping and worker.may_have_more_of(lane)
         if not (goes_on and (all_have_some or lane.limits.can_lend()) and self._give(lane, worker, out)):

@@ -1,7 +1,7 @@
 """A dask cluster: its workers, functions that run on them, tasks, and the program's messages.
 
-All messages pass the scheduler, so they must hold no secret: the errand is searched before it leaves, and workers
-redact what they send. dask is imported when a cluster is opened.
+All messages pass through the scheduler, so they must hold no secret: the errand is searched before it is sent, and
+workers redact their messages. dask is imported when a cluster is opened.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from workbench.suite.suite_file import SuiteFile
 from workbench.version import __version__
 
 SILENCE_S = 10.0
-"""Seconds without a message from the program after which a worker stops working for the batch."""
+"""The time, in seconds, without a message from the program after which a worker stops working for the batch."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SuiteText:
 
 
 class RunRef(NamedTuple):
-    """A run of the plan: its suite by the place in the errand, its case by id."""
+    """A run of the plan, with its suite given by its place in the errand and its case by id."""
 
     run_id: str
     suite: int
@@ -78,10 +78,10 @@ class RunRef(NamedTuple):
 class Errand:
     """The first message to each worker: the suites and options of the runs, from which the worker derives their needs.
 
-    `samples` are runs that together need everything any run of the plan needs. `granted` are the approved suites by
-    their places, `approved` the hashes of all that was approved (`endpoint_limits.approved_things`). `history` is true
-    if runs are stored, `events` if the program wants their events, `is_ours` if the worker process was started for
-    this batch. `instructions` are `Plan.instructions`, of each suite by its place.
+    `samples` are runs that together have the needs of all runs of the plan. `granted` are the approved suites by their
+    places, `approved` the hashes of all that was approved (`endpoint_limits.approved_things`). `history` is true if
+    runs are stored, `events` if the program wants their events, `is_ours` if the worker process was started for this
+    batch. `instructions` holds `Plan.instructions` by the suites' places.
     """
 
     token: str
@@ -106,8 +106,8 @@ class Errand:
 class Portion:
     """A message to a worker: make these runs, `at_once` at a time.
 
-    `leases` are the worker's parts of endpoints' limits, known as `lent` from now on. Without leases, it uses those
-    that it still has under that number from an earlier portion.
+    `leases` are the worker's parts of endpoints' limits, known as `lent` from now on. Without leases, the worker uses
+    those that it still has under that number from an earlier portion.
     """
 
     number: int
@@ -126,7 +126,7 @@ class StopRuns:
 
 @dataclass(frozen=True)
 class GiveBack:
-    """A message to a worker: give back these leases. It may be repeated."""
+    """A message to a worker: return these leases. The message may be repeated."""
 
     lent: int
 
@@ -135,7 +135,7 @@ class GiveBack:
 class Over:
     """A message from a worker: all runs of a portion are reported.
 
-    Its leases wait for another portion, or to be given back.
+    The portion's leases stay with the worker until another portion uses them or they are returned.
     """
 
     number: int
@@ -160,12 +160,12 @@ _logger = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 10.0
 WORKERS_TIMEOUT_S = 10.0
-"""Seconds for the first worker to join."""
+"""The time, in seconds, for the first worker to join."""
 CALL_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 4.0
 
 FOR_THE_PROGRAM = frozenset({signal.SIGINT, signal.SIGHUP})
-"""Signals that only the program handles."""
+"""The signals that only the program handles, not its workers."""
 
 NOT_INSTALLED = "--cluster needs packages that are not installed: pip install 'toolcall-workbench[cluster]'"
 
@@ -211,13 +211,13 @@ class DaskCluster:
         import dask
         from distributed import Client, Scheduler, Security
 
-        # A client of a scheduler can run any code there. With temporary certificates, this program is the only client.
+        # Clients of a scheduler can run any code, so temporary certificates make this program its only client.
         security = await asyncio.to_thread(Security.temporary)
-        # Ctrl+C signals the whole process group. Workers inherit the blocked signals of this thread, until they ignore
-        # the signals themselves.
+        # Ctrl+C signals the whole process group. Workers inherit this thread's blocked signals, and later ignore the
+        # signals themselves.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_PROGRAM)
         self._open.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
-        # dask imports from its working folder, whose default is in the shared temporary folder.
+        # dask imports modules from its working folder, which by default is in the shared temporary folder.
         own = self._open.enter_context(TemporaryDirectory(prefix="workbench-", ignore_cleanup_errors=True))
         self._open.enter_context(_removed_if_killed(own))
         config = {**_CONFIG, "temporary-directory": own}
@@ -266,7 +266,7 @@ class DaskCluster:
             raise UnreachableError(_said(error)) from error
 
     async def why_not(self, worker: str) -> str | None:
-        """Return why a worker cannot be used, such as another version of Python or of Workbench; `None` if it can."""
+        """Return why a worker cannot be used, such as a different version of Python or Workbench; `None` if it can."""
         here = ".".join(platform.python_version_tuple()[:2])
         python = await self.call(worker, platform.python_version)
         if python.split(".")[:2] != here.split("."):
@@ -281,7 +281,7 @@ class DaskCluster:
     async def call(
         self, worker: str, function: Callable[..., Any], *arguments: object, timeout_s: float = CALL_TIMEOUT_S
     ) -> Any:
-        """Call a function in a worker, beside its tasks, and return the result.
+        """Call a function in a worker, independently of its tasks, and return the result.
 
         dask finds the function by name. Raises UnreachableError.
         """
@@ -297,7 +297,7 @@ class DaskCluster:
         return self._client.submit(function, *arguments, key=key, workers=[worker], pure=False)
 
     async def result(self, task: Any) -> Any:
-        """Return the result of a task when it is there; raise UnreachableError if the task breaks."""
+        """Wait for a task and return its result; raise UnreachableError if the task fails."""
         try:
             return await task
         except Exception as error:
@@ -315,7 +315,7 @@ class DaskCluster:
 @contextmanager
 def _removed_if_killed(folder: str) -> Iterator[None]:
     """Remove a folder even if this program is killed, by a process that outlives it."""
-    # The input of that process stays empty, and ends when this program does. Workers take a moment longer.
+    # The input of that process ends when this program does. It waits a second, because workers end later.
     script = 'read -r _; sleep 1; rm -rf -- "$1"'
     keeper = subprocess.Popen(
         ["/bin/sh", "-c", script, "workbench keeper", folder],
@@ -347,7 +347,7 @@ async def _ask_for_scheduler(address: str, connecting: dict[str, Any]) -> None:
 
     why = "it says nothing"
     try:
-        # Connecting has a time-out of its own, which raises OSError; the request after it has none.
+        # Connecting has its own time-out, which raises OSError, but the request after it has none.
         async with asyncio.timeout(CONNECT_TIMEOUT_S * 1.1):
             comm = await connect(address, timeout=CONNECT_TIMEOUT_S, **connecting)
             try:
@@ -379,7 +379,7 @@ def _said(error: Exception) -> str:
 
 
 def quiet_logs() -> None:
-    """Let dask write into the program's log instead of onto the screen."""
+    """Let dask write to the program's log instead of the screen."""
     for name in ("distributed", "distributed.client", "bokeh", "tornado", "tornado.application"):
         logger = logging.getLogger(name)
         logger.handlers.clear()
@@ -389,13 +389,13 @@ def quiet_logs() -> None:
 
 
 START_TIMEOUT_S = 60.0
-"""Seconds for a worker to start."""
+"""The time, in seconds, for a worker to start."""
 START_ATTEMPTS = 3
-"""Attempts at the first start of a worker; one that has run before is started again without end."""
+"""The number of attempts to start a worker at first; a worker that has run before is restarted without limit."""
 AGAIN_S = 1.0
 LOOK_S = 0.5
 DEAD_LOOKS = 60
-"""Looks at a dead process after which its nanny is given up."""
+"""The number of checks that find a process dead after which its nanny is replaced."""
 END_TIMEOUT_S = 1.5
 
 
@@ -453,7 +453,7 @@ class LocalWorkers:
                     if nanny.is_alive():
                         dead = 0
                 _logger.warning("worker %d of this machine: nobody watches it any more; another one is started", place)
-            # A process can fail to start in many ways.
+            # Any error counts, because a process can fail to start in many ways.
             except Exception as error:
                 _logger.warning("worker %d of this machine could not be started", place, exc_info=True)
                 if not first.done() and attempt == START_ATTEMPTS:
@@ -480,7 +480,7 @@ def _why(error: Exception) -> str:
 
 
 async def _ended(nanny: Any) -> None:
-    """End a worker with its nanny, even in the middle of its start."""
+    """End a worker with its nanny, even while it is starting."""
     process = nanny.process
     try:
         await nanny.close(timeout=END_TIMEOUT_S)

@@ -32,11 +32,11 @@ from workbench.suite.settings import judged_checks
 from workbench.suite.trust import SuiteNeeds
 
 _READ_WITHIN = 16 << 20
-"""A larger file of a command, in bytes, is identified by its size alone."""
+"""The size, in bytes, above which a command's file is identified by its size alone."""
 
 
 def samples_of(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
-    """Return some runs that together need everything any run needs.
+    """Return some runs that together have the needs of all runs.
 
     They cover each model of each suite, and each case that is judged.
     """
@@ -55,8 +55,8 @@ def samples_of(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
 def approved_things(approval: Approval, samples: Iterable[PlannedRun]) -> dict[str, str]:
     """Return the hashes of everything that was approved, each with the message if a worker's hash differs.
 
-    The hashes are of paths of suites, commands, addresses, modules, files with their content, names of variables, and
-    the addresses and settings of models, but of no value of a variable.
+    Hashed are paths of suites, commands, addresses, modules, files with their content, names of variables, and the
+    addresses and settings of models, but no values of variables.
     """
     found: dict[str, str] = {}
     for path, grant in approval.grants.items():
@@ -133,7 +133,7 @@ def lacking(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
 
 
 def unresolved(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
-    """Yield the reasons for which models of some runs cannot be reached."""
+    """Yield the reasons why models of some runs cannot be reached."""
     for run in samples:
         try:
             approval.specs.of(run)
@@ -163,7 +163,7 @@ def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[
 
 
 def endpoints_of(approval: Approval, samples: Iterable[PlannedRun]) -> Mapping[tuple[str, str], list[ModelSpec]]:
-    """Return all endpoints that runs and their judges may ask, each with its models' settings."""
+    """Return all endpoints that runs and their judges may ask, each with the settings of its models."""
     found: dict[tuple[str, str], list[ModelSpec]] = {}
     for _, spec in _specs(approval, samples):
         found.setdefault((spec.endpoint, spec.model), []).append(spec)
@@ -171,7 +171,7 @@ def endpoints_of(approval: Approval, samples: Iterable[PlannedRun]) -> Mapping[t
 
 
 def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the needs of a suite besides code: a message, and the values to hash."""
+    """Yield the needs of a suite except code, each as a message and the values to hash."""
     for command in needs.commands:
         yield f"it would run the command {command} {of}", "command", str(command)
         for word in command.words:
@@ -190,7 +190,7 @@ def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _content(folder: Path, word: str) -> str | None:
-    """Return the hash of a file that a command names below its folder; `None` if it names none."""
+    """Return the hash of the file that a word of a command names below its folder; `None` if it names none."""
     try:
         file = folder / word
         if Path(word).is_absolute() or not file.is_file():
@@ -209,13 +209,12 @@ def _hashed(suite: Path, what: object) -> str:
 
 
 MARGIN_S = 1.0
-"""Seconds that a permit rests beyond a minute, because requests take different times to arrive."""
+"""The time, in seconds, that a permit rests beyond a minute, because requests take different times to arrive."""
 MAX_PERMITS = 500
-"""With a higher rate, a permit is good for several requests a minute."""
+"""The most permits of an endpoint; at a higher rate, a permit allows several requests a minute."""
 LOST_S = 12.0
-"""Seconds until a lost worker's part is lent again.
-
-A worker that hears nothing stops within that time, and so do all but its longest requests.
+"""The time, in seconds, after which a lost worker's part is lent again. A worker without messages stops within that
+time, and all but its longest requests end.
 """
 
 
@@ -241,15 +240,15 @@ class EndpointLimits:
         self._held_until_s = float("-inf")
         self._free = concurrency
         self._coming: list[tuple[float, int]] = []
-        """Parts that become free some time after a worker was lost: times and counts."""
+        """The parts of lost workers: the times at which they become free, and their counts."""
         self._permits: list[float] | None = None
-        """The times at which permits may be used again, as a heap, without lent permits."""
+        """The times at which permits that are not lent may be used again, as a heap."""
         self._all_permits = 0
         self._permit_s = 0.0
         if per_minute is not None:
             uses = max(1, math.ceil(per_minute / MAX_PERMITS))
             self._all_permits = max(1, int(per_minute // uses))
-            # With less than one request a minute, the only permit rests for longer than a minute.
+            # At a rate below one request a minute, the only permit rests for longer than a minute.
             self._permit_s = (60.0 + MARGIN_S) / uses
             if per_minute < 1:
                 self._permit_s = 60.0 / per_minute + MARGIN_S
@@ -257,9 +256,9 @@ class EndpointLimits:
 
     @classmethod
     def of(cls, endpoint: str, model: str, specs: Iterable[ModelSpec], concurrency: int) -> EndpointLimits:
-        """Return the limits of an endpoint that is reached under several names: the smallest limit counts.
+        """Return the limits of an endpoint that is reached under several names; the smallest limits apply.
 
-        `concurrency` is for specs without one.
+        `concurrency` applies to specs without their own.
         """
         rates, at_once = [], []
         for spec in specs:
@@ -270,14 +269,14 @@ class EndpointLimits:
 
     @property
     def most_parts(self) -> int:
-        """Number of parts that can be lent at the same time."""
+        """The number of parts that can be lent at the same time."""
         if self._permits is None:
             return self.concurrency
         return min(self.concurrency, self._all_permits)
 
     @property
     def held_s(self) -> float:
-        """Seconds until the endpoint accepts a request again."""
+        """The time, in seconds, until the endpoint accepts requests again."""
         return max(0.0, self._held_until_s - self._clock())
 
     def hold(self, seconds: float) -> None:
@@ -292,15 +291,15 @@ class EndpointLimits:
         return self._free > 0 and (self._permits is None or bool(self._permits))
 
     def lend(self, parts: int) -> Lease:
-        """Lend one of `parts` parts, after `can_lend`."""
-        # Rounded up, so that no part is empty; the last part is the rest.
+        """Lend one of `parts` parts; call it only if `can_lend`."""
+        # Rounded up, so that no part is empty; the last part gets the remainder.
         at_once = min(self._free, -(-self.concurrency // parts))
         self._free -= at_once
         waits_s: tuple[float, ...] | None = None
         if self._permits is not None:
             now_s = self._clock()
             count = min(len(self._permits), -(-self._all_permits // parts))
-            # Durations, not times: the clocks of two machines differ.
+            # Durations instead of times, because the clocks of two machines differ.
             waits_s = tuple(max(0.0, heapq.heappop(self._permits) - now_s) for _ in range(count))
         return Lease(self.endpoint, self.model, at_once, waits_s, self._permit_s)
 
@@ -325,11 +324,12 @@ class EndpointLimits:
 
 
 AT_A_TIME = 2
-"""Portions of a lane that a worker has at a time: the second keeps it busy while the first one ends."""
+"""The number of a lane's portions that a worker has at a time: the second keeps it busy while the first one ends."""
 PORTIONS_OF_WORKER = 2
-"""Portions into which a lane is divided per worker, so that all workers end at about the same time."""
+"""The number of portions for each worker into which a lane is divided, so that all workers end at about the same
+time."""
 AFTER_LOSSES = (100, 20, 1)
-"""Largest portion by the number of times that its runs were lost with their workers; then they end as errors."""
+"""The largest portion, by how often its runs were lost with their workers; after the last, they end as errors."""
 
 Endpoint = tuple[str, str]
 """An address and a model there; the address is empty for a model without an endpoint."""
@@ -347,15 +347,15 @@ class Lane:
 
     limits: EndpointLimits
     asked_by: Counter[EndpointLimits]
-    """Number of lanes that ask each endpoint; shared by all lanes."""
+    """The number of lanes that ask each endpoint; shared by all lanes."""
     waiting: dict[Group, deque[PlannedRun]] = field(default_factory=dict)
-    """Waiting runs in order; no queue is empty."""
+    """The waiting runs by group, in order; no queue is empty."""
     again: deque[PlannedRun] = field(default_factory=deque)
-    """Runs that were lost with their workers, which go before others."""
+    """The runs that were lost with their workers, which are made before others."""
     suspects: deque[PlannedRun] = field(default_factory=deque)
     """Runs that end as errors if they are lost once more.
 
-    They go last, and a worker has nothing beside one: if it is lost too, this run was the cause.
+    They are made last, each alone on its worker: if the worker is lost, too, this run was the cause.
     """
     needs: dict[Group, tuple[EndpointLimits, ...]] = field(default_factory=dict)
     """The limits of all endpoints that the runs of a group ask, this lane's first."""
@@ -363,7 +363,7 @@ class Lane:
 
     @property
     def length(self) -> int:
-        """Number of waiting runs."""
+        """The number of waiting runs."""
         return sum(map(len, self._queues()))
 
     @property
@@ -393,7 +393,7 @@ class Lane:
         most = AFTER_LOSSES[losses]
         if losses == 0:
             parts = min(workers * AT_A_TIME, self.limits.most_parts)
-            # With fewer runs, a part of the lease would be idle.
+            # With fewer runs, a part of the lease would be unused.
             least = -(-self.limits.concurrency // parts)
             most = min(most, max(least, -(-self.length // (parts * PORTIONS_OF_WORKER))))
         runs: list[PlannedRun] = []
@@ -440,7 +440,7 @@ def lanes_for(
 ) -> tuple[tuple[Lane, ...], Mapping[Endpoint, EndpointLimits]]:
     """Return the runs of a plan in lanes, in order, and the limits of all endpoints, including judges'.
 
-    `samples` (from `samples_of`) are runs that together need everything that any run of the plan needs.
+    `samples` (from `samples_of`) are runs that together have the needs of all runs of the plan.
     """
     samples = tuple(samples)
     endpoints: dict[Endpoint, EndpointLimits] = {}
