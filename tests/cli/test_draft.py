@@ -137,7 +137,7 @@ UNAUTHORIZED = document(error_document("openai", f"no such key {SECRET}"), 401)
     ("answer", "why"),
     [
         (said("openai", "I'd love to help! {"), "the answer holds no drafts (“I'd love to help! {”): it is not JSON"),
-        (said("openai", calls=[Call("rm", {})]), "it called rm, and not submit_requests"),
+        (said("openai", calls=[Call("rm", {})]), "it called rm instead of submit_requests"),
         (said("openai", calls=[Call(SUBMIT, '{"requests": [')]), "the answer cannot be read: "),
         (submitted({"user": 3}), "there is no request in it"),
         (said("openai", calls=[Call(SUBMIT, {"requests": "many"})]), "a list `requests` is asked for"),

@@ -175,6 +175,6 @@ def test_what_cannot_be_merged_is_said_with_the_way_out(program: Program, tmp_pa
     some = program.run("history", "merge", one, "broken.sqlite3", *IN_FULL)
     assert (some.returncode, "left out: " in some.stderr, "1 of 1 run, 1 of them new" in some.stderr) == (2, True, True)
     both = program.run("history", "merge", one, "--no-report", "--report", "r.xml")
-    assert (both.returncode, "--no-report decides nothing" in both.stderr) == (2, True)
+    assert (both.returncode, "--no-report makes no report" in both.stderr) == (2, True)
     other = program.run("history", "merge", one, "--plan", "tuesday")
     assert "no shard of plan tuesday, only of plan monday" in other.stderr

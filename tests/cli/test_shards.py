@@ -38,9 +38,9 @@ def test_a_scheduler_says_which_shard_this_is(variables: str, shard: tuple[int, 
         ("SLURM_ARRAY_TASK_ID=9 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_MIN=1", "not numbered evenly"),
         (
             "JOB_COMPLETION_INDEX=20 WORKBENCH_SHARDS=20",
-            "no job 20 of 20, counted from 0, as JOB_COMPLETION_INDEX=20 and ",
+            "no job 20 of 20, counted from 0, although JOB_COMPLETION_INDEX=20 and ",
         ),
-        ("CI_NODE_INDEX=5 CI_NODE_TOTAL=4", "as CI_NODE_INDEX=5 and CI_NODE_TOTAL=4 say: correct them"),
+        ("CI_NODE_INDEX=5 CI_NODE_TOTAL=4", "although CI_NODE_INDEX=5 and CI_NODE_TOTAL=4: correct them"),
         ("CI_NODE_INDEX=0 CI_NODE_TOTAL=4", "no job 0 of 4, counted from 1"),
     ],
 )

@@ -262,7 +262,7 @@ def test_repeats_of_a_case_are_made_together_and_a_gate_out_of_reach_is_said_bef
         (["run", "--gate", "0.8"], "--gate applies to a batch that stops early: write --until decided,gate=…"),
         (["run", "--gate", "0.8"], "write min_pass_rate = … into [gate] of the suite; --min-score demands"),
         (["run", "--min-pass-rate", "0.8"], "Unknown option --min-pass-rate. To demand a pass rate of every batch"),
-        (["compare", "--looks", "4"], "--looks is about a batch that stops early: write --until decided,looks=…"),
+        (["compare", "--looks", "4"], "--looks applies to a batch that stops early: write --until decided,looks=…"),
         (["run", "--until", "decided,gate=0.8", "--min-score", "1"], "leave out either --min-score or --until"),
     ],
 )

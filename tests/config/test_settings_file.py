@@ -36,8 +36,11 @@ def problems(folder: Path, text: str) -> tuple[str, ...]:
         ('base_url = "http://h:99999"', "3: models.m.base_url is not an address"),
         ('base_url = "http://u:hidden@h"', "3: models.m.base_url must not contain a user or a password"),
         ('base_url = "http://h/v1?key=hidden"', "3: models.m.base_url holds what looks like a secret in 'key'"),
-        ('base_url = "http://h/v1?a=1&a=2"', "3: models.m.base_url has a name twice behind '?'"),
-        ('base_url = "http://h?a=1"\nquery = { a = "2" }', "4: models.m.query has 'a' behind '?', which query has too"),
+        ('base_url = "http://h/v1?a=1&a=2"', "3: models.m.base_url has a name twice after '?'"),
+        (
+            'base_url = "http://h?a=1"\nquery = { a = "2" }',
+            "4: models.m.query has 'a' after '?', and query has it, too",
+        ),
         ('query = { key = "hidden" }', "3: models.m.query holds what looks like a secret in 'key': put it into an"),
         ("query = { v = 1 }", "3: models.m.query.v is invalid: give a table of texts"),
         ('query = { "" = "1" }', "3: models.m.query has a name that no query can have"),

@@ -100,7 +100,7 @@ async def test_anything_else_is_no_verdict(answer: Answer) -> None:
         (verdict({**YES, "rationale": " \n. "}), "its `rationale` is blank"),
         (verdict({"rationale": "Because.", "holds": None}), '"holds": null}: a text `rationale` and a boolean `holds`'),
         (verdict({"holds": True}), 'with {"holds": true}: a text `rationale`'),
-        (said("openai", json.dumps(YES), calls=[Call("approve", {})]), "it called approve, and not `verdict`"),
+        (said("openai", json.dumps(YES), calls=[Call("approve", {})]), "it called approve instead of `verdict`"),
         (
             said("openai", calls=[Call("verdict", YES), Call("verdict", NO, "call_2")]),
             "it called `verdict` 2 times, and not always with the same `holds`",

@@ -72,7 +72,7 @@ ADVICE: Mapping[Cause, Advice] = {
         "fix the endpoint that serves the model, or use another one",
     ),
     "sent too much": Advice(
-        "An answer was too long and was cut off.",
+        "An answer was longer than Workbench reads.",
         "limit the model's output tokens in its parameters",
     ),
     "cut off": Advice(

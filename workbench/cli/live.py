@@ -120,7 +120,7 @@ class StepPrinter:
     def put_off(self, event: RequestPutOff) -> None:
         if self._show.steps:
             self._print(
-                event.run_id, f"↻ waiting {duration_text(event.wait_s * 1000)}: the endpoint asked another run to wait"
+                event.run_id, f"↻ waits {duration_text(event.wait_s * 1000)}: the endpoint asked another run to wait"
             )
 
     def done(self, result: RunResult) -> None:

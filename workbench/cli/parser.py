@@ -400,7 +400,7 @@ def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None
     )
 
 
-QUIET = "print three lines: result, failures, where to find the rest"
+QUIET = "print three lines: result, failures, where the rest is"
 """The help of `--quiet` for commands that report on runs."""
 
 
