@@ -132,7 +132,7 @@ _WHEN: Mapping[type[Command], str] = {
     SkipCall: "a call can be skipped before it is made",
     AnswerQuestion: "a server can be answered only while it asks",
     EditResult: "a result can be changed right after it arrives",
-    Regenerate: "a round can be repeated before one of its calls, or after a result",
+    Regenerate: "a round can be asked again before one of its calls, or after a result",
 }
 
 

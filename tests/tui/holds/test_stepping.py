@@ -89,7 +89,7 @@ async def test_what_cannot_be_done_says_why(tmp_path: Path) -> None:
         for key, why in (
             ("i", "The run is held before a request: a call can be answered before it is made"),
             ("e", "The run is held before a request: arguments can be changed before a call"),
-            ("L", "The run is held before a request: a round can be repeated before one of its calls"),
+            ("L", "The run is held before a request: a round can be asked again before one of its calls"),
             ("C", "Put the cursor on a call or its result"),
         ):
             await app.press(key)
