@@ -75,4 +75,4 @@ def test_definitions_that_changed_stand_beside_what_broke(program: Program) -> N
     assert said in against.stdout
     assert said in program.run("history", "diff", "1").stdout
     again = program.run("run", "suite.toml", "--trust", *IN_FULL, "--baseline", "2")
-    assert "offered other tools" not in again.stdout
+    assert "offered different tools" not in again.stdout

@@ -116,5 +116,5 @@ def test_reports_show_what_was_set_up_what_was_said_and_what_is_wrong(tmp_path: 
     (shown,) = Page((tmp_path / "r.html").read_text()).runs
     assert "setup, by the suite" in shown
     assert "changed by open, with any arguments" in shown
-    assert 'get() says {status: "paid", …}' in shown
+    assert 'get() returns {status: "paid", …}' in shown
     assert "expected {status: " in (tmp_path / "r.md").read_text()
