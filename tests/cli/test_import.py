@@ -49,7 +49,7 @@ def test_a_folder_of_one_form_becomes_one_suite_and_every_file_left_out_is_named
     assert done.returncode == 0, done.stderr
     assert "(a.json)" in done.stdout and "(b.json)" in done.stdout
     assert "· broken.json: line 1: not imported: is not JSON" in done.stdout
-    assert "· code.py: not imported: it is Python" in done.stdout
+    assert "· code.py: not imported: it is a Python file" in done.stdout
     assert "chats (openai) became chats.toml: 2 cases, 2 left out" in done.stdout
     assert (program.folder / "chats.toml").read_text(encoding="utf-8").count("[[tools]]") == 1
     assert "2 runs: 2 passed" in program.run("grade", "runs").stdout
