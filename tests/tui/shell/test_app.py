@@ -144,6 +144,7 @@ async def test_the_help_of_each_pane_and_all_signs_fit_one_page(tmp_path: Path) 
             texts = ["Here, in", "Everywhere", "Signs", last, *(f"{status.sign} {status}" for status in Status)]
             texts += [f"{sign} {sign.meaning}" for sign in vars(GLYPHS).values() if isinstance(sign, Sign)]
             assert [text for text in texts if text not in app.screen] == [], app.screen
+            assert app.app.screen.query_one("#reading").max_scroll_y == 0, "nothing is below the page"
             await app.press("escape")
 
 
@@ -154,6 +155,9 @@ async def test_the_help_shows_what_applies_first_and_is_searched(tmp_path: Path)
         lines = [line.split("│") for line in app.screen.splitlines()]
         assert len(max((part for line in lines for part in line), key=len)) > 140, "it uses the width"
         assert app.screen.index("Here, in Run") < app.screen.index("Everywhere")
+        (title,) = (line.index("Signs") for line in app.screen.splitlines() if "Signs" in line)
+        of_signs = [line.index(GLYPHS.by_hand) for line in app.screen.splitlines() if GLYPHS.by_hand in line]
+        assert of_signs == [title + 1], "the signs stay in one column"
         await app.press("slash", *"sorting")
         assert "In the comparison" in app.screen and "Switch the column's sorting" in app.screen
         assert "Run the case" not in app.screen
@@ -218,7 +222,7 @@ async def test_the_name_of_a_file_that_is_not_there_begins_a_suite_that_is_writt
 async def test_an_empty_folder_offers_a_suite_from_a_server_and_the_samples(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path)) as app:
         assert "No suites here." in app.screen
-        await app.press("enter", "2", *"git", "enter")
+        await app.press("enter", "2")
         assert "A suite for an MCP server" in app.screen
         await app.press("ctrl+u", *"'uvx", "enter")
         assert "this is not a command: no closing quotation" in app.screen

@@ -51,14 +51,16 @@ async def test_a_server_that_dies_is_asked_again_and_its_suite_is_opened_unsaved
         await app.press("N")
         await taken(app, "a/b*?")
         await app.until(lambda: "cannot hold" in app.screen)
+        app.app.screen.query_one("#name", Input).value = "garden"
         await app.press("down")
-        await taken(app, "uvx typed")
-        await app.until(lambda: isinstance(app.app.screen, ServerScreen) and "uvx typed" in app.screen)
-        app.app.screen.query_one("#file", Input).value = "garden"
-        await app.press("escape")
-        await app.until(lambda: "from a server" in app.screen and "uvx typed" in app.screen)
-        await app.press("enter")
+        # The typed file is that of the suite, and no part of the command.
         await app.until(lambda: isinstance(app.app.screen, ServerScreen) and "garden" in app.screen)
+        assert app.app.screen.query_one("#name", Input).value == ""
+        app.app.screen.query_one("#name", Input).value = "uvx typed"
+        await app.press("escape")
+        await app.until(lambda: "from a server" in app.screen and "garden" in app.screen)
+        await app.press("down")
+        await app.until(lambda: isinstance(app.app.screen, ServerScreen) and "uvx typed" in app.screen)
         await taken(app, "ftp://x")
         await app.until(lambda: "begins with http://" in app.screen)
         env, cwd = app.app.screen.query_one("#env", Input), app.app.screen.query_one("#cwd", Input)
@@ -75,6 +77,7 @@ async def test_a_server_that_dies_is_asked_again_and_its_suite_is_opened_unsaved
         (suites / "yard" / "garden.key").touch()
         await app.pilot.press("enter")
         await app.until(lambda: isinstance(app.app.screen, PreviewScreen))
+        assert "No case yet: n in the suite takes a request" in app.screen
         assert "1 tool: grow." in app.screen and "Set before it runs" in app.screen
         assert 'env = { TOKEN = "$TOKEN", LEVEL = "debug" }' in app.screen
         assert 'cwd = "yard"' in app.screen
@@ -97,7 +100,7 @@ async def test_servers_of_clients_are_offered_and_every_question_can_be_left(tmp
     slow = {"command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]}
     (suites / ".mcp.json").write_text(json.dumps({"mcpServers": {"sloth": slow}}), encoding="utf-8")
     async with opened(suites, live=True, size=(120, 40)) as app:
-        await app.press("N", "down", "enter")
+        await app.press("N", "down")
         await app.until(lambda: "sloth  Claude Code: " in app.screen)
         await app.press("down", "enter")
         await app.until(lambda: isinstance(app.app.screen, TrustScreen) and "Esc start nothing" in app.screen)

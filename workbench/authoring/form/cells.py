@@ -226,7 +226,7 @@ def with_weight(value: object, text: str | None) -> object:
     except CellError:
         weight = math.inf
     if math.isinf(weight):
-        raise CellError(f"write a number of at least 0, or {', '.join(NAMED_WEIGHTS)}")
+        raise CellError(f"write a weight: a number of at least 0, or {', '.join(NAMED_WEIGHTS)}")
     return _with(value, "weight", weight)
 
 

@@ -544,7 +544,7 @@ def _named_item(source: FormSource, place: Place) -> Adding:
             item["command"] = [*NEW_COMMAND]
         return Edit(with_item(source.table, place, item), place, f"the {kind} {item['name']} added")
 
-    return Adding(f"what is the {kind}'s name?", make)
+    return Adding(f"the {kind}'s name?", make)
 
 
 def _argument(source: FormSource, place: Place) -> Adding:

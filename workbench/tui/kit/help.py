@@ -1,4 +1,4 @@
-"""The help dialog: all keys, those of the current place first, with a search."""
+"""The help dialog: a page of keys for the current place, and a search of all keys."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _NOTHING: Line = (Span(" No key and no action is called that", "muted"),)
 
 
 class HelpScreen(Dialog[None]):
-    """The help dialog: the keys of the current place, then those of others."""
+    """The help dialog: a page for the current place; the search lists the keys of all places."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Keys"
@@ -67,8 +67,8 @@ class HelpScreen(Dialog[None]):
         Binding("question_mark,q,enter", "leave", "Quit the help", show=False),
         Binding("slash", "search", "Search", show=False),
     ]
-    KEYS: ClassVar[Line] = keys_line(("/", "search all keys"), ("↓", "more"), ("Esc", "close"), ("Ctrl+P", "commands"))
-    SEARCH_KEYS: ClassVar[Line] = keys_line(("Enter", "keep"), ("Esc", "show all again"))
+    KEYS: ClassVar[Line] = keys_line(("/", "search all keys"), ("Esc", "close"), ("Ctrl+P", "commands"))
+    SEARCH_KEYS: ClassVar[Line] = keys_line(("Enter", "keep"), ("Esc", "back to the page"))
 
     def __init__(
         self,
@@ -84,7 +84,8 @@ class HelpScreen(Dialog[None]):
         self._read_elsewhere = elsewhere
         """Returns the keys of other places. It imports their screens, and runs in a thread until they are imported."""
         self._elsewhere: Sections | None = elsewhere() if reads_at_once else None
-        self._query = ""
+        self._query: str | None = None
+        """The search; `None` shows the page."""
         self._built: dict[int, list[Line]] = {}
         """The lines by width; a layout asks for them several times."""
 
@@ -119,6 +120,7 @@ class HelpScreen(Dialog[None]):
         # A fixed height keeps the frame in place while the search removes lines.
         reading.styles.height = min(reading.size.height, self.app.size.height - _FRAME_ROWS - 1)
         field.display = True
+        self._show(field.value)
         self.set_focus(field)
         self.say_keys(self.SEARCH_KEYS)
 
@@ -132,23 +134,23 @@ class HelpScreen(Dialog[None]):
 
     def action_leave(self) -> None:
         if self.query_one(FilterField).display:
-            self._show("")
+            self._show(None)
             self._end_search()
         else:
             self.dismiss(None)
 
     def _end_search(self) -> None:
         field = self.query_one(FilterField)
-        # The text of a search that Enter kept stays in the field, so that the search can be continued.
-        if not self._query:
-            field.value = ""
         field.display = False
-        if not self._query:
+        # A search that Enter keeps stays in the field, to be continued.
+        if self._query is None:
+            with field.prevent(Input.Changed):
+                field.value = ""
             self.query_one("#reading").styles.height = "auto"
         self.set_focus(self.query_one("#reading"))
         self.say_keys(self.KEYS)
 
-    def _show(self, query: str) -> None:
+    def _show(self, query: str | None) -> None:
         if query != self._query:
             self._query = query
             self._built.clear()
@@ -161,15 +163,14 @@ def help_lines(
     width: int,
     keymap: Keymap,
     elsewhere: Sections = (),
-    query: str = "",
+    query: str | None = None,
 ) -> list[Line]:
-    """Return the lines of the help for `width` cells, only with entries that match a query.
+    """Return the lines of the help for `width` cells: all entries that match a query.
 
-    Without a query, a page for the first of the `sections` comes before the others, then `elsewhere`."""
+    Without one (`None`), they are a page for the first of the `sections`."""
+    if query is None:
+        return _page(sections, now, width, keymap) if sections else []
     lines: list[Line] = []
-    if not query and sections:
-        lines += _page(sections, now, width, keymap)
-        sections = sections[1:]
     for title, listed in sections:
         lines += _section(title, _found(listed, keymap, query), now, width, keymap)
     for title, listed in elsewhere:
@@ -193,14 +194,33 @@ def _page(sections: Sections, now: Situation, width: int, keymap: Keymap) -> lis
 
     The page has the keys of the place, the keys of the other sections under their words in the key bar, and the signs.
     If the page is too long, it leaves out why keys do nothing, which the search shows, and names the keys of every
-    screen by their words in the key bar, too."""
-    rows = _in_columns(_page_blocks(sections, now, keymap, brief=False), _lines_of, width)
-    if len(rows) > _PAGE_ROWS:
-        rows = _in_columns(_page_blocks(sections, now, keymap, brief=True), _lines_of, width)
+    screen by their words in the key bar, too. The signs stay in one column if the page has room for that."""
+    rows: list[Line] = []
+    for brief in (False, True):
+        keys, signs = _page_blocks(sections, now, keymap, brief=brief)
+        for blocks in ([*keys, _stacked(signs)], [*keys, *signs]):
+            rows = _in_columns(blocks, _lines_of, width)
+            if len(rows) <= _PAGE_ROWS:
+                return rows
     return rows
 
 
-def _page_blocks(sections: Sections, now: Situation, keymap: Keymap, *, brief: bool) -> list[_Block]:
+def _stacked(blocks: Sequence[_Block]) -> _Block:
+    """Return one block of several."""
+
+    def lines(column: int) -> list[Line]:
+        rows: list[Line] = []
+        for block in blocks:
+            rows += block(column)
+        return rows
+
+    return lines
+
+
+def _page_blocks(
+    sections: Sections, now: Situation, keymap: Keymap, *, brief: bool
+) -> tuple[list[_Block], list[_Block]]:
+    """Return the blocks of keys, and those of signs."""
     (title, own), *others = sections
     able: list[Action] = []
     known: list[Line] = []
@@ -255,7 +275,7 @@ def _page_blocks(sections: Sections, now: Situation, keymap: Keymap, *, brief: b
         else:
             more = keymap.in_words(f": {key_for(sign.action)}") if sign.action else ""
             short.append((Span(sign, sign.role), Span(f" {sign.meaning}{more}")))
-    return [*blocks, _titled("Signs", lambda column: _flow(short, column)), *alone]
+    return blocks, [_titled("Signs", lambda column: _flow(short, column)), *alone]
 
 
 def _short_names(action: Action, keymap: Keymap) -> str:

@@ -746,13 +746,11 @@ class QuickAdder:
                     if state.question is None or not state.question.has_order:
                         labels.pop("order")
                 else:
-                    labels["kind"] = "change, leave out"
+                    labels["kind"] = "change"
                 if state.question is not None and state.question.focus is None:
                     # Without a call, the only change is to expect one.
                     for name in ("check", "leave_out"):
                         labels.pop(name, None)
-                    if "kind" in labels:
-                        labels["kind"] = "change"
                 labels["end"] = "skip"
             case "failed":
                 labels = {"enter": "again", "up": "change it", "kind": "log, models", "end": "skip"}

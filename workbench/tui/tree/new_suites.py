@@ -40,7 +40,7 @@ from workbench.suite.files import resolved
 from workbench.suite.suite_file import SuiteFile
 from workbench.tools.answer import ServerError, UntrustedError
 from workbench.trajectory.events import ToolDefinition
-from workbench.tui.kit.actions import key_for
+from workbench.tui.kit.actions import Keymap, key_for
 from workbench.tui.kit.dialogs import ChooseLines, Dialog, Option, PreviewScreen, ReadLines, keys_line
 from workbench.tui.kit.fields import SafeInput
 from workbench.tui.kit.questions import _ROWS_AROUND, AskScreen, Refusal, _Naming
@@ -62,60 +62,38 @@ _UNWRITABLE = '<>:"|?*\\'
 
 
 class NewSuite(NamedTuple):
-    """What was typed for a new suite: its file name or, `from_server`, the command or URL of its server."""
+    """The file name typed for a new suite, and whether its tools come `from_server`, which is asked for next."""
 
-    text: str
+    file: str
     from_server: bool
 
 
-_OF_COMMAND = "The server's command (uvx mcp-server-git) or URL; empty: Enter lists the servers of your MCP clients."
-
-
 class NewSuiteScreen(_Naming[NewSuite]):
-    """Asks for the kind of a new suite, and for its file or the command of its server."""
+    """Asks for the file of a new suite; a suite for a server goes on in a dialog of its own, with the typed file."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "kind(-1)", show=False),
-        Binding("down", "kind(1)", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("up,down", "server", show=False)]
 
-    def __init__(self, explanation: str, refusal: Refusal, *, from_server: bool, proposed: str = "") -> None:
-        keys = keys_line(("Enter", "create"), ("↑↓", "kind"), ("Esc", "leave"))
+    def __init__(self, explanation: str, refusal: Refusal, *, proposed: str = "") -> None:
+        keys = keys_line(("Enter", "create"), ("↓", "from a server"), ("Esc", "leave"))
         super().__init__("New suite", proposed, explanation, refusal, keys)
-        self._from_server = from_server
-        self._of_file = explanation
-        self._explain()
-
-    def _explain(self) -> None:
-        self._explanation = _OF_COMMAND if self._from_server else self._of_file
 
     def body(self) -> ComposeResult:
         yield from super().body()
-        yield ChooseLines(SUITE_KINDS, cursor=int(self._from_server), widget_id="kinds")
+        yield ChooseLines(SUITE_KINDS, widget_id="kinds")
 
-    def action_kind(self, step: int) -> None:
-        """Select a kind while the name is typed."""
-        kinds = self.query_one("#kinds", ChooseLines)
-        kinds.move_cursor((kinds.cursor + step) % len(SUITE_KINDS))
-        self._from_server = kinds.cursor == 1
-        self._explain()
-        self.query_one("#reading", ReadLines).show_anew(from_top=True)
-        self.query_one("#reading").refresh(layout=True)
-        self.say_keys(self._keys)
-
-    def submit(self) -> None:
-        if self._from_server:
-            self.answer(self.query_one("#name", Input).value.strip())
-        else:
-            super().submit()
+    def action_server(self) -> None:
+        """Close with the typed file, for the tools of a server."""
+        self.dismiss(NewSuite(self.query_one("#name", Input).value.strip(), from_server=True))
 
     def answer(self, text: str) -> None:
-        self.dismiss(NewSuite(text, self._from_server))
+        self.dismiss(NewSuite(text, from_server=False))
 
     @on(ChooseLines.Chosen)
     def _chosen(self, event: ChooseLines.Chosen) -> None:
-        self._from_server = event.index == 1
-        self.submit()
+        if event.index == 1:
+            self.action_server()
+        else:
+            self.submit()
 
 
 class BeginScreen(AskScreen[Literal["new", "server", "samples", "no"]]):
@@ -429,12 +407,14 @@ class ListingScreen(Dialog[Listed]):
         return [*lines, EMPTY]
 
 
-def first_suite_lines(asked: ServersToAsk, made: SuiteFile, tools: Sequence[str], width: int) -> list[Line]:
+def first_suite_lines(
+    asked: ServersToAsk, made: SuiteFile, tools: Sequence[str], keymap: Keymap, width: int
+) -> list[Line]:
     """Describe the suite for a server before it is made."""
     assert made.suite is not None
     listed = f"{counted(len(tools), 'tool')}: {one_line(', '.join(tools))}."
     case = f"No case yet: {key_for('tree.new')} in the suite takes a request, and its calls become a case."
-    lines = [EMPTY, *with_margin(listed, width), *with_margin(case, width)]
+    lines = [EMPTY, *with_margin(listed, width), *with_margin(keymap.in_words(case), width)]
     for note in asked.found.notes:
         lines += with_margin(f"{GLYPHS.warned} {note}", width, "warned")
     if asked.missing:
@@ -461,26 +441,30 @@ class NewSuites:
         def take(answer: str | None) -> None:
             if answer == "samples":
                 self._stage.services.reader.add_samples()
-            elif answer is not None:
-                self.ask(from_server=answer == "server")
+            elif answer == "server":
+                self._ask_server(self._typed)
+            elif answer == "new":
+                self.ask()
 
         self._stage.show(BeginScreen(one_line(str(resolved(self._folder())))), take)
 
-    def ask(self, *, from_server: bool = False, proposed: str = "") -> None:
-        """Ask for the kind of a new suite and for its file or its server, and make it."""
+    def ask(self, *, proposed: str = "") -> None:
+        """Ask for the file of a new suite or for its server, and make it."""
 
         def take(wanted: NewSuite | None) -> None:
             if wanted is None:
                 return
             if wanted.from_server:
-                self._stage.work(self._from_server(self._typed._replace(server=wanted.text)), group="ask")
+                self._ask_server(self._typed._replace(file=wanted.file or self._typed.file))
                 return
-            path = self.named(wanted.text)
+            path = self.named(wanted.file)
             if isinstance(path, Path):
                 self.make(path)
 
-        question = NewSuiteScreen(self.where, self.refusal, from_server=from_server, proposed=proposed)
-        self._stage.show(question, take)
+        self._stage.show(NewSuiteScreen(self.where, self.refusal, proposed=proposed), take)
+
+    def _ask_server(self, typed: TypedServer) -> None:
+        self._stage.work(self._from_server(typed), group="ask")
 
     @property
     def where(self) -> str:
@@ -510,7 +494,7 @@ class NewSuites:
             found = await self._stage.ask(question)
             self._typed = question.typed
             if found is None:
-                self.ask(from_server=True, proposed=question.typed.server)
+                self.ask(proposed=question.typed.file)
                 return
             path = self._path_for(found, question.typed.file)
             names = [str(table["name"]) for table in found.tables]
@@ -562,9 +546,11 @@ class NewSuites:
             return
         title = f"A first suite: {one_line(path.name)}"
         tools = [tool.name for tools_of_server in listed for tool in tools_of_server]
-        if not await self._stage.ask(
-            PreviewScreen(title, lambda width: first_suite_lines(asked, made, tools, width), "open it, unsaved")
-        ):
+
+        def lines(width: int) -> list[Line]:
+            return first_suite_lines(asked, made, tools, self._stage.keymap, width)
+
+        if not await self._stage.ask(PreviewScreen(title, lines, "open it, unsaved")):
             return
         # Another program may have written the file in the meantime.
         if (why_not := self._why_not_new(self._folder(), path)) is not None:
