@@ -108,6 +108,16 @@ async def test_the_last_run_of_before_and_its_grades_are_opened_from_the_run_pan
         assert app.app.screen is app.app.main
 
 
+async def test_the_expectation_that_failed_in_an_earlier_session_is_edited(tmp_path: Path) -> None:
+    suites, history = before(tmp_path)
+    async with opened(suites, live=True, history=history) as app:
+        await app.press("]", "e")
+        main = app.app.main
+        await app.until(lambda: main.pane == "case" and main.case_pane.form.page.current is not None)
+        row = main.case_pane.form.page.current
+        assert row is not None and row.place == ("ordered", 0, "args", "brightness")
+
+
 async def test_the_comparison_before_the_first_run_is_the_last_one_of_the_history(tmp_path: Path) -> None:
     suites, history = before(tmp_path)
     async with opened(suites, size=(80, 24), history=history) as app:

@@ -67,8 +67,15 @@ class EditActions(MainActions):
         words="change modify type write settings config prompt message expect assert",
     )
     def edit(self) -> None:
-        """Edit the expectation that the displayed run failed; otherwise, and in the case pane, edit at its cursor."""
+        """Edit the expectation that the displayed run, or else the last stored one, failed; otherwise edit the case.
+
+        In the case pane, edit at its cursor."""
         main = self.app.main
+        last = self.app.selection.last_result
+        # The places of an edited case may have moved since the run.
+        if main.pane != "case" and last is not None and not last.edited and last.status == Status.FAILED:
+            self.app.screens.edit_last_failure()
+            return
         place = None
         if main.pane != "case":
             place = self._failed_place()

@@ -42,17 +42,21 @@ def show_stored(
         try:
             screen = await made()
         except (HistoryError, RecordingError) as error:
-            text = str(error)
-            announce = shown.announce if shown is not None else app.announce
-            announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
-            # Another program may have replaced the file, which could be the reason of the failure.
-            app.services.batch_work.read_again()
+            _announce_failure(app, shown, error)
         else:
             # The user may have opened another screen meanwhile.
             if shown is not None or app.shows_main:
                 app.show(screen, over=shown)
 
     app.work(do(), "kept", exclusive=True)
+
+
+def _announce_failure(app: Workbench, shown: SideScreen[None] | None, error: Exception) -> None:
+    text = str(error)
+    announce = shown.announce if shown is not None else app.announce
+    announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
+    # Another program may have replaced the file, which could be the reason of the failure.
+    app.services.batch_work.read_again()
 
 
 def file_of(app: Workbench) -> Path:
@@ -177,6 +181,36 @@ def open_last_run(app: Workbench) -> None:
     if (last := app.selection.last_result) is not None:
         run, read = last.worst_run, _reader_of(app, last.worst_run)
         show_stored(app, None, made)
+
+
+def edit_last_failure(app: Workbench) -> None:
+    """Edit the expectation that the last result of the selected case failed, else the case at the form's cursor."""
+    last, selected = app.selection.last_result, app.selection.case
+    if last is None:
+        return
+    read = _reader_of(app, last.worst_run)
+
+    async def do() -> None:
+        from workbench.authoring.failed_expectation import failed_place
+
+        try:
+            record = await in_background(read)
+        except (HistoryError, RecordingError) as error:
+            _announce_failure(app, None, error)
+            return
+        # The user may have moved on meanwhile.
+        if not app.shows_main or app.selection.case != selected:
+            return
+        place = None
+        if record.shown_result is not None:
+            place = failed_place(record.shown_case, record.shown_result)
+        pane = app.main.case_pane
+        if place is None:
+            pane.edit()
+        else:
+            pane.edit_at(place)
+
+    app.work(do(), "kept", exclusive=True)
 
 
 def open_last_grades(app: Workbench) -> None:

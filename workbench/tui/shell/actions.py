@@ -546,6 +546,12 @@ class ScreenActions(MainActions):
 
         open_last_run(self.app)
 
+    def edit_last_failure(self) -> None:
+        """Edit the expectation that the last stored result of the selected case failed."""
+        from workbench.tui.history.stored_screens import edit_last_failure
+
+        edit_last_failure(self.app)
+
     def open_last_grades(self) -> None:
         """Show the grades of the stored run that decided the last result of the selected case."""
         from workbench.tui.history.stored_screens import open_last_grades
