@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -21,6 +22,7 @@ import pytest
 import workbench
 from tests.providers.server import Call, Usage, base_url_of, said, serve
 from tests.tools.processes import servers_of
+from workbench.api.option_types import check_types
 from workbench.engine.events import BatchDone, BatchEvent, RunDone, RunEvent
 from workbench.evaluation.options import RunOptions
 from workbench.history.history import History
@@ -140,6 +142,44 @@ def test_both_functions_take_each_option_as_a_keyword(folder: Path) -> None:
     assert len(workbench.evaluate("clock.toml", options, repeats=3).runs) == 3
     with pytest.raises(TypeError, match=r"is a workbench\.RunOptions, not a str: a model is given as model=…"):
         workbench.evaluate("clock.toml", "offline")  # type: ignore[arg-type]
+    # Each annotation has a check, and each default fits.
+    check_types(workbench.RunOptions())
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "why"),
+    [
+        ("repeats", "3", "repeats is a whole number, not '3'"),
+        ("repeats", True, "repeats is a whole number, not True"),
+        ("min_score", "0.8", "min_score is a number, not '0.8'"),
+        ("cases", "small-talk", "cases is a list of texts, not 'small-talk': write cases=['small-talk']"),
+        ("tags", [5], "tags is a list of texts, not [5]"),
+        ("models", "offline", "models is a list of models, not 'offline': write models=['offline']"),
+        ("cells", [5], "cells is a list of cells, as suite.cells() returns, not [5]"),
+        ("variants", "terse", "variants is True, False or a list of names, paths and tables, not 'terse': "),
+        ("by", "critic", "by is one of 'critics', 'decision', "),
+        ("system", 5, "system is a text, not 5"),
+        ("history", "", "history is True, False or a path, not ''"),
+        ("record", 5, "record is a path, not 5"),
+        ("resume", 1.5, "resume is True, False, or the number or name of a batch, not 1.5"),
+        ("fail_on", "regressions", "fail_on is one of 'regression', not 'regressions'"),
+        ("fail_on", "regression", "fail_on needs a batch to compare with: give baseline=… too"),
+        ("execute", "yes", "execute is True or False, not 'yes'"),
+        ("params", ["seed"], "params is a mapping of names to values, not ['seed']"),
+        ("judge", 5, "judge is a text, not 5"),
+        ("approve", True, "approve is a function, such as workbench.ALL, not True"),
+        ("on_event", 5, "on_event is a function, not 5"),
+    ],
+)
+def test_an_option_of_another_type_is_refused_with_its_name(folder: Path, option: str, value: object, why: str) -> None:
+    with pytest.raises(workbench.UsageError, match=f"^{re.escape(why)}"):
+        workbench.evaluate("clock.toml", **{"model": clock_agent, option: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [None, 5, b"clock.toml", [None], clock_agent])
+def test_what_is_no_suite_is_refused(folder: Path, given: Any) -> None:
+    with pytest.raises(workbench.UsageError, match=r"^a suite is a path, a workbench\.Suite, or one"):
+        workbench.evaluate(given, model=clock_agent)
 
 
 def test_a_model_behind_an_endpoint_is_evaluated(folder: Path) -> None:

@@ -14,6 +14,7 @@ from workbench.api.cells import CellDone, Cells
 from workbench.api.given_suites import Suites, loaded
 from workbench.api.loops import run_to_end
 from workbench.api.models import named
+from workbench.api.option_types import check_types
 from workbench.api.options import RunOptions, with_keywords
 from workbench.api.suite_builder import variant_table
 from workbench.api.suites import LoadedSuite, SuitePath, UsageError
@@ -90,8 +91,9 @@ async def evaluate_async(suites: Suites, options: RunOptions) -> Report:
 
 
 async def _evaluate(suites: Suites, given: RunOptions) -> Report:
-    if given.confirm not in ("reruns", "repeats", "none"):
-        raise UsageError(f"confirm takes 'reruns', 'repeats' or 'none', not {given.confirm!r}")
+    check_types(given)
+    if given.fail_on is not None and given.baseline is None:
+        raise UsageError("fail_on needs a batch to compare with: give baseline=… too")
     tables = _variant_tables(given.variants)
     files, own = [], []
     for suite in loaded(suites):

@@ -27,7 +27,9 @@ def loaded(suites: Suites) -> tuple[LoadedSuite, ...]:
     """
     given: Iterable[AnySuite]
     given = [suites] if isinstance(suites, str | os.PathLike | LoadedSuite | Suite | Case) else suites
-    # Keyed by absolute path, so that a suite given both by itself and with its folder runs once.
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise _no_suite(given)
+    # By absolute path, so that a suite that is given by itself and with its folder is run once.
     found: dict[Path, LoadedSuite] = {}
     # All suites are read before the error is raised, so that it lists the problems of all.
     problems: list[Problem] = []
@@ -62,8 +64,14 @@ def _suites_of(given: AnySuite) -> Iterator[LoadedSuite]:
             yield given.load()
         case Case():
             raise UsageError(f"{given!r} is one case: give its suite, for example with .suite at the end of a chain")
-        case _:
+        case str() | os.PathLike():
             yield from _read(given)
+        case _:
+            raise _no_suite(given)
+
+
+def _no_suite(given: object) -> UsageError:
+    return UsageError(f"a suite is a path, a workbench.Suite, or one that workbench.load returned, not {given!r}")
 
 
 def _read(path: SuitePath) -> Iterator[LoadedSuite]:

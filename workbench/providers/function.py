@@ -6,12 +6,14 @@ import asyncio
 import inspect
 import json
 import logging
+import math
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import copy_context
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from workbench.dataclasses import dataclass
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
@@ -34,6 +36,10 @@ from workbench.trajectory.events import (
 from workbench.trajectory.external_run import ExternalResult, ExternalRound, ExternalRun
 
 _logger = logging.getLogger(__name__)
+
+# Python writes no integer with more digits as text.
+_MAX_DIGITS = sys.get_int_max_str_digits() or sys.int_info.default_max_str_digits
+_INTEGER_LIMIT = 10**_MAX_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,8 @@ class AgentRun:
     Each element of `calls` is one answer of the model, in the order of the run: a call, a list of calls that were made
     at once, or an `AgentAnswer` with its text, its calls and its tokens. `usage` counts the tokens of the whole run,
     and replaces those of its answers. `cost_usd` is in US dollars, `latency_ms` in milliseconds; by default, the time
-    of the function is measured. With `error`, the run broke off after its calls, and its status is `error`.
+    of the function is measured. With `error`, a text or an exception, the run broke off after its calls, and its status
+    is `error`.
 
     >>> import workbench
     >>> def clock_agent(request):
@@ -128,7 +135,7 @@ class AgentRun:
     usage: Usage | None = None
     cost_usd: float | None = None
     latency_ms: float | None = None
-    error: str | None = None
+    error: str | BaseException | None = None
 
 
 AgentReply = str | ToolCall | Sequence[ToolCall] | AgentAnswer | AgentRun
@@ -245,7 +252,7 @@ def answer_of(reply: object) -> AgentAnswer | ExternalRun:
         case AgentRun():
             return run_of(reply)
         case AgentAnswer():
-            return reply
+            return _checked_answer(reply)
         case str():
             return AgentAnswer(reply)
         case ToolCall() | AgentCall():
@@ -262,7 +269,7 @@ def answer_of(reply: object) -> AgentAnswer | ExternalRun:
 def run_of(run: AgentRun) -> ExternalRun:
     """Return the run of an agent in the form of an external run.
 
-    Raises TypeError for calls, results and texts of wrong types."""
+    Raises TypeError for values of other types, and for numbers that are negative or not finite."""
     if not isinstance(run.calls, list | tuple):
         raise TypeError(f"the calls of an AgentRun are a list, not {_kind(run.calls)}")
     answers = [*map(_answer_in_run, run.calls)]
@@ -285,23 +292,22 @@ def run_of(run: AgentRun) -> ExternalRun:
             )
         )
     if run.answer is not None or not rounds:
-        rounds.append(ExternalRound(_text(run.answer or "", "answer")))
+        rounds.append(ExternalRound(_text(run.answer, "answer of an AgentRun")))
     if run.usage is not None:
         rounds = [replace(each, usage=None) for each in rounds]
-        rounds[-1] = replace(rounds[-1], usage=run.usage)
+        rounds[-1] = replace(rounds[-1], usage=_usage(run.usage, "AgentRun"))
     if run.cost_usd is not None:
         rounds = [replace(each, cost_usd=None) for each in rounds]
-        rounds[-1] = replace(rounds[-1], cost_usd=run.cost_usd)
+        rounds[-1] = replace(rounds[-1], cost_usd=_amount(run.cost_usd, "cost_usd of an AgentRun"))
     if run.latency_ms is not None:
-        rounds[-1] = replace(rounds[-1], latency_ms=run.latency_ms)
-    error = None if run.error is None else _text(run.error, "error")
-    return ExternalRun(tuple(rounds), error, run.latency_ms)
+        rounds[-1] = replace(rounds[-1], latency_ms=_amount(run.latency_ms, "latency_ms of an AgentRun"))
+    return ExternalRun(tuple(rounds), _error_text(run.error), run.latency_ms)
 
 
 def _answer_in_run(made: object) -> AgentAnswer:
     match made:
         case AgentAnswer():
-            return made
+            return _checked_answer(made)
         case list() | tuple():
             return AgentAnswer(calls=made)
         case _:
@@ -309,10 +315,53 @@ def _answer_in_run(made: object) -> AgentAnswer:
             return AgentAnswer(calls=[made])  # type: ignore[list-item]
 
 
+def _checked_answer(answer: AgentAnswer) -> AgentAnswer:
+    """Return an answer with texts in place of `None`; raise TypeError for values of other types."""
+    if not isinstance(answer.calls, list | tuple):
+        raise TypeError(f"the calls of an AgentAnswer are a list, not {_kind(answer.calls)}")
+    if answer.stop_reason not in (None, *get_args(StopReason)):
+        reasons = ", ".join(map(repr, get_args(StopReason)))
+        raise TypeError(f"the stop_reason of an AgentAnswer is one of {reasons}, not {answer.stop_reason!r}")
+    if answer.usage is not None:
+        _usage(answer.usage, "AgentAnswer")
+    if answer.cost_usd is not None:
+        _amount(answer.cost_usd, "cost_usd of an AgentAnswer")
+    text = _text(answer.text, "text of an AgentAnswer")
+    return replace(answer, text=text, reasoning=_text(answer.reasoning, "reasoning of an AgentAnswer"))
+
+
 def _text(value: object, what: str) -> str:
+    if value is None:
+        return ""
     if isinstance(value, str):
         return value
-    raise TypeError(f"the {what} of an AgentRun is a text, not {_kind(value)}: write it as JSON")
+    raise TypeError(f"the {what} is a text, not {_kind(value)}: write it as JSON")
+
+
+def _error_text(error: object) -> str | None:
+    if error is None:
+        return None
+    if isinstance(error, BaseException):
+        return f"{type(error).__name__}: {error}"
+    if not isinstance(error, str) or not error:
+        raise TypeError(f"the error of an AgentRun is a text or an exception, not {_kind(error)}")
+    return error
+
+
+def _usage(usage: object, of: str) -> Usage:
+    if not isinstance(usage, Usage):
+        raise TypeError(f"the usage of an {of} is a workbench.Usage(input_tokens=…), not {_kind(usage)}")
+    for each in fields(usage):
+        count = getattr(usage, each.name)
+        if not isinstance(count, int) or count < 0:
+            raise TypeError(f"{each.name} of the usage of an {of} is a whole number of at least 0, not {count!r}")
+    return usage
+
+
+def _amount(value: object, what: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
+        raise TypeError(f"{what} is a number of at least 0, not {value!r}")
+    return value
 
 
 def external_result(value: object, *, is_error: bool = False) -> ExternalResult:
@@ -325,7 +374,7 @@ def external_result(value: object, *, is_error: bool = False) -> ExternalResult:
         return ExternalResult(value, is_error)
     try:
         return ExternalResult(json.dumps(value, ensure_ascii=False, allow_nan=False), is_error)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"a result cannot be written as JSON: {error}") from None
 
 
@@ -339,11 +388,19 @@ def checked_call(call: object) -> ToolCall:
         raise TypeError(
             f"calls are made with workbench.call(TOOL, …) or workbench.AgentCall(TOOL, …), not {_kind(call)}"
         )
+    if not isinstance(call.tool, str):
+        raise TypeError(f"the tool of a call is its name, not {_kind(call.tool)}")
+    if not isinstance(call.id, str | None):
+        raise TypeError(f"the id of a call of {call.tool} is a text, not {_kind(call.id)}")
     if not isinstance(call.arguments, Mapping):
         raise TypeError(f"the arguments of {call.tool} are an object or JSON text, not {_kind(call.arguments)}")
     arguments = {}
     for name, value in call.arguments.items():
-        arguments[name] = _json(value, f"the argument {name!r} of {call.tool}")
+        where = f"the argument {name!r} of {call.tool}"
+        try:
+            arguments[_name(name, f"a call of {call.tool}")] = _json(value, where)
+        except RecursionError:
+            raise TypeError(f"{where} is nested too deeply, or holds itself") from None
     return replace(call, arguments=arguments)
 
 
@@ -359,6 +416,8 @@ def tool_call(call_id: str, tool: str, arguments: Mapping[str, Any] | str) -> To
 
 def _json(value: object, where: str) -> JsonValue:
     match value:
+        case int() if abs(value) >= _INTEGER_LIMIT:
+            raise TypeError(f"{where} has more than {_MAX_DIGITS} digits: give it as a text")
         case None | bool() | int() | float() | str():
             return value
         case list() | tuple():
