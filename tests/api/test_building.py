@@ -43,7 +43,7 @@ def docs() -> workbench.Suite:
         workbench.Suite("Docs", tools=[search_docs], mocks={"search_docs": ["policy.md"]}, system="Be brief.")
         .case("Vacation", "Find our vacation policy", tags=("search",))
         .expects("search_docs", query=contains("vacation"), limit=near(3, tolerance=1))
-        .forbids("search_docs", query="everything")
+        .forbids(search_docs, query="everything")
         .answers(contains("policy.md"))
         .case("Small talk", "How are you?", system="Talk.")
         .expects_nothing()
@@ -155,6 +155,11 @@ def test_problems_have_the_messages_of_a_file_and_the_names_of_cases(document: d
     assert problems(suite.load) == of_file
 
 
+def test_further_checks_of_an_answer_must_be_met_too() -> None:
+    case = workbench.Suite("A").case("A", "b").answers(contains("x")).answers(near(5))
+    assert case.suite.to_dict()["cases"][0]["response"] == {"all_of": [{"contains": "x"}, {"near": 5}]}
+
+
 def test_a_problem_names_the_suite_and_the_case(folder: Path) -> None:
     suite = workbench.Suite("Docs", tools=[search_docs])
     suite.case("Vacation", "Find it").expects("search_docs", query=contains("x", weight="lots"))
@@ -173,7 +178,14 @@ def test_a_problem_names_the_suite_and_the_case(folder: Path) -> None:
         (lambda: workbench.Suite("A", tools=[3]), "a tool is a function, a table, or one that"),  # type: ignore[list-item]
         (lambda: workbench.Suite("A", tools=[lambda x: x]), "a tool needs a name"),
         (lambda: workbench.Suite("A", tools=[print]), "the type hints of print cannot be turned into a schema"),
-        (lambda: workbench.Suite("A", servers="uvx x"), r"write servers=\['uvx x'\]"),
+        (lambda: workbench.Suite("A", tools=print), r"tools is a list, not <built-in function print>"),  # type: ignore[arg-type]
+        (lambda: workbench.Suite("A", servers="uvx x"), r"servers is a list, not 'uvx x'"),
+        (lambda: workbench.Suite("A", servers=[["uvx", 5]]), "a command is a list of texts"),  # type: ignore[list-item]
+        (
+            lambda: workbench.Suite("A", servers=["https://me:pw@h/x?token=key"]),
+            r"^'https://h/x' is not .* holds a secret",
+        ),
+        (lambda: docs().cases[0].expects("t", ["x"]), "the arguments of 't' are keywords or a dict"),  # type: ignore[arg-type]
         (lambda: workbench.Suite("A", servers=["API_KEY=sk-12345678901234567890 uvx x"]), "value of API_KEY"),
         (lambda: workbench.Suite("A", servers=["ftp://x"]), "'ftp://x' is not a server"),
         (lambda: docs().cases[0].expects({"tool": "t"}, x=1), "a call given as a table takes no arguments beside it"),

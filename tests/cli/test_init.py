@@ -265,6 +265,16 @@ def test_the_first_bare_word_begins_the_command(
     assert [str(need) for need in request.needs.commands] == [command]
 
 
+def test_a_job_whose_folder_cannot_be_made_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".github").touch()
+    assert main(["init", "--example", "--ci", "github"]) == 2
+    assert "suites.yml cannot be made: Not a directory" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == [".github"]
+
+
 def test_a_key_is_refused_only_before_the_command(program: Program) -> None:
     refused = program.run("init", "--api-key", "npx", "x")
     assert "a key is never given on the command line" in refused.stderr

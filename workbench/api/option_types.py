@@ -42,7 +42,7 @@ def _words(words: Iterable[str]) -> tuple[_Fits, str]:
     return (lambda value: value in named), "one of " + ", ".join(map(repr, named))
 
 
-def _listed(container: type[Iterable[Any]], *types: type) -> _Fits:
+def _listed(container: Any, *types: type) -> _Fits:
     def fits(value: Any) -> bool:
         return (
             isinstance(value, container)

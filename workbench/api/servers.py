@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from workbench.api.loops import run_to_end
 from workbench.api.suites import UsageError, WorkbenchError
@@ -67,9 +68,19 @@ def _typed(server: str | Sequence[str]) -> FoundServers:
     try:
         if isinstance(server, str):
             return server_of_text(server)
+        if not all(isinstance(word, str) for word in server):
+            raise TypeError("a command is a list of texts")
         return typed_server(list(server), None)
     except (ClientConfigError, TypeError) as error:
-        raise UsageError(f"{server!r} is not a server: {error}") from None
+        raise UsageError(f"{_shown(server)!r} is not a server: {error}") from None
+
+
+def _shown(server: object) -> object:
+    """Return a server for a message: an address without its user and its query, which may hold a key."""
+    if not isinstance(server, str) or "://" not in server:
+        return server
+    address = urlsplit(server)
+    return address._replace(netloc=address.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def list_tools(server: ServerLike) -> tuple[ToolDefinition, ...]:

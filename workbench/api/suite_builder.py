@@ -34,8 +34,8 @@ ToolLike = Callable[..., object] | ToolDefinition | Mapping[str, Any]
 
 A table may also be a definition in the form of OpenAI, Anthropic or MCP."""
 
-CallLike = str | Mapping[str, Any]
-"""The tool of a call, or a call as a table."""
+CallLike = str | Callable[..., Any] | Mapping[str, Any]
+"""The tool of a call by its name or as its function, or a call as a table."""
 
 Mocks = Mapping[str, object] | Iterable[Mapping[str, Any]]
 """Answers to calls: a mapping of tool names to results, or tables as in `[[mocks]]`."""
@@ -81,7 +81,10 @@ class Suite:
         if system is not None:
             self._document["system"] = system
         self._take(keys)
+        given: Any
         for key, given in (("tools", tools), ("servers", servers), ("mocks", mocks)):
+            if isinstance(given, str) or not isinstance(given, Iterable):
+                raise UsageError(f"{key} is a list, not {given!r}: write {key}=[…]")
             if written := _CONVERTED[key](given):
                 self._document[key] = written
 
@@ -217,9 +220,7 @@ class Case:
         self.suite = suite
         self._table = table
 
-    def expects(
-        self, tool: str | Mapping[str, Any], arguments: Mapping[str, Any] | None = None, /, **named: Any
-    ) -> Self:
+    def expects(self, tool: CallLike, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
         """Expect a call of a tool after the calls expected so far; each argument is a value or a check.
 
         Without arguments, any arguments are right. `tool` may also be a table as in `[[cases.ordered]]`, with all of
@@ -228,9 +229,7 @@ class Case:
         self._added("ordered", _call(tool, arguments, named))
         return self
 
-    def forbids(
-        self, tool: str | Mapping[str, Any], arguments: Mapping[str, Any] | None = None, /, **named: Any
-    ) -> Self:
+    def forbids(self, tool: CallLike, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
         """Forbid all calls of a tool, or only those whose arguments match."""
         self._added("disallowed", _call(tool, arguments, named))
         return self
@@ -241,8 +240,13 @@ class Case:
         return self
 
     def answers(self, check: object) -> Self:
-        """Expect a final answer that meets a check, such as `contains("30 days")`; a text must be the whole answer."""
-        self._table["response"] = as_written(_plain(check))
+        """Expect a final answer that meets a check, such as `contains("30 days")`; a text must be the whole answer.
+
+        Each further check of an answer must be met, too."""
+        wanted = as_written(_plain(check))
+        if "response" in self._table:
+            wanted = {"all_of": [self._table["response"], wanted]}
+        self._table["response"] = wanted
         return self
 
     def case(self, name: str, user: str | None = None, *, mocks: Mocks = (), **keys: Any) -> Case:
@@ -257,6 +261,8 @@ class Case:
 
 
 def _call(tool: CallLike, arguments: Mapping[str, Any] | None, named: Mapping[str, Any]) -> Table:
+    if not isinstance(arguments, Mapping | None):
+        raise UsageError(f"the arguments of {tool!r} are keywords or a dict, not {arguments!r}")
     args: Table = {**(arguments or {}), **named}
     if isinstance(tool, Mapping):
         if args:
@@ -265,7 +271,7 @@ def _call(tool: CallLike, arguments: Mapping[str, Any] | None, named: Mapping[st
         if isinstance(call.get("args"), dict):
             call["args"] = _args(call["args"])
         return call
-    call = {"tool": tool}
+    call = {"tool": getattr(tool, "__name__", tool)}
     if args or arguments is not None:
         call["args"] = _args(args)
     return call
@@ -296,8 +302,6 @@ def _tool(tool: ToolLike) -> Any:
 
 
 def _servers(servers: Iterable[ServerLike] | Mapping[str, ServerLike]) -> list[Table]:
-    if isinstance(servers, str):
-        raise UsageError(f"servers takes a list, or a mapping of names to servers: write servers=[{servers!r}]")
     if isinstance(servers, Mapping):
         return [server_table(server, name) for name, server in servers.items()]
     return [server_table(server) for server in servers]

@@ -563,7 +563,10 @@ def _write(
     if project_file(folder, program.environment.home) is None:
         files[folder / SETTINGS_NAME] = SETTINGS
     if job is not None:
-        job.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            job.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RefusedError(f"the folder of {job.path} cannot be made: {error.strerror}") from None
         files[job.path] = job.text
     for file, content in files.items():
         # Without --force, `save` fails if the file was created since the check.
@@ -576,7 +579,7 @@ def _root(folder: Path) -> Path:
 
 
 def _tell(path: Path, content: str, written: Sequence[Path], missing: Sequence[str], job: _Job | None) -> None:
-    others = ", ".join(file.name for file in written[1:])
+    others = ", ".join(os.path.relpath(file, written[0].parent) for file in written[1:])
     write(f"{path}: {content}\n")
     if others:
         write(f"beside it: {others}\n")

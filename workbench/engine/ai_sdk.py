@@ -56,7 +56,7 @@ def native_run(value: object) -> object:
     messages = value.get("messages")
     if messages is None and isinstance(value.get("response"), dict):
         messages = value["response"].get("messages")
-    if isinstance(value.get("steps"), list):
+    if isinstance(value.get("steps"), list) and all(map(_is_step, value["steps"])):
         run = _of_steps(value["steps"])
     elif isinstance(value.get("toolCalls"), list):
         run = _of_steps([value])
@@ -75,7 +75,28 @@ def is_messages(value: object) -> bool:
     """Return whether a value is a list of messages of the SDK."""
     if not isinstance(value, list) or not value:
         return False
-    return all(isinstance(each, dict) and "role" in each and ("content" in each or "parts" in each) for each in value)
+    return all(map(_is_message, value))
+
+
+def _is_message(value: object) -> bool:
+    if not isinstance(value, dict) or "role" not in value or not ("content" in value or "parts" in value):
+        return False
+    content = value.get("parts", value.get("content"))
+    return isinstance(content, str) or _are_parts(content)
+
+
+def _is_step(value: object) -> bool:
+    return isinstance(value, dict) and _are_parts(value.get("content"))
+
+
+def _are_parts(value: object) -> bool:
+    """Return whether a value is a list of parts, of which each call names its tool; `None` has no parts."""
+    if value is None:
+        return True
+    return isinstance(value, list) and all(
+        isinstance(part, dict) and (part.get("type") != "tool-call" or isinstance(part.get("toolName"), str))
+        for part in value
+    )
 
 
 def _of_steps(steps: list[Any]) -> Document:

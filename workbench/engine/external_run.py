@@ -291,6 +291,8 @@ def _message_of(model: type[BaseModel], detail: ErrorDetails) -> str:
             return f"{place} must be a list, not {_kind(value)}"
         case "model_type" | "dict_type" | "model_attributes_type":
             return f"{place} must be an object, not {_kind(value)}"
+        case "greater_than_equal" if detail["ctx"]["ge"] == 0:
+            return f"{place} must not be negative"
         case "value_error":
             return f"{place} {detail['ctx']['error']}"
         case _:
@@ -302,7 +304,7 @@ def _keys_at(model: type[BaseModel], parts: Sequence[int | str]) -> list[str]:
     if "usage" in above:
         return list(UsageDocument.model_fields)
     if not above:
-        return list(model.model_fields)
+        return [field.alias or name for name, field in model.model_fields.items()]
     return list(CallDocument.model_fields if isinstance(above[-1], int) else RunDocument.model_fields)
 
 

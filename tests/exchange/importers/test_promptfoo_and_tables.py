@@ -296,6 +296,10 @@ def test_a_sample_with_instructions_and_a_system_prompt_keeps_both() -> None:
 def test_a_map_that_fits_nothing_is_refused() -> None:
     with pytest.raises(RefusedError, match="no row has the field 'x', which --map names as tool; there are: question"):
         made_of("table", "t.csv", TABLE, {"user": "question", "tool": "x"})
+    with pytest.raises(RefusedError, match="no row has the field 'x', which --map names as user"):
+        made_of("table", "t.csv", TABLE, {"user": "question+x"})
+    with pytest.raises(RefusedError, match="the table has no rows"):
+        made_of("table", "t.csv", b"question", {"user": "question"})
     with pytest.raises(RefusedError, match="needs --map user=FIELD, the field with the request, one of: question"):
         made_of("table", "t.csv", TABLE)
     for words in ("user", "user=", "query=x", "user=a,user=b"):

@@ -74,7 +74,13 @@ def _read(source: Source) -> Imported:
     if "user" not in fields:
         known = _known_fields(rows)
         raise RefusedError(f"a table needs --map user=FIELD, the field with the request, one of: {known}")
+    if not rows:
+        raise RefusedError("the table has no rows")
+    named = []
     for meaning, field in fields.items():
+        is_whole = any(row.get(field) is not None for row in rows)
+        named += [(meaning, part) for part in ([field] if is_whole else field.split("+"))]
+    for meaning, field in named:
         if not any(_at(row, field) is not None for row in rows):
             known = _known_fields(rows)
             raise RefusedError(f"no row has the field {field!r}, which --map names as {meaning}; there are: {known}")
