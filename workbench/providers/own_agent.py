@@ -15,10 +15,10 @@ class Agent:
     """An agent of your own, which is evaluated like a model.
 
     `function` is a function from an `AgentRequest` to the agent's answer: a text, a call made with `workbench.call`, a
-    list of calls, an `AgentAnswer` with text and calls, or an `AgentRun` with all that the agent did. After calls it is
-    called again, with their results from the mocks or the servers of the suite; after a text or an `AgentRun`, the run
-    is over. An async function runs on the caller's event loop, another one in a thread. `name` is the agent's name in
-    results and reports, by default that of the function.
+    list of calls, an `AgentAnswer` with text and calls, or an `AgentRun` with all that the agent did. If the answer
+    has calls, the function is called again with their results, from the mocks or the servers of the suite; a text or
+    an `AgentRun` ends the run. An async function runs on the caller's event loop, a plain one in a thread. `name` is
+    the agent's name in results and reports, by default that of the function.
 
     >>> import workbench
     >>> def clock_agent(request):
@@ -35,7 +35,7 @@ class Agent:
     name: str = ""
 
     def __post_init__(self) -> None:
-        # The class is frozen, and an object that is called in place of a function has no name but that of its class.
+        # `object.__setattr__`, because the class is frozen. A callable object has no name but that of its class.
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", type(self.function).__name__))
 
@@ -43,7 +43,7 @@ class Agent:
 def checked_agent(given: object) -> Agent:
     """Return an agent, or a function, as an agent.
 
-    Raises TypeError for anything else, with the way to make an agent of it."""
+    Raises TypeError for anything else; the message says how to turn the value into an agent."""
     agent = given if isinstance(given, Agent) else None
     function = given if agent is None else agent.function
     if (refusal := _refusal(function)) is not None:
@@ -53,7 +53,7 @@ def checked_agent(given: object) -> Agent:
 
 
 def _refusal(value: object) -> str | None:
-    """Return why a value is no agent; `None` if it is one."""
+    """Return why a value is not an agent; `None` if it is one."""
     name = getattr(value, "__name__", type(value).__name__)
     if inspect.iscoroutine(value):
         value.close()  # otherwise Python warns that it was never awaited
@@ -101,7 +101,7 @@ _FRAMEWORKS = (
 
 
 def _framework_refusal(value: object, name: str) -> str | None:
-    # A function of the user may be decorated by a framework, but its class is Python's own.
+    # A framework may decorate a user's function, whose class is still Python's own.
     for base in type(value).__mro__:
         package = base.__module__.partition(".")[0]
         adapter = _ADAPTERS.get((package, base.__name__)) or _ADAPTERS.get((base.__module__, base.__name__))

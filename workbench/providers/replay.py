@@ -1,7 +1,7 @@
-"""A model that plays a recorded run: it gives the recorded answers in their order and ignores the requests.
+"""A model that replays a recorded run: it returns the recorded answers in order, whatever the requests say.
 
-A recording is of one case. From a folder, the newest recording of each case is played, all of one model, because a
-result over several models would belong to none of them.
+A recording holds one case. From a folder, the newest recording of each case is played. All of them must be of one
+model, because a result that mixes models would describe none of them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from workbench.trajectory.events import (
 from workbench.trajectory.recording import Recording, RecordingError, read_header, read_recording, recordings_in
 
 MAX_MODELS_NAMED = 8
-"""The most models of a folder that a message names; it counts the others."""
+"""The most models of a folder that a message names; the others are counted."""
 
 _PIECES = (
     TextDelta,
@@ -49,7 +49,7 @@ _PIECES = (
 
 @dataclass
 class _Attempt:
-    """One recorded request: the timed pieces of its answer, and its end or error.
+    """One recorded request: the timed pieces of its answer, and how the answer ended.
 
     Times are milliseconds after the request."""
 
@@ -59,7 +59,7 @@ class _Attempt:
 
 
 class ReplayModel:
-    """Plays the rounds of a recording; of retried requests, only the last attempt.
+    """A model that plays the rounds of a recording; of a retried request, only the last attempt.
 
     A recorded error is raised again, and a request after the last recorded one raises ModelError. With `own_pace`,
     pieces keep their recorded times. `sleep` waits seconds, `clock` returns monotonic seconds.
@@ -90,7 +90,7 @@ class ReplayModel:
         return self._recording.header.case
 
     async def start(self) -> None:
-        """Do nothing: playing needs no preparation."""
+        """Do nothing: a replay needs no preparation."""
 
     def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
         """Return true: nothing is sent to a provider."""
@@ -101,7 +101,7 @@ class ReplayModel:
         return nullcontext()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Play the round of the request's number."""
+        """Yield the recorded answer of the round that the request belongs to."""
         attempt = self._attempts.get(request.round)
         if attempt is None:
             raise ModelError(self._why_it_ends(request.round))
@@ -110,7 +110,7 @@ class ReplayModel:
             wait_s = 0.0
             if self._own_pace:
                 wait_s = began_s + offset_ms / 1000 - self._clock()
-            # Sleeping for no time lets other runs go on.
+            # A sleep of 0 seconds lets other runs proceed.
             await self._sleep(max(wait_s, 0.0))
             yield piece
         if attempt.error is not None:
@@ -169,7 +169,7 @@ class Replays:
         return model
 
     def check(self, name: str, path: Path, of_model: str | None) -> None:
-        """Raise ModelError if `open` would do so for every case."""
+        """Raise ModelError if `open` would raise it for every case."""
         try:
             if path.is_dir():
                 self._newest_in(path, of_model, name)
@@ -213,10 +213,10 @@ class _Folder:
             self._models[model] = {case_id: file for case_id, (_, file) in cases.items()}
 
     def newest(self, of_model: str | None, name: str) -> _Newest:
-        """Return the recordings of a model; `None` is the only model in the folder.
+        """Return the newest recordings of a model; `None` stands for the only model in the folder.
 
-        Raises RecordingError when there are none of that model, or of several models. `name` is that of the replayed
-        model, for messages."""
+        Raises RecordingError if the model has no recordings, or if it is `None` and the folder has several models.
+        `name` is the name of the replayed model, for messages."""
         if of_model is None and len(self._models) > 1:
             first = next(iter(self._models))
             raise RecordingError(

@@ -42,7 +42,7 @@ class ToolResult:
         return _number_in(self.data, _DEEPEST)
 
     def named(self, name: str) -> JsonValue:
-        """Return the first value in the result under a name; None without one.
+        """Return the first value that the result holds under a name; None if there is none.
 
         Names are compared word by word: `orderId` finds `order_id`."""
         return _under(self.data, split_name(name), _DEEPEST)
@@ -57,7 +57,7 @@ class ToolResult:
 
 
 def _finite(data: JsonValue) -> JsonValue:
-    # Python reads NaN and Infinity, which are not JSON: an argument with one could not be sent. This raises ValueError.
+    # Python parses NaN and Infinity, which are not JSON and could not be sent in an argument. This raises ValueError.
     json.dumps(data, allow_nan=False)
     return data
 
@@ -79,7 +79,7 @@ def _number_in(data: JsonValue, depth: int) -> int | float | None:
     for key in _TELLING_KEYS:
         if key in data and (number := _number_in(data[key], depth - 1)) is not None:
             return number
-    # Of several numbers under other keys, none is more likely the result than another.
+    # Among several numbers under other keys, none is the obvious result.
     numbers = []
     for value in data.values():
         if isinstance(value, int | float) and not isinstance(value, bool):

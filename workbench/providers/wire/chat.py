@@ -43,7 +43,7 @@ from workbench.trajectory.media import Media, text_and_media
 WIRE = "openai"
 
 _MAX_NUMBER = 1e12
-"""The largest number of tokens or milliseconds that is believed."""
+"""The largest number of tokens or milliseconds that is plausible; larger ones are ignored."""
 
 _END = "[DONE]"
 _TRUNCATED = {"length", "max_tokens", "model_length"}
@@ -51,13 +51,13 @@ _REFUSED = {"content_filter", "refusal"}
 _FAILED = {"error", "insufficient_system_resource"}
 _TEXTS_OF_DETAILS = ("text", "summary")
 _AT_CALLS = ("extra_content", "provider_specific_fields")
-"""Fields of a call that have to go back with the call, such as Gemini's signatures, also behind LiteLLM."""
+"""Fields of a call that must be sent back with it, such as the signatures of Gemini, directly or through LiteLLM."""
 
 _JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
 
 
 class ChatReader:
-    """Reads the first choice of one answer.
+    """A reader of the first choice of one answer.
 
     With `thoughts_apart`, thoughts in the text become reasoning."""
 
@@ -98,7 +98,7 @@ class ChatReader:
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one document.
 
-        Raises ModelError for a document that is an error, or no answer."""
+        Raises ModelError for a document that is an error or is not an answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not document.get("choices"):
@@ -182,7 +182,8 @@ class ChatReader:
                 if text and text not in said:
                     said.add(text)
                     yield ReasoningDelta(self._round, text)
-        # OpenRouter sends the same text twice: plain, and in details that have to go back with the answer.
+        # OpenRouter sends the same reasoning twice: as plain text, and in details that must be sent back with the
+        # answer.
         for detail in dicts_in(delta.get("reasoning_details")):
             text = next((detail[key] for key in _TEXTS_OF_DETAILS if isinstance(detail.get(key), str)), "")
             if text and not said:
@@ -194,7 +195,7 @@ class ChatReader:
             self._more["extra_content"] = extra
 
     def _content_parts(self, parts: list[Any]) -> Iterator[ModelEvent]:
-        """Read content that is a list of parts, which Mistral sends when a model reasons."""
+        """Read content that is a list of parts, as Mistral sends when a model reasons."""
         for part in dicts_in(parts):
             if isinstance(text := part.get("text"), str) and text:
                 yield from self._say(text)
@@ -206,7 +207,7 @@ class ChatReader:
                     yield ReasoningDelta(self._round, text)
 
     def _add_part(self, part: dict[str, Any], thoughts: list[dict[str, Any]]) -> None:
-        """Add a fragment of a part with thoughts, which goes back as one part before the text."""
+        """Add a fragment of a part with thoughts; they are sent back as one part before the text."""
         self._errors.must_fit(self._parts)
         if not self._parts:
             self._parts.append({**part, "thinking": []})
@@ -235,7 +236,7 @@ class ChatReader:
         yield from self._calls.add(call, arguments)
 
     def _sign(self, call: OpenCall, entry: dict[str, Any]) -> None:
-        """Keep the fields of a call that have to go back with the call."""
+        """Keep the fields of a call that must be sent back with it."""
         for name in _AT_CALLS:
             if entry.get(name):
                 self._signed.setdefault(call.id, {})[name] = entry[name]
@@ -243,7 +244,7 @@ class ChatReader:
             self._signed.setdefault(call.id, {})["type"] = kind
 
     def _open_call(self, index: object, given_id: str | None, *, follows: bool) -> OpenCall | None:
-        """Return the call that a fragment may continue: that of its index, otherwise of its id, otherwise the latest.
+        """Return the call that a fragment may continue: the one with its index, or else its id, or else the latest.
 
         With `follows`, a fragment without index and id begins a new call."""
         if isinstance(index, int):
@@ -256,7 +257,7 @@ class ChatReader:
         return next(calls, None)
 
     def _add_thought(self, thought: dict[str, Any]) -> None:
-        """Add a fragment of a block of thinking; its signature ends it."""
+        """Add a fragment of a block of thinking; a signature ends the block."""
         blocks = self._more.setdefault("thinking_blocks", [])
         last = blocks[-1] if blocks else {}
         if thought.get("type") != "thinking" or last.get("type") != "thinking" or last.get("signature"):
@@ -267,7 +268,7 @@ class ChatReader:
         last.update(without_fields(thought), thinking=text)
 
     def _add_detail(self, detail: dict[str, Any]) -> None:
-        """Add a fragment of a reasoning detail, joined with the last one if they have the same type and index."""
+        """Add a fragment of a reasoning detail; join it with the last one if both have the same type and index."""
         # Details arrive in fragments, but OpenRouter wants them back whole.
         last = self._details[-1] if self._details else {}
         text_key = next((key for key in _TEXTS_OF_DETAILS if key in detail or key in last), None)
@@ -283,7 +284,7 @@ class ChatReader:
         last[text_key] = text
 
     def _provider_state(self) -> JsonValue:
-        """Return the data that the endpoint requires back with this answer; `None` without any."""
+        """Return the data that must be sent back to the endpoint with this answer; `None` if there is none."""
         # OpenRouter expects its details, DeepSeek the reasoning before a call, Gemini the signature at each call,
         # LiteLLM blocks of thinking, and Mistral its thoughts as a part of the content.
         fields: dict[str, Any] = dict(self._more)
@@ -296,7 +297,7 @@ class ChatReader:
             if self._written:
                 fields["content"].append({"type": "text", "text": "".join(self._written)})
         state: dict[str, Any] = {"wire": WIRE, "fields": fields}
-        # Reasoning goes back under the name under which it came.
+        # Reasoning is sent back under the name under which it arrived.
         if "reasoning_content" in self._reasoning:
             state["thoughts"] = {"reasoning_content": "".join(self._reasoning["reasoning_content"])}
         elif "reasoning" in self._reasoning and not self._details:
@@ -312,7 +313,7 @@ class ChatReader:
             return "refused"
         if self._reason in _TRUNCATED:
             return "truncated"
-        # Derived from the calls, because some servers give the reason "stop" for an answer with calls.
+        # The reason follows from the calls, because some servers give "stop" for an answer with calls.
         return "tool calls" if self._calls.calls else "answered"
 
 
@@ -328,8 +329,8 @@ def _begins_another(call: OpenCall, given_id: str | None, name: object, argument
     """Return whether a fragment for the index or the id of `call` begins a new call.
 
     `may_repeat` is whether `call` began in an earlier chunk, so that the fragment may repeat it."""
-    # Some servers give every call the index 0. A new call then has a different id or name, or it repeats the name with
-    # arguments after those of `call` are complete. Other servers send a whole call once more at the end: the same
+    # Some servers give every call the index 0. A new call then has a different id or name, or it has the same name and
+    # begins when the arguments of `call` are complete. Other servers send a whole call once more at the end: the same
     # arguments for the same id are such a repetition.
     if given_id is not None and call.given_id is not None and given_id != call.given_id:
         return True
@@ -389,7 +390,7 @@ class ChatWire:
         self._more = {"return_progress": True}
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Return the tool that an error is about, if it names one."""
+        """Return the tool that an error concerns; `None` if the error names no tool."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 
@@ -398,7 +399,7 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[str, Any]]:
-    # Endpoints require the reasoning of every answer as soon as there are calls; without any, some refuse it.
+    # Endpoints require the reasoning of every answer once the conversation has calls; before that, some refuse it.
     has_calls = False
     tools: dict[str | None, str] = {}
     shown: list[dict[str, Any]] = []
@@ -417,7 +418,7 @@ def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[st
 
 
 def _shown(message: Message, tool: str) -> Iterator[dict[str, Any]]:
-    """Yield the parts of a user's message that show the images and sounds of a result, which has room for text only."""
+    """Yield the parts of a user message with the images and sounds of a tool result: a tool message holds only text."""
     for part in text_and_media(message.content, message.media):
         if isinstance(part, Media):
             text = f"{part.placeholder} in the result of the call {message.call_id} of {tool}:"
@@ -457,7 +458,7 @@ def _message(message: Message, names: ToolNames, *, with_thoughts: bool) -> dict
         )
     answer: dict[str, Any] = {"role": "assistant", "content": message.content}
     if calls:
-        # Beside calls, the API itself writes `null` in place of an empty text.
+        # In an answer with calls, the API itself writes `null` in place of an empty text.
         answer |= {"content": message.content or None, "tool_calls": calls}
     answer |= state.get("fields", {})
     if with_thoughts:

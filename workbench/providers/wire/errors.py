@@ -1,4 +1,4 @@
-"""Errors that endpoints report in their many forms, and errors for broken streams."""
+"""Errors that endpoints report, in their many formats, and errors for broken streams."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _NOT_RETRYABLE = {"insufficient_quota", "billing_error", "billing_hard_limit_rea
 
 def quoted(text: str, secrets: Secrets, longest: int = MAX_QUOTE_CHARS) -> str:
     """Return foreign text on one line, without secrets and shortened to `longest` characters."""
-    # Redacted before it is cut, so that no half of a secret remains.
+    # Secrets are removed before the text is cut, so that no part of one remains.
     clean = secrets.redact(text)[: 10 * longest]
     clean = " ".join("".join(map(_printable, clean)).split())
     if len(clean) <= longest:
@@ -96,7 +96,7 @@ def reports_error(document: object) -> bool:
 
 
 def is_retryable_error(document: object) -> bool:
-    """Return whether the same request may succeed later: after overload, rate limits and faults of the server."""
+    """Return whether the same request may succeed later: after overload, a rate limit or a server error."""
     names = _names(document)
     if not _NOT_RETRYABLE.isdisjoint(names):
         return False
@@ -120,7 +120,7 @@ def _words_of_error(error: dict[str, Any]) -> str | None:
     words = error_text({key: value for key, value in error.items() if key != "error"})
     if words is None:
         words = next((str(error[key]) for key in _NAMES_OF_ERRORS if error.get(key)), None)
-    # Routers such as OpenRouter put the provider's own words behind theirs, in `metadata.raw`.
+    # Routers such as OpenRouter put the provider's own message into `metadata.raw`, after their own.
     raw = error_text(as_dict(error.get("metadata")).get("raw"))
     if words and raw and raw not in words:
         return f"{words}: {raw}"
@@ -145,19 +145,19 @@ def _words_of_text(text: str) -> str | None:
 
 
 def _place(loc: object) -> str:
-    """Return the place of a mistake that FastAPI reports as a list: `["body", "tools", 0]` as `body.tools.0`."""
+    """Return as text the place of a mistake that FastAPI lists: `["body", "tools", 0]` as `body.tools.0`."""
     if isinstance(loc, list):
         return ".".join(map(str, loc))
     return str(loc or "")
 
 
 class NotJsonError(ModelError):
-    """A stream contains data that is not JSON."""
+    """Raised when a stream contains data that is not JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerErrors:
-    """Makes the errors of one model's answers; `api` is the expected API, `base_url` its address."""
+    """A factory for the errors of one model's answers; `api` is the expected API, `base_url` its address."""
 
     model: str
     api: str
@@ -185,7 +185,7 @@ class AnswerErrors:
         return None
 
     def must_fit(self, parts: Sized) -> None:
-        """Raise TooMuchError if an answer has as many parts as the limit before another one is added."""
+        """Raise TooMuchError if an answer already has as many parts as allowed, before another part is added."""
         if len(parts) >= MAX_ANSWER_PARTS:
             raise TooMuchError(MAX_ANSWER_PARTS.reached())
 
@@ -230,7 +230,7 @@ class AnswerErrors:
         return ModelError(f"the answer of {self.model} ended too early: {missing} came", retryable=True)
 
     def gave_up(self, reason: str) -> ModelError:
-        """Return the error for an answer that the endpoint itself ended because of a failure."""
+        """Return the error for an answer that the endpoint ended early because it failed."""
         return ModelError(f"the endpoint of {self.model} gave up within its answer: {reason}", retryable=True)
 
     @property

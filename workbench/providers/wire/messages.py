@@ -69,24 +69,24 @@ ANTHROPIC_VERSION = "2026-10-21"
 
 _TRUNCATED = {"max_tokens", "model_context_window_exceeded"}
 _PAUSED = {"pause_turn", "compaction"}
-"""Reasons of an answer that is not at its end: the provider's own tools work, or it has summed up the conversation."""
+"""Stop reasons of an unfinished answer: the provider's own tools are working, or it summarised the conversation."""
 
 
 @dataclass(slots=True)
 class _Block:
-    """One block of the answer: text, a call, or one that goes back unchanged.
+    """One block of the answer: text, a call, or a block that is sent back unchanged.
 
-    `fields` are those of its beginning, with what its deltas added."""
+    `fields` are the fields that the block began with, plus those that its deltas added."""
 
     kind: str
     fields: dict[str, Any] = field(default_factory=dict)
     pieces: list[str] = field(default_factory=list)
-    """The pieces of a text, without thoughts in it, or of thinking."""
+    """The pieces of a text, without the thoughts in it, or the pieces of a block of thinking."""
     written: list[str] = field(default_factory=list)
     """The pieces of a text as they arrived, with the thoughts in it."""
     call: OpenCall | None = None
     input: list[str] = field(default_factory=list)
-    """The pieces of the JSON text of an input that is not one of a call."""
+    """The pieces of the JSON text of an input that does not belong to a call."""
     of_provider: ProviderCall | None = None
     is_told: bool = False
     """Whether the events of a call or a result of the provider's own tools are complete."""
@@ -108,7 +108,7 @@ class _Block:
         return {"text": part["text"], "block": {"type": self.kind, "text": "".join(self.written), **more}}
 
     def document(self) -> dict[str, Any]:
-        """Return a block that goes back unchanged, without the fields that the API refuses in a request."""
+        """Return the block to send back, without the fields that the API refuses in a request."""
         document = dict(self.fields)
         if self.input:
             document["input"] = read_input("".join(self.input))
@@ -118,7 +118,7 @@ class _Block:
         return document
 
     def add(self, delta: dict[str, Any]) -> None:
-        """Add a delta to a block that goes back unchanged."""
+        """Add a delta to a block that is sent back unchanged."""
         for name, value in delta.items():
             if name == "partial_json" and isinstance(value, str):
                 self.input.append(value)
@@ -136,13 +136,13 @@ _USE, _RESULT = "_tool_use", "_tool_result"
 _NOT_CALLS = ("redacted_thinking", "compaction")
 
 _ONLY_IN_RESULTS = ("citations",)
-"""Fields of the results of a provider's own tools that the API sends, and refuses in a request."""
+"""Fields in results of a provider's own tools that the API sends but refuses in a request."""
 
 _ONLY_IN_CITATIONS = ("file_id",)
 
 
 def _grown(before: object, more: object) -> object:
-    """Return the value of a field after a delta of a kind that is not known."""
+    """Return the value of a field after a delta of an unknown kind."""
     if isinstance(before, str) and isinstance(more, str):
         return before + more
     if isinstance(before, list) and isinstance(more, list):
@@ -151,9 +151,9 @@ def _grown(before: object, more: object) -> object:
 
 
 class MessagesReader:
-    """Reads one answer; with `thoughts_apart`, thoughts in its text become reasoning.
+    """A reader of one answer; with `thoughts_apart`, thoughts in its text become reasoning.
 
-    `continues` is whether the answer goes on where an earlier one paused."""
+    `continues` is whether the answer continues an earlier one that was paused."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class MessagesReader:
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of a server-sent event.
 
-        Raises ModelError for an error that it reports, and for data that is not JSON."""
+        Raises ModelError for an event that reports an error, and for data that is not JSON."""
         document = self._errors.document(event)
         if document is None:
             return
@@ -208,7 +208,7 @@ class MessagesReader:
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one document.
 
-        Raises ModelError for a document that is an error, or no answer."""
+        Raises ModelError for a document that is an error or is not an answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(content := document.get("content"), list):
@@ -234,16 +234,16 @@ class MessagesReader:
         for block in self._blocks:
             yield from self._end_of_provider(block)
         parts = [part for block in self._blocks if (part := block.part()) is not None]
-        # A call has to be answered before the answer can go on.
+        # The results of all calls must be sent before the model can continue its answer.
         paused = self._reason in _PAUSED and not self._calls.calls
         state = self._errors.storable_state(self._state(parts, whole=paused or self._continues))
         deviations = (*self._text.deviations, *self._calls.deviations)
         yield AnswerFinished(self._stop_reason(), self._usage.messages(), state, deviations, paused=paused)
 
     def _state(self, parts: list[Part], *, whole: bool) -> JsonValue:
-        """Return the provider state of an answer; with `whole`, it lists all parts even if none is special."""
+        """Return the provider state of an answer; with `whole`, the state lists all parts even if none is special."""
         state: dict[str, Any] = {"wire": WIRE, "parts": parts}
-        # Code that waits for the result of a call goes on in the same container, which the next request names.
+        # Code that waits for the result of a call continues in the same container, which the next request must name.
         if self._container:
             return {**state, "container": self._container}
         if whole:
@@ -288,7 +288,7 @@ class MessagesReader:
         block = self._by_index.get(index)
         kind = delta.get("type")
         if block is None:
-            # Some gateways send no beginning of a block; only text and thoughts can do without it.
+            # Some gateways omit the event that starts a block; only text and thoughts can be read without it.
             if kind not in ("text_delta", "thinking_delta"):
                 return
             self._errors.must_fit(self._blocks)
@@ -302,7 +302,7 @@ class MessagesReader:
         elif kind == "input_json_delta" and block.call is not None:
             yield from self._calls.add(block.call, delta.get("partial_json"))
         elif kind == "signature_delta":
-            # The API checks thinking by its signature, so the block goes back as it came.
+            # The API verifies the signature of thinking, so the block is sent back as it arrived.
             block.fields["signature"] = delta.get("signature")
         else:
             if kind == "input_json_delta" and block.of_provider is not None:
@@ -321,7 +321,7 @@ class MessagesReader:
         for event in events:
             if isinstance(event, TextDelta):
                 block.pieces.append(event.text)
-            # The text so far was thoughts, so no block has an answer yet.
+            # The text so far turned out to be thoughts, so no block holds a part of the answer yet.
             elif isinstance(event, TextWasReasoning):
                 for each in self._blocks:
                     if each.kind == "text":
@@ -357,10 +357,10 @@ class MessagesReader:
 
 
 DEFAULT_MAX_TOKENS = 8192
-"""The limit of an answer, which the API requires; it suffices for calls and answers, and every model allows it."""
+"""The token limit of an answer, which the API requires: enough for calls and answers, and allowed for every model."""
 
 NO_TEXT = "The tool failed without saying why."
-"""The text of a failed call without a text of its own: the API refuses a blank one."""
+"""The text for a failed call whose result has none: the API refuses a blank text."""
 
 _RENAMED = {"max_completion_tokens": "max_tokens", "max_output_tokens": "max_tokens"}
 _LACKING = {
@@ -390,13 +390,13 @@ _LACKING = {
     "verbosity": "",
     "web_search_options": "",
 }
-"""Parameters of the other two APIs that this one refuses, with their replacements."""
+"""Parameters of Chat Completions and Responses that this API refuses, with their replacements."""
 
 
 def _own_fields(spec: ModelSpec) -> dict[str, Any]:
-    """Return the fields of each request that say which model answers, and how."""
-    # Bedrock and Vertex have the model in their addresses, Bedrock the streaming too, and want the version as a field.
-    # Bedrock's other endpoint and Azure are as Anthropic's.
+    """Return the fields of every request that select the model and its way of answering."""
+    # Bedrock and Vertex have the model in the URL, Bedrock the streaming too, and both require the version as a field.
+    # Bedrock's other endpoint and Azure take the same fields as Anthropic.
     if spec.provider == "vertex":
         return {"anthropic_version": ANTHROPIC_VERSION, "stream": True}
     if spec.provider == "bedrock" and (spec.cloud is None or spec.cloud.endpoint == "runtime"):
@@ -446,7 +446,7 @@ class MessagesWire:
         """Do nothing: llama.cpp reports its progress in Chat Completions alone."""
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Return the tool that an error is about, if it names one."""
+        """Return the tool that an error concerns; `None` if the error names no tool."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 
@@ -482,12 +482,12 @@ def _is_past(time: object) -> bool:
 def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str, Any]]:
     """Return the conversation as the API requires it: with alternating roles and accepted ids.
 
-    Consecutive messages of one role become one message, in which results of calls stand before the user's text. Those
-    of a paused answer stay as they came."""
+    Consecutive messages of one role become one message, in which results of calls precede the user's text. The
+    messages of a paused answer stay as they arrived."""
     call_ids: list[str] = []
     for message in messages:
         call_ids += _call_ids(message)
-    # The API accepts the same characters in ids as in the names of tools.
+    # The API accepts the same characters in ids of calls as in names of tools.
     ids = accepted_names(call_ids)
     turns: list[dict[str, Any]] = []
     for message in messages:
@@ -522,7 +522,7 @@ def _content(message: Message) -> Iterator[dict[str, Any]]:
 
 
 def _blocks(message: Message, names: ToolNames, ids: Mapping[str, str]) -> Iterator[dict[str, Any] | None]:
-    """Yield the blocks of a message, and `None` where the provider paused it."""
+    """Yield the blocks of a message, and `None` at each place where the provider paused the answer."""
     if message.role == "tool":
         result: dict[str, Any] = {"type": "tool_result", "tool_use_id": ids.get(message.call_id or "", "unnamed")}
         # The API refuses blank texts, failures without a text, and images of failures.

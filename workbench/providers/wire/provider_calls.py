@@ -1,4 +1,4 @@
-"""The calls in an answer that the provider runs itself, such as searches of the web, as events of the run."""
+"""Calls in an answer that the provider executes itself, such as web searches, as events of the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workbench.trajectory.events import (
 
 
 def ids_of_blocks(messages: Iterable[Message], wire: str) -> Iterator[str]:
-    """Yield the ids of the calls that a provider ran in earlier answers, by the blocks that go back to it."""
+    """Yield the ids of the calls that the provider ran in earlier answers, from the blocks that are sent back to it."""
     for message in messages:
         state = as_dict(message.provider_state)
         if state.get("wire") == wire:
@@ -43,7 +43,7 @@ class ProviderCall:
 
 
 class ProviderCalls:
-    """Makes the events of the calls that a provider runs in one answer.
+    """The calls that a provider runs in one answer, turned into events of the run.
 
     `known` are the ids of such calls in earlier answers, whose results may still arrive."""
 
@@ -51,7 +51,7 @@ class ProviderCalls:
         self._round = round_number
         self._calls = calls
         self._offer = offer
-        # Calls by the ids that the API gives them.
+        # Keys are the ids that the API gives to the calls.
         self._ids = {given: given for given in known}
         calls.take(self._ids)
 
@@ -83,7 +83,7 @@ class ProviderCalls:
         yield CallFinished(call.id, arguments, raw, problem)
 
     def result(self, given_id: object, content: JsonValue, *, is_error: bool, name: str) -> Iterator[ModelEvent]:
-        """Yield the result of a call; if the call never arrived, the result is shown as that of a call named `name`."""
+        """Yield the result of a call; if the call never arrived, the result belongs to a new call named `name`."""
         call_id = self._ids.get(given_id) if isinstance(given_id, str) else None
         if call_id is None:
             call, started = self.begin(given_id, name)
@@ -94,18 +94,18 @@ class ProviderCalls:
 
 
 _SECRET_TO_US = "encrypted_"
-"""The beginning of the names of fields that only the provider can read."""
+"""The prefix of the names of fields that only the provider can read."""
 
 
 def result_text(content: JsonValue) -> str:
-    """Return the result of a provider's tool as text, shortened; the whole of it goes back in its block."""
+    """Return the result of a provider's tool as shortened text; its block sends the whole result back."""
     texts = _texts_in(content)
     text = content if isinstance(content, str) else texts
     if text is None:
         try:
             text = json_text(_readable(content))
         except (ValueError, RecursionError) as error:
-            # The block has the same content, and then fails the answer with an error that names the model.
+            # The block holds the same content, and its check then fails the answer with an error that names the model.
             text = f"(JSON cannot express it: {error})"
     text = joined_surrogates(text)
     if len(text) <= MAX_PROVIDER_RESULT_CHARS:
@@ -114,7 +114,7 @@ def result_text(content: JsonValue) -> str:
 
 
 def _texts_in(content: JsonValue) -> str | None:
-    """Return the texts of a list of nothing but texts, joined; `None` for anything else."""
+    """Return the joined texts of a list that holds only texts; `None` for any other value."""
     if not isinstance(content, list) or not content:
         return None
     texts = []
@@ -143,7 +143,7 @@ _ABOUT_ITEMS = ("type", "id", "status", "name", "created_by", "server_label")
 
 
 def item_call(item: Mapping[str, Any]) -> tuple[str, object]:
-    """Return the name and the input of a call that stands in an item of Responses."""
+    """Return the name and the input of a call in an item of the Responses API."""
     kind = str(item.get("type"))
     name = item.get("name")
     if not isinstance(name, str) or not name:
@@ -156,15 +156,15 @@ def item_call(item: Mapping[str, Any]) -> tuple[str, object]:
         if field not in _ABOUT_ITEMS and field not in _RESULTS and value is not None:
             given[field] = value
     if given.keys() == {"action"} and isinstance(given["action"], dict):
-        # The action of a search is its input, and says by its type which one it is.
+        # The action of a search is its input, and the type of the action says what kind of search it is.
         given = given["action"]
     return name, _readable(given)
 
 
 def item_result(item: Mapping[str, Any]) -> tuple[JsonValue, bool] | None:
-    """Return the result of a call that stands in an item of Responses, and whether it is an error.
+    """Return the result of a call in an item of the Responses API, and whether the result is an error.
 
-    `None` for an item without a result, which the API leaves out unless the request asks for it."""
+    Return `None` for an item without a result: the API sends results only if the request asks for them."""
     if item.get("error"):
         return item["error"], True
     is_error = item.get("status") in ("failed", "incomplete")

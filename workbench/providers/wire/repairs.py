@@ -1,4 +1,4 @@
-"""Repairs of answers in which an endpoint deviates from its API, made only if a single reading is possible.
+"""Repairs of answers that deviate from the endpoint's API, made only if the answer can be read in just one way.
 
 Arguments that are one JSON object are never changed.
 """
@@ -29,7 +29,7 @@ DETAILS: Mapping[str, str] = {
     ENDED: "the template's mark for the end of a call stands in the arguments",
     THOUGHTS: "the thoughts stand in the answer: the endpoint does not tell reasoning apart",
 }
-"""Each kind of deviation, described for the user."""
+"""The description of each kind of deviation for the user."""
 
 _BYTE_ORDER_MARK = "\ufeff"
 _FENCE = re.compile(r"`{3,}|~{3,}")
@@ -49,9 +49,9 @@ class Repaired(NamedTuple):
 
 
 def repaired(pieces: Sequence[str]) -> Repaired | None:
-    """Return the arguments in pieces of text that are not a JSON object when joined; `None` if they are not certain."""
-    # The order matters: `{}{"a": 1}` is an empty object beside the arguments; pieces that each repeat the one before
-    # also make several objects when they are joined, but different ones.
+    """Return the arguments in pieces that do not join to a JSON object; `None` if the arguments are not certain."""
+    # The order matters: `{}{"a": 1}` is an empty object followed by the arguments, while pieces that each repeat the
+    # previous one also join to several objects, but to different ones.
     text = "".join(pieces)
     objects = _objects_in(text)
     if len(objects) > 1 and all(same_json(objects[0], other) for other in objects):
@@ -69,7 +69,7 @@ def repaired(pieces: Sequence[str]) -> Repaired | None:
 def unwrapped(text: str) -> Repaired | None:
     """Return the object inside a code fence, a JSON text, a byte order mark or a template's mark.
 
-    The kind is that of the outermost layer."""
+    The kind of deviation is that of the outermost layer."""
     kind = ""
     for _ in range(_MAX_LAYERS):
         bare = text.strip()
@@ -106,7 +106,7 @@ def same_json(one: object, other: object) -> bool:
 
 
 def _objects_in(text: str) -> list[dict[str, Any]]:
-    """Return the objects of a text that consists of JSON objects; none for any other text."""
+    """Return the objects of a text that consists only of JSON objects; an empty result for any other text."""
     decoder = json.JSONDecoder()
     text = text.strip()
     at, objects = 0, []
@@ -153,7 +153,7 @@ _ENDS: Mapping[str, tuple[str, ...]] = {
     "[THINK]": ("[/THINK]",),
     "◁think▷": ("◁/think▷",),
 }
-"""The marks that begin a model's thoughts, each with those that end them."""
+"""The marks that begin a model's thoughts, each with the marks that end them."""
 
 _ALL_ENDS = tuple(dict.fromkeys(chain.from_iterable(_ENDS.values())))
 _FIRST = frozenset(mark[0] for mark in (*_ENDS, *_ALL_ENDS))
@@ -165,8 +165,8 @@ TextEvent = TextDelta | ReasoningDelta | TextWasReasoning
 class AnswerText:
     """The text of one answer while it arrives; with `apart`, thoughts at its beginning become reasoning."""
 
-    # A chat template may write the mark at the beginning of thoughts into the prompt. Then only their end is marked,
-    # and they were passed on as the answer until then: `TextWasReasoning` corrects that.
+    # A chat template may write the opening mark of thoughts into the prompt. The answer then has only the closing mark,
+    # and the thoughts before it were already emitted as the answer: `TextWasReasoning` corrects that.
 
     def __init__(self, round_number: int, *, apart: bool) -> None:
         self._round = round_number
@@ -226,7 +226,7 @@ class AnswerText:
         elif over:
             thoughts, self._held = self._held.rstrip(), ""
         else:
-            # Blanks are held back as well, because those before the end of the thoughts are dropped.
+            # Blanks are held back too, because blanks right before the end of the thoughts are dropped.
             thoughts = self._held[: _certain(self._held, self._ends)].rstrip()
             self._held = self._held[len(thoughts) :]
         if not self._thought:
@@ -236,7 +236,7 @@ class AnswerText:
             yield ReasoningDelta(self._round, thoughts)
 
     def _unmarked(self, over: bool) -> Iterator[TextEvent]:
-        """Read a text without a mark at its beginning, which is thoughts if a mark for their end follows."""
+        """Read a text that does not begin with a mark; it holds thoughts if a closing mark follows."""
         at, end = _first_of(_ALL_ENDS, self._held)
         if not end:
             at = len(self._held) if over else _certain(self._held, _ALL_ENDS)
@@ -259,7 +259,7 @@ class AnswerText:
 
 
 def parted(text: str) -> tuple[str, str]:
-    """Return the thoughts at the beginning of a whole text, and the answer after them."""
+    """Return the thoughts at the beginning of a complete text, and the answer after them."""
     reading = AnswerText(1, apart=True)
     thoughts, answer = "", ""
     for event in (*reading.next(text), *reading.flush()):
@@ -274,8 +274,8 @@ def parted(text: str) -> tuple[str, str]:
 
 
 def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
-    """Return the place of the first mark, and the mark; an empty one if there is none."""
-    # Most pieces of an answer hold no character with which a mark begins.
+    """Return the index of the first mark, and the mark; an empty mark if there is none."""
+    # Most pieces of an answer hold no character that could begin a mark.
     if _FIRST.isdisjoint(text):
         return len(text), ""
     places = [(at, mark) for mark in marks if (at := text.find(mark)) >= 0]
@@ -283,7 +283,7 @@ def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
 
 
 def _certain(text: str, marks: tuple[str, ...]) -> int:
-    """Return the length of a text without a possible beginning of a mark at its end."""
+    """Return the length of a text without an ending that may be the beginning of a mark."""
     longest = max(map(len, marks)) - 1
     for at in range(max(len(text) - longest, 0), len(text)):
         if text[at] in _FIRST and any(mark.startswith(text[at:]) for mark in marks):
@@ -293,8 +293,8 @@ def _certain(text: str, marks: tuple[str, ...]) -> int:
 
 def _ends_thoughts(before: str, end: str, after: str) -> bool:
     """Return whether a mark between two texts ends thoughts, and is not merely mentioned in an answer."""
-    # It ends them at an end of a line or directly between two words, outside of quotes and code, if no mark before it
-    # begins thoughts.
+    # A closing mark counts at the end of a line or directly between two words, outside quotes and code, if no opening
+    # mark precedes it.
     if any(begin in before for begin, ends in _ENDS.items() if end in ends) or before.count("```") % 2:
         return False
     if any(beside and beside in _QUOTES for beside in (before[-1:], after[:1])):

@@ -70,13 +70,13 @@ WIRE = "openai-responses"
 
 _CALL = "function_call"
 _OWN = (_CALL, "message", "reasoning")
-"""The kinds of items that become events of a run; every other goes back unchanged."""
+"""The kinds of items that become events of a run; items of other kinds are only sent back unchanged."""
 
 _NOT_CALLS = (*_OWN, "compaction")
 
 _ONLY_IN_ANSWERS: tuple[str, ...] = ("created_by",)
 _ONLY_IN_REASONING = (*_ONLY_IN_ANSWERS, "status")
-"""Fields of items that the API sends, and refuses in a request."""
+"""Fields of items that the API sends but refuses in a request."""
 
 _TERMINAL = {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
 
@@ -85,7 +85,7 @@ _TERMINAL = {"response.completed", "response.incomplete", "response.failed", "re
 class _Item:
     """One output item.
 
-    `document` is the item as it goes back; of a call, the fields besides its arguments."""
+    `document` is the item as it is sent back; for a call, all fields but the arguments."""
 
     kind: str
     call: OpenCall | None = None
@@ -96,7 +96,7 @@ class _Item:
     phase: str | None = None
     of_provider: ProviderCall | None = None
     reasoned: bool = False
-    """Whether the reasoning was emitted while it arrived."""
+    """Whether the reasoning was emitted piece by piece as it arrived."""
     document: dict[str, Any] = field(default_factory=dict)
     done: bool = False
 
@@ -126,13 +126,13 @@ class _Item:
 
 
 def _is_special(part: dict[str, Any]) -> bool:
-    """Return whether a part of a message is more than a text."""
+    """Return whether a part of a message holds more than text."""
     more = without_fields(part, "type", "text")
     return part.get("type") != "output_text" or any(more.values())
 
 
 class ResponsesReader:
-    """Reads one answer, whose items are identified by `output_index`.
+    """A reader of one answer, whose items are identified by `output_index`.
 
     `stored` is whether the API stores the response; with `thoughts_apart`, thoughts in the text become reasoning."""
 
@@ -168,7 +168,7 @@ class ResponsesReader:
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of a server-sent event.
 
-        Raises ModelError for an error that it reports, and for data that is not JSON."""
+        Raises ModelError for an event that reports an error, and for data that is not JSON."""
         document = self._errors.document(event)
         if document is None:
             return
@@ -185,7 +185,7 @@ class ResponsesReader:
             yield ReasoningDelta(self._round, "\n\n")
         elif kind == "response.function_call_arguments.delta":
             yield from self._calls.add(self._call(self._item(document, _CALL)), delta)
-        # Some servers send the arguments of a call only at its end.
+        # Some servers send the arguments of a call only when the call is complete.
         elif kind == "response.function_call_arguments.done":
             call = self._call(self._item(document, _CALL))
             if not call.pieces:
@@ -201,7 +201,7 @@ class ResponsesReader:
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one document.
 
-        Raises ModelError for a document that is an error, or no answer."""
+        Raises ModelError for a document that is an error or is not an answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(document.get("output"), list):
@@ -229,7 +229,7 @@ class ResponsesReader:
 
     def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
         """Return the item of an event; a new one if no event has announced it."""
-        # Some servers omit `output_index`, and some use an index again for an item of another kind.
+        # Some servers omit `output_index`, and some reuse an index for an item of another kind.
         key = document.get("output_index")
         if not isinstance(key, int):
             key = str(document.get("item_id") or document.get("id") or kind)
@@ -251,12 +251,12 @@ class ResponsesReader:
             call = self._call(item, document.get("call_id"))
             yield from self._calls.name(call, document.get("name"))
         elif item.kind not in _OWN and not item.done:
-            # Some servers send no end of an item of their own tools.
+            # Some servers never send the end of an item of their own tools.
             item.document = _returned(document)
             yield from self._begin_of_provider(item)
 
     def _complete(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
-        """Complete an item from its final form, and yield the parts that did not arrive piece by piece."""
+        """Complete an item from its final form, and yield the events of the parts that had not been streamed."""
         if item.done:
             return
         item.done = True
@@ -286,7 +286,7 @@ class ResponsesReader:
             yield from self._end_of_provider(item)
 
     def _begin_of_provider(self, item: _Item) -> Iterator[ModelEvent]:
-        """Begin the call in an item of a tool that the provider runs."""
+        """Begin the call in an item for a tool that the provider runs."""
         if item.of_provider is None and item.kind not in _NOT_CALLS:
             name, _ = item_call(item.document)
             item.of_provider, started = self._of_provider.begin(item.document.get("id"), name)
@@ -313,16 +313,16 @@ class ResponsesReader:
         for place, document in self._missed(dicts_in(response.get("output"))):
             self._errors.must_fit(self._items)
             item = _Item(str(document.get("type")))
-            # The order of texts and calls is that of their events.
+            # Texts and calls keep the order of their events.
             at = place if item.kind not in (_CALL, "message") else len(self._items)
             self._items.insert(at, item)
             yield from self._complete(item, document)
 
     def _missed(self, output: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
-        """Return the items of the final response that the stream lacked, each with its place in it.
+        """Return the items of the final response that were not streamed, each with its index in the response.
 
-        They are items of a kind of which fewer arrived, and calls with a new id."""
-        # Some servers send items only in the final response, and some give the same items other ids there.
+        An item counts as missing if fewer items of its kind were streamed, a call also if its id is new."""
+        # Some servers send items only in the final response, and some give streamed items different ids there.
         arrived = Counter(item.kind for item in self._items)
         ids = {call.given_id for call in self._calls.calls}
         missed = []
@@ -393,7 +393,7 @@ _LACKING = {
     "verbosity": "text = { verbosity = … }",
     "web_search_options": "",
 }
-"""Parameters of the other two APIs that this one refuses, with their replacements."""
+"""Parameters of Chat Completions and Messages that this API refuses, with their replacements."""
 
 _ABOUT_TOOLS = ("tool_choice", "parallel_tool_calls")
 _ENCRYPTED_REASONING = "reasoning.encrypted_content"
@@ -410,7 +410,7 @@ class ResponsesWire:
         self._model = spec.model
         self._thoughts_apart = spec.thoughts == "reasoning"
         params, self.notices = sent_params(spec, "Responses", lacking=_LACKING, renamed=_RENAMED)
-        # The API stores responses by default; the provider keeps none here unless the user asks for it.
+        # The API stores responses by default; requests turn that off unless the user asks for it.
         self._params = {"store": False, **params, **_include(params)}
         self._stored = bool(self._params["store"])
         self._errors = AnswerErrors(spec.name, "Responses", spec.base_url, secrets)
@@ -443,7 +443,7 @@ class ResponsesWire:
         """Do nothing: llama.cpp reports its progress in Chat Completions alone."""
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Return the tool that an error is about, if it names one."""
+        """Return the tool that an error concerns; `None` if the error names no tool."""
         return self._offers.of(request.tools).tool_at(error_text)
 
 
@@ -452,7 +452,7 @@ def _include(params: dict[str, Any]) -> dict[str, Any]:
     requested: list[Any] = []
     if isinstance(include := params.get("include"), list):
         requested = list(include)
-    # The API refuses encrypted reasoning for models that do not reason, but these refuse `reasoning` as well.
+    # The API refuses encrypted reasoning for models that do not reason, and for those it refuses `reasoning` too.
     if params.get("reasoning") and not params.get("store") and _ENCRYPTED_REASONING not in requested:
         requested.append(_ENCRYPTED_REASONING)
     if not requested:
@@ -461,7 +461,7 @@ def _include(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _returned(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item in the form in which it goes back."""
+    """Return an item in the form in which it is sent back."""
     left_out = _ONLY_IN_ANSWERS
     if item.get("type") == "reasoning":
         left_out = _ONLY_IN_REASONING

@@ -1,4 +1,4 @@
-"""Tools in the form of an API, serialised once for many requests, and calls assembled from streamed fragments."""
+"""Tools in the format of an API, serialised once for many requests, and calls assembled from streamed fragments."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from workbench.trajectory.events import (
     ToolDefinition,
 )
 
-# Model APIs accept names of ASCII letters, digits, `_` and `-`, those of tools with at most 64 characters.
+# Model APIs accept names of ASCII letters, digits, `_` and `-`, and names of tools of at most 64 characters.
 
 _ACCEPTED = re.compile(r"[A-Za-z0-9_-]+")
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str, str]:
-    """Return a unique accepted name for each name; accepted names stay as they are.
+    """Return for each name a unique name that APIs accept; a name that is accepted already stays as it is.
 
     The same names in the same order give the same result."""
     wanted = list(dict.fromkeys(names))
-    # Accepted names first: `get time` must not take `get_time` from the tool that is called so.
+    # Accepted names come first: `get time` must not take the name `get_time` from a tool that has it already.
     given = {name: name for name in wanted if accepted_name(name, longest) == name}
     taken = set(given)
     for name in wanted:
@@ -63,7 +63,7 @@ def accepted_name(name: str, longest: int | None = None) -> str:
 
 
 class ToolNames:
-    """The names of the offered tools: those of the suite, and those that the API accepts.
+    """The names of the offered tools: their names in the suite, and the names that the API accepts.
 
     The names `as_they_are` are those of the provider's own tools."""
 
@@ -72,7 +72,7 @@ class ToolNames:
         self._ours = {accepted: name for name, accepted in self._accepted.items()}
 
     def accepted(self, name: str) -> str:
-        """Return the API's name of a tool, also of one that was offered earlier or that the model invented."""
+        """Return the API's name of a tool, even if the tool was offered only earlier or invented by the model."""
         return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
 
     def ours(self, accepted: str) -> str:
@@ -85,18 +85,18 @@ class ToolNames:
 
 
 REMEMBERED_OFFERS = 8
-"""The number of sets of tools that are cached as JSON: about as many suites run at the same time."""
+"""The number of sets of tools that are cached as JSON, about the number of suites that run at the same time."""
 
 _TOOL_NUMBER = re.compile(r"\btools(?:\.|\[|/|['\"], ?| -> )(\d+)\b")
 _NAMED = re.compile(r"\b(?:function|tool)s?(?: name)?:? ?['\"`]([^'\"`]+)['\"`]", re.IGNORECASE)
 _QUOTED = re.compile(r"['\"`]([^'\"`]+)['\"`]")
 
 ToolShape = Callable[[ToolDefinition, str], dict[str, Any]]
-"""Returns a tool in the form of an API, under the name that the API accepts."""
+"""A function that returns a tool in the format of an API, under the name that the API accepts."""
 
 
 class Offer:
-    """The tools of a request: their accepted names, and all of them as JSON."""
+    """The tools of a request: their accepted names, and their JSON text."""
 
     def __init__(self, tools: tuple[ToolDefinition, ...], shape: ToolShape, api: Api) -> None:
         self.tools = tools
@@ -127,14 +127,14 @@ class Offer:
         """Return the suite's name for a tool that the provider ran, and whether the suite offers it."""
         if name in self._of_provider:
             return self._of_provider[name], True
-        # One tool of a provider may have several functions, such as `bash_code_execution` of `code_execution`.
+        # A provider's tool may have several functions: `code_execution` has `bash_code_execution`.
         for known, tool in self._of_provider.items():
             if name.endswith(f"_{known}"):
                 return tool, True
         return name, False
 
     def tool_at(self, error_text: str) -> str | None:
-        """Return the tool that an error is about, by its name or its index in the text of the error."""
+        """Return the tool that an error concerns, found by a name or an index in the text of the error."""
         # The surest sign first: a name after "tool" or "function", an index as in "tools[3]", any quoted name.
         for name in _NAMED.findall(error_text):
             if self.names.offers(name):
@@ -158,7 +158,7 @@ def _kind_of(form: Mapping[str, Any]) -> str | None:
 
 
 class Offers:
-    """The latest offers of one model, so that each is serialised once."""
+    """The latest offers of tools to one model, cached so that each is serialised once."""
 
     def __init__(self, shape: ToolShape, api: Api) -> None:
         self._shape = shape
@@ -185,7 +185,7 @@ def named(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def object_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a tool's schema in a form that all APIs accept: an object always has `properties`."""
+    """Return a tool's schema in a form that all APIs accept: an object always with `properties`."""
     full: dict[str, JsonValue] = {"type": "object"}
     full |= schema
     if full["type"] is None:
@@ -196,16 +196,16 @@ def object_schema(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
-    """Return a call's arguments as they go back to the model; broken ones as text in an object."""
+    """Return a call's arguments as they are sent back to the model; invalid ones as a text inside an object."""
     if call.problem is None:
         return dict(call.arguments)
-    # Servers parse the arguments that they receive, and fail at broken ones.
+    # Servers parse the arguments that they receive, and fail if these are not JSON.
     return {"unparsed_arguments": call.raw or ""}
 
 
 def arguments_text(call: ToolCall) -> str:
-    """Return a call's arguments as the text that goes back to the model."""
-    # The model gets its own text back, such as one in a code fence, but not the repetitions of the endpoint.
+    """Return a call's arguments as the text that is sent back to the model."""
+    # The model gets back its own text, even one in a code fence, but without repetitions that the endpoint caused.
     if call.problem is None and call.raw and unwrapped(call.raw) is not None:
         return call.raw
     return json_or_error(arguments_to_send(call))
@@ -216,7 +216,7 @@ def body_text(fields: dict[str, Any], offer: Offer) -> bytes:
 
     Raises ModelError when a field holds a value that JSON cannot express."""
     text = json_or_error(fields)
-    # The text of the tools, often most of a request, is written once for all requests and inserted here.
+    # The JSON text of the tools, often most of a request, is made once for all requests and inserted here.
     if offer.json is not None:
         text = f'{text[:-1]},"tools":{offer.json}}}'
     return text.encode()
@@ -237,7 +237,7 @@ def sent_params(
     """Return the parameters of a model's settings to send, and a sentence for each that is not sent.
 
     `lacking` are parameters of other APIs that this one lacks, with their replacements or empty texts; `renamed` are
-    those with a different name in this API. All others are sent as written."""
+    the parameters with a different name in this API. All others are sent as written."""
     sent: dict[str, Any] = {}
     notices: list[str] = []
     for name, value in spec.params.items():
@@ -280,13 +280,13 @@ def joined_surrogates(text: str) -> str:
 
 
 class TextPieces:
-    """Joins the surrogates in a streamed text; one at the end of a piece is held back for the next piece."""
+    """A joiner of surrogates in streamed text; one at the end of a piece is held back for the next piece."""
 
     def __init__(self) -> None:
         self._pending = ""
 
     def next(self, piece: str) -> str:
-        """Return the text up to the end of a non-empty piece.
+        """Return the text of a piece, which is not empty, after any surrogate that was held back.
 
         A lone surrogate at its end is left out and waits for the next piece."""
         ends_within = "\ud800" <= piece[-1] <= "\udbff"
@@ -306,8 +306,8 @@ _KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number",
 class OpenCall:
     """A call whose fragments are still arriving.
 
-    `given_id` and `name` are those of the API; `whole` holds arguments that arrived as an object instead of a text;
-    `repeats` is whether each fragment so far began with the one before."""
+    `given_id` and `name` come from the API; `whole` holds arguments that arrived as an object instead of a text;
+    `repeats` is whether each fragment so far began with the previous one."""
 
     id: str
     given_id: str | None = None
@@ -324,7 +324,7 @@ class OpenCall:
         return self.whole is not None or (bool(self.pieces) and self._object() is not None)
 
     def is_repeated_by(self, given_id: str | None, arguments: object) -> bool:
-        """Return whether these are the arguments of this complete call, sent once more for the same id."""
+        """Return whether a fragment with this id and these arguments merely repeats this complete call."""
         if given_id is None or given_id != self.given_id:
             return False
         if isinstance(arguments, str):
@@ -335,9 +335,9 @@ class OpenCall:
         return arguments is not None and same_json(arguments, own)
 
     def add(self, piece: str) -> str:
-        """Add a fragment of the arguments' text, and return its new part."""
+        """Add a fragment of the arguments' text, and return the part of it that is new."""
         # Some endpoints send the whole text so far in every fragment. No JSON object begins with `{` twice, so a second
-        # fragment that begins with the first one repeats it.
+        # fragment that begins with the first one must be such a repetition.
         before = self.pieces[-1] if self.pieces else ""
         self.pieces.append(piece)
         self.repeats = self.repeats and piece.startswith(before or "{")
@@ -395,7 +395,7 @@ class CallAssembly:
         return call
 
     def take(self, ids: Iterable[str]) -> None:
-        """Reserve ids that calls of the run have."""
+        """Reserve ids that calls of the run already have."""
         self._taken.update(ids)
 
     def free_id(self, given_id: object) -> str:
@@ -468,7 +468,8 @@ class CallAssembly:
             raw = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         if found is not None:
             read, problem = found.arguments, None
-            # Fragments that each repeat the text add up to more than an answer can hold; the last one has all of it.
+            # Fragments that repeat the text so far add up to more than an answer can hold; the last one has the whole
+            # text.
             if raw is not None and len(raw) > MAX_ANSWER_CHARS:
                 raw = call.text_once
             self.deviations.append(Deviation(found.kind, DETAILS[found.kind], call.id))
@@ -481,7 +482,7 @@ class CallAssembly:
 
 
 def _repair(call: OpenCall, given: object) -> Repaired | None:
-    """Return the repair of `given`, arguments that are not a JSON object; `None` if there is no certain one."""
+    """Return the repair of `given`, arguments that are not a JSON object; `None` if no repair is certain."""
     if not isinstance(given, str):
         return None
     if call.whole is None and given == call.text:
@@ -490,9 +491,9 @@ def _repair(call: OpenCall, given: object) -> Repaired | None:
 
 
 def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any]) -> Repaired | None:
-    """Return the repair of broken fragments that matches the whole arguments at the end of the call, if there is one.
+    """Return a repair of invalid fragments that matches the whole arguments sent at the end; `None` without one.
 
-    The arguments need no repair then, but the deviation is reported."""
+    The whole arguments need no repair, but the deviation is still reported."""
     if not arguments or not call.pieces or json_object("".join(call.pieces)) is not None:
         return None
     found = repaired(call.pieces)
@@ -502,7 +503,7 @@ def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any])
 
 
 def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
-    """Return the arguments, and the reason if they are not a JSON object."""
+    """Return the arguments, and the reason why they are not a JSON object, if so."""
     # Many endpoints send an empty text or `null` for a call without arguments.
     value = given
     if isinstance(given, str):
@@ -522,7 +523,7 @@ def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
 
 
 def read_input(text: str) -> Mapping[str, JsonValue]:
-    """Return the input of a call that the provider runs; a text that is not a JSON object stands in an object."""
+    """Return the input of a call that the provider runs; a text that is not a JSON object is wrapped in an object."""
     arguments, problem = read_arguments(text)
     if problem is None:
         return arguments

@@ -21,7 +21,7 @@ class SseEvent(NamedTuple):
 
 
 class AnswerReader(Protocol):
-    """Reads one answer, event by event."""
+    """A reader of one answer, event by event."""
 
     @property
     def ended(self) -> bool:
@@ -38,12 +38,12 @@ class AnswerReader(Protocol):
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one JSON document although a stream was requested.
 
-        Raises ModelError for a document that is an error, or no answer.
+        Raises ModelError for a document that is an error or is not an answer.
         """
         ...
 
     def finish(self) -> Iterator[ModelEvent | AnswerFinished]:
-        """Yield the remaining events at the end of the stream, `AnswerFinished` last.
+        """Yield the remaining events at the end of the stream, ending with `AnswerFinished`.
 
         Raises ModelError for an empty stream, and for an answer that is not marked as complete.
         """
@@ -53,7 +53,7 @@ class AnswerReader(Protocol):
 class Wire(Protocol):
     """One wire format, set up for one model.
 
-    `path` is appended to the base URL; `notices` and `seed` as in `Model`."""
+    `path` is appended to the base URL; `notices` and `seed` are as in `Model`."""
 
     api: Api
     path: str
@@ -75,21 +75,21 @@ class Wire(Protocol):
         ...
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
-        """Return the tool, by its name in the suite, that an error of the endpoint is about; `None` if unknown."""
+        """Return the suite's name of the tool that an error of the endpoint concerns; `None` if unknown."""
         ...
 
 
 _MAX_NUMBER = MAX_TOKENS // 3
-"""The largest token count that is believed; the sum of three of them is within the limit."""
+"""The largest plausible token count, chosen so that the sum of three stays within the limit of stored counts."""
 
 
 def as_dict(value: object) -> dict[str, Any]:
-    """Return a value of an answer if it is an object, otherwise an empty one: endpoints deviate from their API."""
+    """Return a value of an answer if it is an object, else an empty object, since endpoints deviate from their API."""
     return value if isinstance(value, dict) else {}
 
 
 def dicts_in(value: object) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a list in an answer; none if it is not a list."""
+    """Yield the objects of a list in an answer; nothing if the value is not a list."""
     if isinstance(value, list):
         for item in value:
             if isinstance(item, dict):
@@ -103,27 +103,27 @@ class UsageCount:
         self._fields: dict[str, Any] = {}
 
     def update(self, usage: object) -> None:
-        """Add the usage in a chunk, if it has any."""
+        """Add the usage that a chunk reports, if any."""
         for name, value in as_dict(usage).items():
             if value is not None:
                 self._fields[name] = value
 
     def chat(self) -> Usage | None:
-        """Return the usage with the keys of Chat Completions."""
+        """Return the usage, read from the keys of Chat Completions."""
         # DeepSeek has a key of its own for cached tokens.
         cached = self._number("prompt_tokens_details", "cached_tokens") or self._number("prompt_cache_hit_tokens")
         reasoning = self._number("completion_tokens_details", "reasoning_tokens")
         return self._usage(self._number("prompt_tokens"), self._number("completion_tokens"), cached, reasoning)
 
     def responses(self) -> Usage | None:
-        """Return the usage with the keys of Responses."""
+        """Return the usage, read from the keys of Responses."""
         cached = self._number("input_tokens_details", "cached_tokens")
         reasoning = self._number("output_tokens_details", "reasoning_tokens")
         return self._usage(self._number("input_tokens"), self._number("output_tokens"), cached, reasoning)
 
     def messages(self) -> Usage | None:
-        """Return the usage with the keys of Messages."""
-        # Its input tokens exclude those written to and read from the cache; `Usage` includes both.
+        """Return the usage, read from the keys of Messages."""
+        # The API's input tokens exclude tokens written to and read from the cache; `Usage` includes both.
         cached = self._number("cache_read_input_tokens")
         total = self._number("input_tokens") + self._number("cache_creation_input_tokens") + cached
         reasoning = self._number("output_tokens_details", "thinking_tokens")
@@ -143,18 +143,18 @@ class UsageCount:
         return 0
 
 
-# The provider state of an answer holds the data that a provider requires back verbatim, in its place among the text
-# and the calls. As JSON it is `{"wire": NAME, "parts": [...]}`, each part one of `{"block": {...}}`, `{"call": ID}` and
-# `{"text": "..."}`. A block with a `text` stands for that text; a call may have `more` fields of its own. A text may
-# have a `phase`, and in `written` its form with the thoughts in it. `{"pause": true}` divides the messages of an answer
-# that the provider paused. A wire ignores the state of another one.
+# The provider state of an answer holds the data that a provider requires back verbatim, in its place among the text and
+# the calls. As JSON it is `{"wire": NAME, "parts": [...]}`, each part one of `{"block": {...}}`, `{"call": ID}` and
+# `{"text": "..."}`. A block with a `text` stands for that text; a call may have further fields in `more`. A text may
+# have a `phase`, and in `written` the same text with its thoughts. `{"pause": true}` divides the messages of an answer
+# that the provider paused. A wire format ignores the state of any other one.
 
 Part = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part that goes back unchanged."""
+    """A part that is sent back unchanged."""
 
     document: dict[str, Any]
 
@@ -177,11 +177,11 @@ class CallPart:
 
 @dataclass(frozen=True, slots=True)
 class PausePart:
-    """The place where the provider paused the answer; the parts after it are another message."""
+    """The place where the provider paused the answer; the parts after it form another message."""
 
 
 def provider_state(wire: str, parts: list[Part]) -> JsonValue:
-    """Return the state of an answer with these parts; `None` if they are one text at most, and calls after it."""
+    """Return the state of an answer with these parts; `None` if they are at most one text, followed only by calls."""
     is_special = any(not {"block", "more", "phase", "written"}.isdisjoint(part) for part in parts)
     if is_special or any("text" in part for part in parts[1:]):
         return {"wire": wire, "parts": [*parts]}
@@ -197,7 +197,7 @@ def state_of(message: Message, wire: str) -> dict[str, Any]:
 def text_part(pieces: list[str], written: list[str]) -> Part | None:
     """Return a part for a text; `None` for an empty one.
 
-    `written` are its pieces with the thoughts that are not part of the answer."""
+    `written` are the pieces of the text with the thoughts that are not part of the answer."""
     text, whole = "".join(pieces), "".join(written)
     if not whole:
         return None
@@ -207,7 +207,7 @@ def text_part(pieces: list[str], written: list[str]) -> Part | None:
 
 
 def call_part(call_id: str, more: dict[str, Any]) -> Part:
-    """Return a part for a call; `more` are the fields that are neither its id, its name nor its arguments."""
+    """Return a part for a call; `more` are its fields other than id, name and arguments."""
     if more:
         return {"call": call_id, "more": more}
     return {"call": call_id}
@@ -219,10 +219,10 @@ def without_fields(document: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def parts_of(message: Message, wire: str) -> Iterator[Block | TextPart | CallPart | PausePart]:
-    """Yield the parts of an assistant's message in their original order; calls are those of the message."""
+    """Yield the parts of an assistant's message in their original order; the calls are taken from the message."""
     parts = state_of(message, wire).get("parts")
     calls = {call.id: call for call in message.tool_calls}
-    # A person may have changed the message since: then its state gives no order, and the blocks come first.
+    # The user may have edited the message since. Its state then no longer gives the order, and the blocks come first.
     if not isinstance(parts, list) or not _fits(parts, message.content, list(calls)):
         parts = [part for part in parts or () if "block" in part and "text" not in part]
         parts.append({"text": message.content})

@@ -1,4 +1,4 @@
-"""The base class of the models of JSON reports, and parts that they share: counts, measurements, gates."""
+"""The base class of the models of JSON reports, and the parts that reports share: counts, measurements, gates."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ SuitePath = Annotated[
 
 
 def _open(schema: dict[str, JsonValue]) -> None:
-    # Pydantic writes `additionalProperties: false` because of `extra="forbid"`, which serves only to find our own
-    # mistakes.
+    # `extra="forbid"` only serves to find our own mistakes, but makes Pydantic write `additionalProperties: false`.
     schema.pop("additionalProperties", None)
 
 
@@ -49,7 +48,7 @@ class ReportModel(BaseModel):
     """
 
     model_config = ConfigDict(
-        # The schemas of many nested models take long to build, and a command needs few of them.
+        # Schemas of many nested models are slow to build, and a command needs few of them.
         defer_build=True,
         frozen=True,
         extra="forbid",
@@ -59,7 +58,7 @@ class ReportModel(BaseModel):
 
     @classmethod
     def made(cls, source: object, **others: object) -> Self:
-        """Return a report with the fields `others`, and all other fields from the attributes of `source`."""
+        """Return a report with the fields in `others`; its remaining fields are the attributes of `source`."""
         named = {}
         for name in cls.model_fields:
             if name not in others and hasattr(source, name):
@@ -68,7 +67,7 @@ class ReportModel(BaseModel):
 
 
 class EndedReport(ReportModel):
-    """Numbers of runs or cases by status, without errors, whose key differs."""
+    """Numbers of runs or cases by status, without errors: each report has its own key for them."""
 
     passed: int
     warned: int
@@ -81,12 +80,12 @@ class EndedReport(ReportModel):
 class CountsReport(EndedReport):
     """Numbers of runs or cases by status."""
 
-    # `Status.total` has the name of each key, which `TotalsReport` reads from `StatusCounts`.
+    # `Status.total` is the name of each status's key, which `TotalsReport` reads from `StatusCounts`.
     errors: int
 
 
 class IntervalReport(ReportModel):
-    """The bounds of a share, each 0..1, of a mean or of a difference."""
+    """The bounds of a confidence interval of a share (0..1), a mean or a difference."""
 
     low: Finite
     high: Finite
@@ -127,7 +126,7 @@ class ToolArgumentsReport(ReportModel):
 
 
 class ValidArgumentsReport(ReportModel):
-    """How many calls of graded runs have arguments that the tool's own schema accepts."""
+    """Numbers of calls in graded runs whose arguments the tool's own schema accepts."""
 
     valid: int
     checked: int = Field(description="number of calls that a schema could check")
@@ -147,7 +146,7 @@ class JudgeUseReport(ReportModel):
 
 
 class DifferenceReport(ReportModel):
-    """A run or score about which this program and the source of the runs disagree."""
+    """A run or score for which this program and the source of imported runs give different verdicts."""
 
     about: str
     value: float = Field(description="the source's score, 0..1")
@@ -155,7 +154,7 @@ class DifferenceReport(ReportModel):
 
 
 class AgreementReport(ReportModel):
-    """Verdicts of the system that made imported runs beside the verdicts of their cases, by one of its scores."""
+    """Verdicts by one score of the system that made imported runs, compared with the verdicts of their cases."""
 
     name: str
     agree: int = Field(description="how many verdicts are the same")
@@ -182,7 +181,7 @@ class GateWatchedReport(ReportModel):
 
 
 class GateReport(ReportModel):
-    """A gate for the runs of a model, and the value reached; `suite` is null for a gate of the command line."""
+    """A gate for the runs of a model, and the value reached; `suite` is null for a gate from the command line."""
 
     suite: SuitePath | None
     model: str | None = Field(description="null for the runs of all models together")
@@ -240,5 +239,5 @@ BROKEN_SUITES: Final = "suites with errors, of which nothing was run; `exit_code
 
 
 def broken_suites(broken: Iterable[BrokenSuite]) -> tuple[BrokenSuiteReport, ...]:
-    """Return suites with errors as a report has them."""
+    """Return the entries of a report for suites with errors."""
     return tuple(BrokenSuiteReport(suite=each.suite, problems=each.problems) for each in broken)

@@ -37,9 +37,9 @@ class WatchedReport(ReportModel):
 
 
 class PairedReport(ReportModel):
-    """The paired tests of two columns: `better` and `worse` tell how the second one does against the first.
+    """The paired tests of two columns; `better` and `worse` describe the second one compared with the first.
 
-    Pass or fail is one question and scores are another; the level of 5% applies to each by itself.
+    Pass rates and scores are tested separately, each at the level of 5%.
     """
 
     pairs: int = Field(description="number of cases graded with both")
@@ -100,7 +100,7 @@ class PairedReport(ReportModel):
     score_sentence: str = Field(description="the result of the test on scores in a sentence")
 
 
-# The keys are older than the measures, which share one set of attributes; they stay within version 1.
+# The keys predate the shared attributes of measures, and must not change within version 1.
 _TESTED: Mapping[str, tuple[Measure, str]] = {
     "p_status": (PASS_RATE, "p"),
     "holm_status": (PASS_RATE, "adjusted"),
@@ -165,13 +165,13 @@ class _OfModel(ReportModel):
     model: str
 
 
-# The model is a base class of its own, because the fields of the last base class come first.
+# The model's name is in a base class of its own, because the fields of the last base class come first.
 class BatchTestReport(PairedReport, _OfModel):
     """The paired tests of one model: the first column is the earlier batch, or the baseline, the second the later."""
 
 
 def change_report(change: CaseChange, suites: Mapping[str, SuiteRef]) -> ChangeReport:
-    """Return a change with the results of its case before and after; `suites` are by key."""
+    """Return a change with the results of its case before and after; `suites` maps keys to suites."""
     suite = str(suites[change.suite].file)
     return ChangeReport.made(change, suite=suite, before=_cell(change.before), after=_cell(change.after))
 
@@ -205,7 +205,7 @@ class ConfirmedReport(ReportModel):
 
 
 class GoodRunsReport(ReportModel):
-    """The test of all cases of a model by the share of good runs of each, which decides before single cases do."""
+    """The test of a model's cases by their shares of good runs, which takes precedence over single cases."""
 
     model: str
     cases: int

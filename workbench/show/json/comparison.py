@@ -53,7 +53,7 @@ class CellReport(ReportModel):
 
 
 class ComparedCaseReport(ReportModel):
-    """A case, with a cell for each model on which it ran."""
+    """A case, with a cell for each model that ran it."""
 
     suite: SuitePath
     suite_name: str
@@ -75,7 +75,7 @@ class PassingReport(ReportModel):
 class ModelReport(CountsReport):
     """The totals of a model's cases.
 
-    Counts are of cases where the name does not say runs; cases that were not graded are in no rate and no mean."""
+    Counts are numbers of cases unless the name says runs; no rate or mean includes cases that were not graded."""
 
     model: str
     cases: int
@@ -117,7 +117,7 @@ class ModelReport(CountsReport):
 
 
 class DiscordantReport(ReportModel):
-    """A case that is good with one of two models only."""
+    """A case that is good with only one of two models."""
 
     suite: SuitePath
     case_id: str
@@ -131,9 +131,9 @@ class _Sides(ReportModel):
     second: str
 
 
-# The sides are a base class of their own, because the fields of the last base class come first.
+# The two sides are in a base class of their own, because the fields of the last base class come first.
 class PairReport(PairedReport, _Sides):
-    """Two models, case by case: `better` and `worse` tell how the second one does against the first."""
+    """Two models, case by case; `better` and `worse` describe the second one compared with the first."""
 
     discordant: tuple[DiscordantReport, ...]
 
@@ -229,7 +229,7 @@ def cells_of(report: ComparisonReport) -> Iterator[dict[str, Any]]:
     for case in dumped(report.cases):
         cells = case.pop("cells")
         for cell in cells:
-            # The facts of a case are repeated in each of its objects, so that every line can be read by itself.
+            # Each object repeats the facts of its case, so that every line can be read by itself.
             yield {**case, **cell}
 
 

@@ -35,7 +35,7 @@ def _trial(each: Tried) -> dict[str, JsonValue]:
         "lasts": each.lasts,
         "verdict": each.verdict,
         "ok": each.verdict in OK_VERDICTS,
-        # The former name of `ok`, which scripts read.
+        # The former name of `ok`, which existing scripts still read.
         "sound": each.verdict in OK_VERDICTS,
         "why": each.why,
         "answer": each.answer,

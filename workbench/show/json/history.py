@@ -45,13 +45,13 @@ class StoredSuite(ReportModel):
 class StoredPart(EndedReport):
     """The runs of one suite with one model in a batch.
 
-    Planned runs that are not counted never finished."""
+    Planned runs that no count includes never finished."""
 
     suite: StoredSuite
     model: str
     planned: int = Field(description="runs")
     cases: int = Field(description="number of the suite's cases that were planned")
-    # The name of the column in a history; the totals of other reports have `errors`.
+    # The history's column has this name; the totals of other reports have `errors`.
     error: int
     checked_calls: int = Field(0, description="number of calls whose arguments the tool's own schema could check")
     valid_calls: int = Field(0, description="number of these whose arguments are valid")
@@ -83,7 +83,7 @@ class ListedBatch(StoredBatch):
 
 
 class WholeBatch(ReportModel):
-    """The result of a suite in one batch that ran all of it."""
+    """The result of a suite in one batch that ran the whole suite."""
 
     batch: int
     pass_rate: float
@@ -255,7 +255,7 @@ class RegradedReport(ReportModel):
 
 
 class FlakyBatch(ReportModel):
-    """How the runs of a case went in one batch."""
+    """The results of a case's runs in one batch."""
 
     batch: int
     good: int = Field(description="runs that passed or were warned")
@@ -263,7 +263,7 @@ class FlakyBatch(ReportModel):
 
 
 class FlakyCaseReport(ReportModel):
-    """A case with a model whose results vary although neither changed."""
+    """A case with a model, whose results vary although neither the case nor the model changed."""
 
     suite: SuitePath
     suite_name: str
@@ -289,7 +289,7 @@ class FlakyReport(ReportModel):
 
 
 class RunningBatch(ReportModel):
-    """A batch that runs now."""
+    """A batch that is running."""
 
     number: int
     name: str | None
@@ -322,11 +322,11 @@ def list_report(
     trends: Mapping[TrendKey, Sequence[tuple[int, float]]],
     regraded: Mapping[int, int],
 ) -> ListReport:
-    """Return the list of batches, with the damaged ones apart, and the trends of the suites of these batches."""
+    """Return the list of batches, the damaged ones listed separately, and the trends of the batches' suites."""
     listed, damaged = [], []
     suites: dict[str, SuiteRef] = {}
     for batch in shown:
-        # A damaged batch has neither parts nor suites that could be read.
+        # The parts and suites of a damaged batch cannot be read.
         if batch.damage is not None:
             damaged.append(DamagedBatch(number=batch.number, name=batch.name, problem=batch.damage))
             continue
@@ -353,7 +353,7 @@ def shown_batch(
     runs: Iterable[RunRow],
     gates: Iterable[GateResult],
 ) -> ShownBatch:
-    """Return a batch with its runs and gates, graded by `grading` or, if that is `None`, originally."""
+    """Return a batch with its runs and gates, with the grades of `grading` or, if that is `None`, the original ones."""
     regrades = tuple(StoredGrading.made(each, workbench=each.program) for each in gradings)
     return ShownBatch.made(
         batch,
@@ -387,7 +387,7 @@ def diff_report(
     suites: Mapping[str, SuiteRef],
     notes: Iterable[str],
 ) -> DiffReport:
-    """Return the changes from one batch to another; `suites` are by key."""
+    """Return the changes from one batch to another; `suites` maps keys to suites."""
     changes = tuple(change_report(change, suites) for change in diff.changes)
     return DiffReport.made(
         diff,
@@ -414,7 +414,7 @@ def _number(grading: Regrade | None) -> int | None:
 
 
 def _batch(batch: BatchRow) -> dict[str, object]:
-    """Return the values of a `StoredBatch` whose names differ in a history."""
+    """Return the values of a `StoredBatch` that have different names in a history."""
     parts = tuple(map(_part, batch.parts))
     return {"workbench": batch.program, "parts": parts, "settings": dict(batch.settings)}
 

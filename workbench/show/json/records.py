@@ -1,6 +1,6 @@
-"""JSON reports in pieces, with the text that a whole document would have with `indent=2`.
+"""JSON reports in pieces that join to the text of the whole document with `indent=2`.
 
-Runs are written one after the other, so that a large batch is never in memory as a whole.
+Runs are written in turn, so that a large batch is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class Records(Generic[_Item]):
         return (self.model.model_validate(self.source_of(item)) for item in self.items)
 
     def texts(self, redactor: Redactor) -> Iterator[str]:
-        """Yield each record as indented JSON without secrets."""
+        """Yield the indented JSON of each record, without secrets."""
         for record in self:
             text = _text(record)
-            # One search through the text is cheaper than a walk through the record, and most records hold no secret.
+            # Searching the text once is cheaper than walking the record, and most records hold no secret.
             if redactor.may_be_in_json(text):
                 text = _text(redactor.redacted(record))
             yield text
 
 
 def document_pieces(document: ReportModel, records: Mapping[str, Records[Any]], redactor: Redactor) -> Iterator[str]:
-    """Yield a document as indented JSON without secrets; `records` take the place of its values by key."""
+    """Yield a document as indented JSON without secrets; `records` replaces the document's values by key."""
     # The excluded keys are never built, which keeps the runs out of memory.
     shown = redactor.redacted(document).model_dump(mode="json", exclude=set(records))
     before = "{"
@@ -74,8 +74,8 @@ def _text(record: ReportModel) -> str:
 
 
 def _moved(text: str, pad: str) -> str:
-    """Return an indented JSON text with `pad` before each further line."""
-    # Every line break is one of the layout: in a string of JSON it is escaped.
+    """Return an indented JSON text with `pad` before each line but the first."""
+    # Every line break comes from the indentation: inside a JSON string it would be escaped.
     return text.replace("\n", f"\n{pad}")
 
 

@@ -79,7 +79,7 @@ class MetricReport(ReportModel):
 class TotalsReport(CountsReport):
     """Counts by status and their totals.
 
-    Errors, skipped, stopped and not graded runs are in no mean and no rate."""
+    No mean or rate includes runs that ended in an error or were skipped, stopped or not graded."""
 
     runs: int
     mean_score: Finite | None = Field(description="0..1; null if nothing was scored")
@@ -105,7 +105,7 @@ class TotalsReport(CountsReport):
 
 
 class MediaReport(ReportModel):
-    """An image or a sound of a result, without its content."""
+    """An image or a sound in a tool result, without its content."""
 
     media_type: str
     size: int = Field(description="bytes")
@@ -166,7 +166,7 @@ class RoundReport(ReportModel):
 
 
 class ForkReport(ReportModel):
-    """The run, and the place in it, that a run was forked from.
+    """The run from which a fork was made, and the place in it.
 
     The place is before the request of a round or, with `answered`, after its answer and that many results of its calls.
     """
@@ -206,7 +206,7 @@ class PairingReport(ReportModel):
 
 
 class IssueReport(ReportModel):
-    """One thing that is wrong, and where."""
+    """One issue of a run, and its place."""
 
     kind: IssueKind
     why: str
@@ -221,7 +221,7 @@ class IssueReport(ReportModel):
 
 
 class GradeReport(ReportModel):
-    """The result of one grader for the run; the first one decides the status, the others are computed as well."""
+    """The result of one grader for the run; the first grader decides the status, the others are only reported."""
 
     grader: str
     score: Finite | None
@@ -236,7 +236,7 @@ class GradeReport(ReportModel):
 class StepReport(ReportModel):
     """One step of a chain, from 1, graded on its own by the deciding grader.
 
-    Calls are counted in the whole run."""
+    Indices of calls count all calls of the run."""
 
     step: int
     status: Status | None = Field(description="null for a step that was never reached")
@@ -257,7 +257,7 @@ class ServerOutputReport(ReportModel):
 
 
 class OwnCallReport(ReportModel):
-    """A call that the suite made itself, before the run (`setup`) or after it (`final`), with its result."""
+    """A call that the suite itself made, before the run (`setup`) or after it (`final`), with its result."""
 
     stage: OwnCallStage
     tool: str
@@ -286,7 +286,7 @@ class AskedReport(ReportModel):
 
 
 class RunReport(ReportModel):
-    """One case with one model, once.
+    """One run of a case with a model.
 
     `repeat` counts from 0."""
 
@@ -378,7 +378,7 @@ class SubjectReport(ReportModel):
 
 
 class CauseReport(ReportModel):
-    """The failed runs that have a cause; a run may have more than one cause, of which one is the main one."""
+    """The failed runs that have a cause; a run may have several causes, one of which is the main one."""
 
     cause: Cause
     runs: tuple[int, ...] = Field(description="indices in the report's `runs`, from 0")
@@ -390,7 +390,7 @@ class CauseReport(ReportModel):
 
 
 class ConfusionReport(ReportModel):
-    """How often a tool was called where a tool was expected."""
+    """How often a tool (or none) was called where a tool (or none) was expected."""
 
     expected: str | None = Field(description="null: no call was expected")
     called: str | None = Field(description="null: no call was made")
@@ -398,7 +398,7 @@ class ConfusionReport(ReportModel):
 
 
 class FailuresReport(ReportModel):
-    """Why runs failed, and which tools were called for which, over all graded runs."""
+    """Why graded runs failed, and how often each tool was called where each tool was expected."""
 
     causes: tuple[CauseReport, ...]
     confusion: tuple[ConfusionReport, ...]
@@ -415,7 +415,7 @@ class PublishedSummary(ReportModel):
 
 
 class TimingReport(ReportModel):
-    """How long the batch took, from its start to the end of its last run, and its pace."""
+    """The duration of the batch, from its start to the end of its last run, and its pace."""
 
     took_ms: float
     start_up_ms: float = Field(description="the part of it in which servers or models started; not included in any run")
@@ -467,7 +467,7 @@ class RegradedReport(ReportModel):
 
 
 class RegradeReport(ReportDocument):
-    """The report of `workbench grade`: that of a batch, and the recording of each of its runs."""
+    """The report of `workbench grade`: the report of a batch, and the recording of each of its runs."""
 
     model_config = ConfigDict(title="RegradeReport")
 
@@ -478,8 +478,7 @@ class RegradeReport(ReportDocument):
 class BatchFacts:
     """The facts about a batch that do not follow from its runs.
 
-    `batch` is its number in the history, if it is recorded; `cases` are the cases by which the runs were graded, by
-    run.
+    `batch` is the batch's number in the history, if it is recorded; `cases` maps runs to the cases that graded them.
     """
 
     program_version: str
@@ -495,7 +494,7 @@ class BatchFacts:
 
 
 class JsonReport(RunsReport, Protocol):
-    """The runs of an evaluation that can be written as a `ReportDocument`."""
+    """Runs of an evaluation that can be written as a `ReportDocument`."""
 
     def document_without_records(self) -> ReportDocument: ...
     def json_records(self) -> dict[str, Records[Any]]: ...
@@ -503,7 +502,7 @@ class JsonReport(RunsReport, Protocol):
 
 def lines_of_runs(report: JsonReport) -> Iterator[str]:
     """Yield a line of JSON for each of the `runs` of the report."""
-    # The text without secrets is read back, so that lines are redacted exactly as documents are.
+    # The redacted text is parsed again, so that lines lack exactly the secrets that documents lack.
     return json_lines(map(parsed_json, report.json_records()["runs"].texts(report.secrets)))
 
 
@@ -516,7 +515,7 @@ def report_of(
 ) -> ReportDocument:
     """Return the runs of a batch as a report.
 
-    `quality` and `failures` are of the runs that count.
+    `quality` and `failures` describe the runs that count.
     """
     records = report_records(results, quality.cases, line_of)
     document = report_without_records(results, quality, failures, facts)
@@ -526,8 +525,8 @@ def report_of(
 def report_without_records(
     results: Sequence[RunResult], quality: Quality, failures: FailureNumbers, facts: BatchFacts
 ) -> ReportDocument:
-    """Return the report without its runs and cases, which `report_records` writes one by one."""
-    # Their schemas become part of the document's own if they are built first, and are not built twice.
+    """Return the report without its runs and cases, which `report_records` provides one at a time."""
+    # Schemas that are built first become part of the document's schema, and are not built a second time.
     RunReport.model_rebuild()
     CaseReport.model_rebuild()
     counted = that_count(results)
@@ -558,13 +557,13 @@ def report_without_records(
 def report_records(
     results: Iterable[RunResult], cases: Iterable[CaseResult], line_of: LineOf = no_line
 ) -> dict[str, Records[Any]]:
-    """Return the runs and the cases of a report, to be written one by one."""
+    """Return the runs and the cases of a report, to be written one at a time."""
     runs = Records(RunReport, results, lambda result: run_fields(result, line_of(result.suite, result.case_id)))
     return {"runs": runs, "cases": Records(CaseReport, cases, case_fields)}
 
 
 def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
-    """Return the fields of a `RunReport`; objects of the program stand for values whose names agree."""
+    """Return the fields of a `RunReport`; where attribute names agree, a value is the program's own object."""
     trajectory = result.trajectory
     return {
         "suite": result.suite,
@@ -618,7 +617,7 @@ def _round(round_: Round) -> dict[str, Any]:
         "step": round_.step and round_.step.step,
         "replayed": round_.replayed,
         "added": round_.added,
-        # Superseded answers have the same form as others, one level down.
+        # Superseded answers have the same form as other answers, one level deeper.
         "set_aside": tuple(map(_round, round_.superseded)),
     }
 
@@ -640,7 +639,7 @@ def _call(record: CallRecord) -> dict[str, Any]:
         "problem": record.call.problem,
         "raw": record.call.raw,
         "server": record.server,
-        # Keys without a value are null, so that every call has the same keys.
+        # Keys without a value are kept as null, so that every call has the same keys.
         **dict.fromkeys(("edited", "result", "is_error", "source", "latency_ms", "unedited", "unedited_is_error")),
         "media": (),
     }
@@ -671,7 +670,7 @@ def _media_fields(media: Media) -> dict[str, Any]:
 
 
 def case_fields(case: CaseResult) -> dict[str, Any]:
-    """Return the fields of a `CaseReport`; objects of the program stand for values whose names agree."""
+    """Return the fields of a `CaseReport`; where attribute names agree, a value is the program's own object."""
     first = case.runs[0]
     return {
         "suite": first.suite,
@@ -709,7 +708,7 @@ def _cause(group: CauseNumbers) -> CauseReport:
 def published_summaries(
     results: Sequence[RunResult], cases: Mapping[str, Case] | None = None
 ) -> tuple[PublishedSummary, ...]:
-    """Return the summaries of published systems; `cases` are the cases of the runs, by run."""
+    """Return the summaries of published systems; `cases` maps each run to its case."""
     found = []
     for report in published_reports(results, cases or {}):
         found.append(PublishedSummary.made(report, numbers=dict(report.summary.numbers)))
@@ -721,7 +720,7 @@ def regrade_pieces(
 ) -> Iterator[str]:
     """Yield the report of regraded recordings as JSON text.
 
-    `records` are the runs and cases of `document`, which is without them.
+    `records` are the runs and cases that `document` lacks.
     """
     whole = RegradeReport.model_validate({**dict(document), "regraded": ()})
     return document_pieces(
