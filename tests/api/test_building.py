@@ -178,8 +178,8 @@ def test_a_problem_names_the_suite_and_the_case(folder: Path) -> None:
         (lambda: workbench.Suite("A", tools=[3]), "a tool is a function, a table, or one that"),  # type: ignore[list-item]
         (lambda: workbench.Suite("A", tools=[lambda x: x]), "a tool needs a name"),
         (lambda: workbench.Suite("A", tools=[print]), "the type hints of print cannot be turned into a schema"),
-        (lambda: workbench.Suite("A", tools=print), r"tools is a list, not <built-in function print>"),  # type: ignore[arg-type]
-        (lambda: workbench.Suite("A", servers="uvx x"), r"servers is a list, not 'uvx x'"),
+        (lambda: workbench.Suite("A", tools=print), "tools is a list, not of the type builtin_function_or_method"),  # type: ignore[arg-type]
+        (lambda: workbench.Suite("A", servers="uvx x"), "servers is a list, not of the type str"),
         (lambda: workbench.Suite("A", servers=[["uvx", 5]]), "a command is a list of texts"),  # type: ignore[list-item]
         (
             lambda: workbench.Suite("A", servers=["https://me:pw@h/x?token=key"]),

@@ -43,11 +43,11 @@ def three(tmp_path: Path, file: Path) -> Path:
         [
             ("UPDATE batches SET settings = ? WHERE id = 1", "{", NO_JSON),
             ("UPDATE batches SET planned = ? WHERE id = 1", "x", "planned must be a whole number"),
-            ("UPDATE batches SET planned = ? WHERE id = 1", 3, "planned does not match"),
+            ("UPDATE batches SET planned = ? WHERE id = 1", 3, "the number of planned runs is not the sum"),
             ("UPDATE batches SET name = ? WHERE id = 1", b"\xff", "name must be a text"),
             ("UPDATE batches SET kind = ? WHERE id = 1", "x", "kind must be one of runs, fork"),
             ("UPDATE parts SET passed = ? WHERE batch = 1", -1, "passed must not be negative"),
-            ("UPDATE parts SET batch = ? WHERE batch = 1", "x", "planned does not match"),
+            ("UPDATE parts SET batch = ? WHERE batch = 1", "x", "the number of planned runs is not the sum"),
             ("UPDATE parts SET suite = ? WHERE batch = 1", 77, "its suite 77 is not there"),
             ("UPDATE suites SET path = ? WHERE id = 1", "a\0b", "its suite 1: path must be a valid path"),
             ("UPDATE suites SET cases = ? WHERE id = 1", "x", "its suite 1: cases must be a whole number"),

@@ -84,7 +84,7 @@ class Suite:
         given: Any
         for key, given in (("tools", tools), ("servers", servers), ("mocks", mocks)):
             if isinstance(given, str) or not isinstance(given, Iterable):
-                raise UsageError(f"{key} is a list, not {given!r}: write {key}=[…]")
+                raise UsageError(f"{key} is a list, not of the type {type(given).__name__}: write {key}=[…]")
             if written := _CONVERTED[key](given):
                 self._document[key] = written
 

@@ -22,7 +22,7 @@ OtherValues = Callable[[Any, Schema], Iterator[JsonValue]]
 
 
 def refuses_nothing(value: JsonValue) -> None:
-    """Refuse no value."""
+    """Accept every value: the default if no schema applies."""
 
 
 _IN_WORDS = {

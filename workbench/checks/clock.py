@@ -166,7 +166,7 @@ class RelativeTime:
 
     @property
     def is_date(self) -> bool:
-        """Whether no time of day is meant."""
+        """Whether it names a whole day, without a time of day."""
         return self.base == "today" and self.at is None
 
     def moments(self, clock: Clock) -> list[datetime]:

@@ -475,7 +475,7 @@ class _Text:
         self.before = text[max(until - LOOKS_BACK, 0) : until]
 
     def _all_as_it_is(self, text: str) -> None:
-        """Decide all pieces without a replacement."""
+        """Release all pieces unchanged, because nothing in them is replaced."""
         at = len(text)
         for slot, size in reversed(self.pieces):
             slot.text += text[at - size : at]

@@ -223,7 +223,7 @@ class Question:
 
     @property
     def first(self) -> Request:
-        """The request to show."""
+        """The first request; the question shows only this one."""
         return self.requests[0]
 
     @property

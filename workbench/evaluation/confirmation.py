@@ -300,7 +300,7 @@ def _typical_shares(
             for row in history.runs_of_case(suite.key, change.case_id, MAX_EARLIER, lambda _why: None):
                 if row.model != change.model or row.is_fork or row.figures is None:
                     continue
-                # The latest rows come first, so earlier rows are compared with the content in this batch.
+                # Rows come newest first: this batch's gives the content, and older ones count only if theirs is equal.
                 if row.batch == batch:
                     content = contents.of(row)
                 elif row.batch < batch and contents.of(row) == content and row.figures.status.graded:

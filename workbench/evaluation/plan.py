@@ -114,6 +114,9 @@ class FinishedRun:
     case: Case | None
     result: RunResult
 
+    def __repr__(self) -> str:
+        return f"FinishedRun({self.place}, {self.result!r})"
+
 
 class LazyRuns(Lazy[FinishedRun]):
     """Finished runs, in the order of their batch's plan; there may be too many for memory."""

@@ -210,8 +210,9 @@ class Runtime:
     about values that they have judged before. `history` is the file in which all batches are recorded. Without
     `hears_events`, the listener receives no events of runs that other processes make.
 
-    In a worker process, `share` is the number of workers that divide the limits of endpoints, or `leases` are its
-    parts of them; `on_hold` is called with base URL, model and seconds when an endpoint asks for a pause.
+    In a worker process, `share` is the number of workers that divide the limits of endpoints, or `leases` holds
+    the worker's part of each limit; `on_hold` is called with base URL, model and seconds when an endpoint asks for a
+    pause.
     """
 
     def __init__(

@@ -260,7 +260,7 @@ class _Reader:
 
     def _arguments(self, text: str, at: int, rest: str) -> JsonValue | list[tuple[str, str]]:
         """Return the arguments after a tool's name: an object, or pairs of texts."""
-        # Kimi writes the number of the call behind the name: `functions.get_weather:0`.
+        # Kimi writes the number of the call after the name: `functions.get_weather:0`.
         number = re.compile(r":\d+\b").match(text, at)
         begin = _filled(text, number.end() if number is not None else at)
         if text[begin : begin + 1] == "{":

@@ -55,8 +55,8 @@ def _follows(calls: Sequence[CallRecord], call: int, first: int, other: Expected
 def duplicate_issues(calls: Sequence[CallRecord], pairings: Sequence[CallPairing]) -> Iterator[Issue]:
     """Yield a deciding issue for each call that repeats a successful one more often than expected.
 
-    Among equal calls, as many may succeed as the grader paired with expected calls (`pairings`), but always one. A call
-    repeated after an error is another attempt, not a duplicate."""
+    Of several equal calls, as many may succeed as `pairings` match to expected calls, and at least one. A call repeated
+    after an error is another attempt, not a duplicate."""
     expected = {line.call for line in pairings if line.expected_call is not None and line.same_tool}
     allowed = Counter(_key(calls[index]) for index in expected if index is not None)
     succeeded: defaultdict[tuple[str, str], list[int]] = defaultdict(list)

@@ -263,7 +263,7 @@ class StoredBatches(StoredRows):
             number, name, kind, started, ended, program, settings, planned = columns.read(columns.BATCH, row)
             parts = list(map(self._part, part_rows))
             if sum(part.planned for part in parts) != planned:
-                raise ValueError("planned does not match its suites and models")
+                raise ValueError("the number of planned runs is not the sum over its suites and models")
         except DAMAGE as error:
             return self._damaged_batch(row, error)
         # SQLite returns parts sorted by suite and model name; the settings keep the models in the order of the plan.

@@ -88,8 +88,8 @@ class NewPlan:
         if batch.shard is not None:
             for file in batch.shard.files:
                 files[file.path] = file
-            # A shard has the parts of the whole plan, even those of which it makes no run: the outline names their
-            # suites, and a suite without parts would be deleted with the next removed batch.
+            # A shard stores each pair of suite and model in the plan, even those without a run of its own: otherwise
+            # the next removed batch would take along a suite that the plan still names.
             for of_plan, model in batch.shard.outline.parts:
                 planned.setdefault((batch.shard.files[of_plan].path, model), 0)
         self.parts: list[tuple[Path, str | bytes | None, int, int]] = []

@@ -231,7 +231,7 @@ class _Desk:
     ) -> RunAnswer:
         """Run cases and grade the tool calls.
 
-        Tools are answered by the mocks of the suites.
+        The suites' mocks answer the tool calls.
         """
         if model not in ("offline", *self._allowed.models):
             may = ", ".join(("offline", *self._allowed.models))

@@ -40,7 +40,7 @@ def _command_rules(command: object, place: Place, hint: str) -> Iterator[Finding
 
 
 def subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterator[Finding]:
-    """Check the subject of a suite, and the keys that exclude one."""
+    """Check the subject of a suite, and report `models` beside it, which a subject replaces."""
     place: Place = ("subject",)
     yield from exactly_one(subject, ("command", "python"), place, "a subject")
     yield from goes_only_with(subject, {"env": "command"}, place)

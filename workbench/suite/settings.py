@@ -288,8 +288,8 @@ def models_named_by(suite: Suite) -> tuple[str, ...]:
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
     """Yield the judged checks that a run of a case may need.
 
-    These are the checks of the case and, unless `mocks` is false, of the conditions of its mocks and answers, and of
-    the suite's."""
+    These are the case's own checks and, unless `mocks` is false, those in the conditions of the mocks and answers of
+    the case and of the suite."""
     for check in case.written_checks():
         if isinstance(check, Judged):
             yield check

@@ -141,7 +141,7 @@ class SuiteText:
     def with_new_case_text(self, index: int, text: str) -> SuiteText:
         """Insert a case that the user wrote, or that is copied from a suite with its comments.
 
-        The case follows the one before it directly; as the first one, it stands directly before the next case. Raises
+        The text is inserted right after the previous case, or, as the first case, right before the next one. Raises
         IndexError for an index above the number of cases, and SpliceError if the text is not one block of TOML."""
         if not 0 <= index <= len(self.cases):
             raise IndexError(f"there is no place {index} among {len(self.cases)} cases")

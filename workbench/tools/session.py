@@ -166,9 +166,10 @@ class Session:
         return self._connection.pid
 
     async def start(self, launched: Callable[[], object]) -> None:
-        """Connect to the server and list its tools; call it once. `launched` is called when its download has ended.
+        """Connect to the server and list its tools; call this method only once.
 
-        Raises ServerError if the server cannot be reached, does not answer in time, or its listing does not end."""
+        `launched` is called when a launcher such as npx has downloaded the server. Raises ServerError if the
+        server cannot be reached, does not answer in time, or its listing does not end."""
         try:
             await self._start(launched)
         except ServerError as error:

@@ -234,6 +234,10 @@ class Trajectory:
     asked_by_servers: tuple[ServerAsked, ...] = ()
     """The requests of servers, with their replies, in all calls of the run and of the suite itself."""
 
+    def __repr__(self) -> str:
+        reason = "unfinished" if self.finish is None else self.finish.reason
+        return f"Trajectory({self.run_id!r}, rounds={len(self.rounds)}, calls={len(self.calls)}, {reason!r})"
+
     @property
     def setup_calls(self) -> tuple[OwnCallAnswered, ...]:
         """The calls of the suite before the run."""

@@ -93,7 +93,7 @@ def test_tools_that_cases_share_stand_once_in_the_suite() -> None:
 
 
 def test_nobody_asks_anything() -> None:
-    with pytest.raises(RefusedError, match="no message of a user"):
+    with pytest.raises(RefusedError, match="no user message"):
         made_of([{"role": "assistant", "content": "Hi"}])
     made = made_of([{"role": "user", "content": "Hi"}])
     assert made.file.suite is not None
@@ -174,5 +174,5 @@ def test_items_alone_are_a_conversation(lines: bool) -> None:
     items = RESPONSES["request"]["input"]
     made = made_of(*([{"input": items}] if lines else [items]), lines=lines)
     assert only(made).runs[0].rounds[0].calls[1].arguments == {"city": "Rome"}
-    with pytest.raises(RefusedError, match="has no message of a user"):
+    with pytest.raises(RefusedError, match="has no user message"):
         made_of(RESPONSES["response"])

@@ -136,7 +136,7 @@ def cut(**more: object) -> dict[str, Any]:
             "was cut off: the message number 1 is missing",
         ),
         (exported({"gen_ai.input.messages": [*CALLED, *ASKED]}), "does not begin with a message of the user"),
-        (exported({"gen_ai.output.messages": CALLED}), "has no message of a user"),
+        (exported({"gen_ai.output.messages": CALLED}), "has no user message"),
     ],
 )
 def test_a_trace_that_is_not_whole_is_refused(export: dict[str, Any], why: str) -> None:

@@ -162,7 +162,7 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
     full = conversation_of(document, [*asked, *wanted])
     index = last_request(full.messages)
     if index is None:
-        raise record.refused("has no message of a user")
+        raise record.refused("has no user message, so no case can be made from it")
     about = without_tool_note(full.notes)
     name = record.text_of("name") or name_of(full.messages[index].content, record.place)
     metadata = record.at("metadata")

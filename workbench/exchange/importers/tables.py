@@ -38,13 +38,15 @@ def fields_of(words: str) -> dict[str, str]:
     for word in words.split(","):
         meaning, equals, field = word.partition("=")
         if not equals or not field or meaning not in MEANINGS or meaning in fields:
-            raise RefusedError(f"--map has {word!r}: write MEANING=FIELD, each once, with {', '.join(MEANINGS)}")
+            raise RefusedError(
+                f"--map has {word!r}: write MEANING=FIELD; MEANING occurs once and is one of {', '.join(MEANINGS)}"
+            )
         fields[meaning] = field
     return fields
 
 
 def _records(source: Source) -> list[Node]:
-    """Return the rows of a file: its elements, or those of the one list of tables that a table holds."""
+    """Return the rows of a file: the elements of its list, or of the only list of objects in its one object."""
     if source.kind in ("lines", "csv") or isinstance(source.root.value, list):
         return source.records
     lists: list[Node] = []

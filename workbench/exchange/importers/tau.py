@@ -166,7 +166,7 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
     said = conversation.messages
     turns = list(indices_of("user", said))
     if not turns:
-        raise record.refused("has no message of a user, so there is no request to make a case of")
+        raise record.refused("has no user message, so no case can be made from it")
     spans = list(zip(turns, [*turns[1:], len(said)], strict=True))
     calls: list[list[ToolCall]] = []
     for at, end in spans:

@@ -297,7 +297,7 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
             yield from _message(message)
     yield from map(_asked, trajectory.asked_in("setup"))
     yield from map(_own_call, trajectory.setup_calls)
-    # The calls of a run are numbered through all rounds, as grades pair them.
+    # Calls are numbered across all rounds, because grades refer to them by that number.
     at = 0
     for each in trajectory.rounds:
         yield _round_head(each)

@@ -205,7 +205,7 @@ def verdict_line(against: AgainstBaseline) -> Line:
 
 
 def baseline_notes(against: AgainstBaseline) -> Iterator[str]:
-    """Yield whether the changes are more than chance, and notes on the comparison."""
+    """Yield lines: whether the changes are more than chance, then notes on the comparison."""
     yield from test_lines(against.diff.tests, *BATCH_NAMES)
     yield from notes_of(against.diff, *BATCH_NAMES, against.suites)
     yield from against.notes

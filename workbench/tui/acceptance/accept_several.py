@@ -225,7 +225,7 @@ class CasesAccepter:
             if not suite.proposed:
                 continue
             name = one_line(each.suite.path.name)
-            # The user confirmed a change of the text at that time, so a changed text is skipped.
+            # The user confirmed a change to the text as it was then, so a suite edited since is skipped.
             if each.suite.document.text != suite.before or self._selection.open_suites.at(each.suite.path) is None:
                 changed.append(name)
                 continue

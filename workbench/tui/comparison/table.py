@@ -422,7 +422,7 @@ class ComparedTotals:
             return
         self._models = state.models
         totals = [self._of.get(model) or model_totals(model, ()) for model in state.models]
-        # Totals on the same cases add up all cells again, so they wait until nothing runs.
+        # Totals over the cases that all models share need every cell again, so they wait until nothing runs.
         same = None
         if not state.going:
             same = totals_on_same_cases({model: state.cells(model) for model in state.models})

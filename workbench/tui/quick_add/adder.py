@@ -358,7 +358,7 @@ class QuickAdder:
             self.close()
 
     def unused(self, key: str) -> None:
-        """Say that a letter has no command for the result."""
+        """Tell the user that the pressed letter does nothing at a result."""
         self._say(f"No command on {key_name(key)} here: Tab gives letters back to the line", "muted")
 
     # Requests

@@ -533,7 +533,8 @@ class Starter:
     ) -> Approval | str:
         """Ask for trust in the servers of a valid suite; return the approval, or why they may not start.
 
-        `program` has a different environment for them. With `typed`, the user has just typed all of them.
+        `program` replaces the app's own, for servers that need other environment variables. With `typed`, the user
+        has just typed all of them.
         """
         refusal = self._refusal(file)
         if refusal is not None:

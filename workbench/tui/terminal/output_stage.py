@@ -102,7 +102,7 @@ def _update(
     # Screenshots ask for simplified updates.
     if simplify:
         return _render_update(self, full, screen_stack, simplify)
-    # As in Textual, widgets read the stack of screens while they draw, and the changed regions are cleared.
+    # As Textual does: set the stack of screens that widgets read while drawing, and clear the changed regions.
     visible_screen_stack.set(screen_stack or [])
     regions = {self.size.region} if full else self._dirty_regions.copy()
     self._dirty_regions.clear()
@@ -325,7 +325,7 @@ def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
 
 
 def _is_as(look: Look, cells: list[str], looks: list[Look], start: int, end: int) -> bool:
-    """Return whether the cells from `start` to `end` can be written in one look."""
+    """Return whether `look` suits all cells from `start` to `end`: they have it, or are blanks on its background."""
     return all(looks[x] is look or (cells[x] == " " and _same_ground(looks[x], look)) for x in range(start, end))
 
 
