@@ -1,7 +1,7 @@
-"""JUnit XML, as GitLab, Jenkins and the actions of GitHub read it; `docs/reports.md` has the mapping.
+"""JUnit XML for GitLab, Jenkins and GitHub Actions; `docs/reports.md` has the mapping.
 
-A test suite is a suite with a model, a test case is a case with that model. Only the places of all cases and the names
-of one suite are held in memory.
+A suite with a model becomes a test suite, a case with that model a test case. Memory holds only the positions of all
+cases and the names of one suite.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ _TEXT_MAX = 20_000
 """Longest text of a failure, and of the steps of a run, in characters."""
 _MESSAGE_MAX = 1_000
 _STEPS_MAX = 20_000_000
-"""Characters of a report after which steps are omitted, because GitLab takes files of up to 30 MB."""
+"""Length of a report in characters after which steps are omitted, because GitLab takes files of up to 30 MB."""
 
 _NEVER_IN_XML = re.compile("[\ufffe\uffff]")
 """Characters that `visible` keeps and XML 1.0 forbids: a parser would refuse the whole file."""
 _IN_TEXT = {'"': "&quot;"}
-# A parser turns a line break or a tab of an attribute into a blank unless it is written as a reference.
+# A parser turns a line break or a tab in an attribute into a blank unless it is written as a character reference.
 _IN_ATTRIBUTE = _IN_TEXT | {"\n": "&#10;", "\t": "&#9;"}
 
 
 class _Group(NamedTuple):
-    """A suite with a model, and its cases by their places among all cases."""
+    """A suite with a model; its cases are held as their positions among all cases."""
 
     suite: str
     model: str
     cases: array[int]
     statuses: Counter[str]
-    # A list of one number, because a field of a named tuple cannot be replaced.
+    # A list of one number, because a field of a named tuple cannot be reassigned.
     duration_ms: list[float]
 
 
@@ -59,7 +59,7 @@ def junit_pieces(report: RunsReport) -> Iterator[str]:
     groups = _groups(cases)
     statuses = sum((group.statuses for group in groups), Counter[str]())
     duration = sum(group.duration_ms[0] for group in groups)
-    # A run that was never finished is an error of its own suite at the end.
+    # Unfinished runs are errors in a test suite of their own, at the end.
     statuses["error"] += len(report.missing) + len(report.broken)
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="workbench"{_counts(statuses, duration)}>\n'
     written = 0
@@ -116,7 +116,7 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
     for place, case in enumerate(cases):
         first = case.runs[0]
         key = (first.suite, first.model)
-        # An array holds a hundred thousand places in 800 kB; the cases are read again one by one.
+        # An array holds a hundred thousand positions in 800 kB; each case is read again when it is written.
         group = groups.get(key) or groups.setdefault(key, _Group(*key, array("L"), Counter(), [0.0]))
         group.cases.append(place)
         group.statuses[_shown_status(case)] += 1
@@ -125,9 +125,10 @@ def _groups(cases: Sequence[CaseResult]) -> list[_Group]:
 
 
 def _shown_status(case: CaseResult) -> Status:
-    """Return the status of a test, which agrees with the exit code of the command.
+    """Return the status that a test case is reported with, which agrees with the exit code of the command.
 
-    A failed case in quarantine counts as skipped. A run that ended in an error makes any other case an error.
+    A failed case in quarantine counts as skipped. In any other case, a run that ended in an error makes the case an
+    error.
     """
     in_quarantine = case.runs[0].grading.quarantined
     if case.status == Status.FAILED and not in_quarantine:
@@ -144,7 +145,7 @@ def _has_no_verdict(status: Status) -> bool:
 
 
 def _duration_ms(case: CaseResult) -> float:
-    """Return the time of the runs in milliseconds, without queues and holds."""
+    """Return the duration of the runs in milliseconds, without the time in queues and holds."""
     return sum(run.loop_ms for run in case.runs)
 
 
@@ -170,12 +171,12 @@ def _suite_head(report: RunsReport, group: _Group) -> Iterator[str]:
 
 
 def _name(shown: ShownCase, names: Counter[str], given: set[str]) -> str:
-    """Return the name of a case, made unique in its suite, because GitLab counts equal names once."""
+    """Return the name of a case, made unique within its suite: GitLab counts tests of equal names as one."""
     first = shown.result.runs[0]
     name = first.case_name
     if names[name] > 1:
         name = f"{name} ({first.case_id})"
-    # A name with its id may be the whole name of another case.
+    # A name with its id appended may equal the plain name of another case.
     unique, number = name, 1
     while unique in given:
         number += 1
@@ -209,7 +210,7 @@ def _test_case(shown: ShownCase, group: _Group, name: str, report: RunsReport, *
 
 
 def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
-    """Return the properties of a test case; those without a value are `None`."""
+    """Return the properties of a test case; a property without a value is `None`."""
     first = result.runs[0]
     facts: dict[str, object] = {
         "case_id": first.case_id,
@@ -221,7 +222,7 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
     if len(result.runs) > 1:
         facts |= {"runs": len(result.runs), "rule": result.rule}
     costs = [run.cost_usd for run in result.runs]
-    # A sum without the runs of unknown cost would be read as the whole cost.
+    # A sum that lacks runs of unknown cost would be mistaken for the whole cost.
     if None not in costs:
         facts["cost_usd"] = sum(cost or 0.0 for cost in costs)
     usages = list(filter(None, (run.trajectory.usage for run in result.runs)))
@@ -236,13 +237,14 @@ def _facts(result: CaseResult, batch: int | None) -> dict[str, object]:
 
 
 def _outcome(result: CaseResult, since: Sequence[str]) -> Iterator[str]:
-    """Yield the outcome of a test case, with `since`, the sentence on its change since the baseline.
+    """Yield the elements for the outcome of a test case; `since` is the sentence on its change since the baseline.
 
     A case that passed by its rule for repeats although some of its runs failed is flaky.
     """
     shown = _shown_status(result)
     if shown == "error":
-        # The type avoids words such as `symbol` or `file`: GitLab runs on Rails, which takes them for its own types.
+        # The type must not be a word such as `symbol` or `file`: GitLab's framework Rails would read it as one of its
+        # own types.
         yield _element("error", "infrastructure", [*_errors_counted(result), *_lines_of_all(result)])
     elif shown == "failed":
         yield _element("failure", "failed", [*_lines_of_all(result), *since])
@@ -267,7 +269,7 @@ def _errors_counted(result: CaseResult) -> list[str]:
 
 
 def _lines_of_all(result: CaseResult) -> list[str]:
-    """Return the issues of a case: those of its only run, or of each run that did not pass."""
+    """Return lines with the issues of a case: of its only run, or of each run that did not pass."""
     if len(result.runs) == 1:
         return _lines_of(result.runs[0])
     counts = f"{result.good} of {len(result.graded)} graded runs passed, by {result.rule}"
@@ -281,7 +283,7 @@ def _lines_of_all(result: CaseResult) -> list[str]:
 
 
 def _lines_of(run: RunResult) -> list[str]:
-    """Return the issues of a run, its reason first."""
+    """Return lines with the reason of a run, then its issues."""
     lines = issue_lines(run)
     for step in run.steps:
         if step.status is not None and step.status != Status.PASSED:
@@ -293,7 +295,7 @@ def _lines_of(run: RunResult) -> list[str]:
 
 
 def _element(name: str, kind: str, lines: Sequence[str], *, child: str = "") -> str:
-    """Return an element whose message is the first line, and whose text is all lines, since GitLab shows no message."""
+    """Return an element with the first line as message, and all lines as text, because GitLab shows no message."""
     message = _attribute(cut(next(iter(lines), ""), _MESSAGE_MAX))
     text = _text(cut("\n".join(lines), _TEXT_MAX))
     if child:

@@ -24,17 +24,17 @@ _ROLES: dict[str, Role] = {
     **dict.fromkeys("tfnNI", "literal"),
     **dict.fromkeys("{}[]", "muted"),
 }
-"""The role of a JSON value by its first character; numbers are in none of these."""
+"""The role of a JSON value by its first character; a value with any other first character is a number."""
 
 
 class LazyLines(Sequence[Line]):
-    """A sequence of lines, each built when it is asked for.
+    """A sequence of lines, each built when it is read.
 
     `texts` yields them without colours.
     """
 
     def line(self, index: int) -> Line:
-        """Return the line at an index, which is not negative."""
+        """Return the line at an index, which must not be negative."""
         raise NotImplementedError
 
     def texts(self) -> Iterator[str]:
@@ -54,7 +54,7 @@ class LazyLines(Sequence[Line]):
 
 
 class JoinedLines(LazyLines):
-    """Lists of lines, one after the other, as one sequence."""
+    """Several lists of lines, concatenated to one sequence."""
 
     def __init__(self, parts: Sequence[Sequence[Line]]) -> None:
         self._parts = [part for part in parts if part]
@@ -75,7 +75,7 @@ class JoinedLines(LazyLines):
 class JsonLines(LazyLines):
     """A value as indented JSON, in rows of at most `width` cells, of which `indent` are blank.
 
-    Rows are counted at once and coloured when they are asked for.
+    Rows are counted on creation, and coloured when they are read.
     """
 
     def __init__(self, value: JsonValue, width: int, indent: int = 0) -> None:
@@ -83,7 +83,7 @@ class JsonLines(LazyLines):
         self._width = max(width - indent, _NARROWEST)
         self._written = visible(_pretty(value)).split("\n")
         self._starts = [0, *accumulate(map(self._height, self._written))]
-        # The rows of the last line of JSON: a long string is one line of many rows, which are drawn in order.
+        # Cached for the last line that was read: a long string is one line of many rows, which are drawn in order.
         self._wrapped: tuple[int, list[int]] = (-1, [])
 
     def __len__(self) -> int:
@@ -115,7 +115,7 @@ class JsonLines(LazyLines):
                 start = end
 
     def _height(self, written: str) -> int:
-        # A row per line is the common case, and needs no search for the places to wrap at.
+        # Usually each line fits into one row, and no places to wrap at need to be searched.
         if len(written) <= self._width and written.isascii():
             return 1
         return len(self._ends(written))
@@ -141,21 +141,21 @@ def texts_of(lines: Sequence[Line]) -> Iterator[str]:
 
 def _pretty(value: JsonValue) -> str:
     try:
-        # The library indents by recursion, so a value deeper than the stack has no layout.
+        # `json` indents by recursion, so a value nested deeper than the stack cannot be indented.
         return json.dumps(value, ensure_ascii=False, indent=2)
     except RecursionError:
         return compact_json(value, 1 << 62)
 
 
 def _key_and_role(written: str) -> tuple[int, Role]:
-    """Return the index of the value in a line of indented JSON, after blanks and the key, and its role."""
+    """Return the index at which the value begins in a line of indented JSON, after blanks and the key, and its role."""
     match = _KEY.match(written)
     assert match is not None
     return match.end(), _ROLES.get(written[match.end() : match.end() + 1], "number")
 
 
 def parsed_json(content: str, longest: int) -> JsonValue:
-    """Return the JSON object or list of a text; `None` for other texts and those of over `longest` characters."""
+    """Return the JSON object or list in a text; `None` for other texts, and for texts of over `longest` characters."""
     if content[:1] not in ("{", "[") or len(content) > longest:
         return None
     try:
@@ -166,7 +166,7 @@ def parsed_json(content: str, longest: int) -> JsonValue:
 
 
 DISPLAY_LIMIT = 100_000
-"""Characters of a text that are shown. The rest is counted, and part of a copy."""
+"""Characters of a text that are shown. Further ones are only counted, but a copy of the text includes them."""
 
 TAB = "    "
 
@@ -177,7 +177,7 @@ def safe_lines(text: str, limit: int = DISPLAY_LIMIT) -> list[str]:
 
 
 class GrowingText:
-    """A text that grows by pieces, and its rows at the width that was asked for last.
+    """A text that grows piece by piece, with its rows at the last requested width.
 
     Characters beyond `limit` have no rows.
     """
@@ -195,7 +195,7 @@ class GrowingText:
     @property
     def text(self) -> str:
         """The whole text, unchanged."""
-        # Pieces are joined when the text is read, since joining at each of them would copy all text every time.
+        # Pieces are joined when the text is read: joining at every piece would copy the whole text each time.
         if len(self._raw) > 1:
             self._raw = ["".join(self._raw)]
         return "".join(self._raw)
@@ -222,7 +222,7 @@ class GrowingText:
 
     def rows(self, width: int) -> list[str]:
         """Return the rows at a width, wrapping only the last line and new lines again."""
-        # A stream has thousands of pieces; wrapping the whole text for each of them would take quadratic time.
+        # A stream has thousands of pieces; wrapping the whole text for every piece would take quadratic time.
         if width != self._width:
             self._width, self._rows, self._wrapped_lines, self._tail_start = width, [], 0, 0
         del self._rows[self._tail_start :]
@@ -234,12 +234,12 @@ class GrowingText:
         return self._rows
 
 
-# About the square root of the 100,000 items of a large list: as many blocks as items in a block.
+# About the square root of 100,000, the length of a large list, so that blocks are as many as the items of each.
 _BLOCK = 256
 
 
 class Heights:
-    """Heights of items in rows, with sums by block that find the item of a row quickly.
+    """Heights of items in rows, with a sum for each block of items, so that the item of a row is found quickly.
 
     A height may be 0.
     """
@@ -285,7 +285,7 @@ class Heights:
         """Return the item of a row; raise IndexError if there is no such row."""
         if not 0 <= row < self.total:
             raise IndexError(f"no row {row} among {self.total}")
-        # First the block, then the item in it: some hundred steps for a hundred thousand items.
+        # Find the block, then the item in it: a few hundred steps for a hundred thousand items.
         block = 0
         while row >= self._sums[block]:
             row -= self._sums[block]
@@ -297,7 +297,7 @@ class Heights:
         return item
 
     def shown_from(self, first: int) -> int:
-        """Return the number of items from `first` on that have rows."""
+        """Return the number of items from index `first` on whose height is not 0."""
         return sum(height > 0 for height in self._heights[first:])
 
     def _sum_up_from(self, block: int) -> None:
@@ -320,7 +320,7 @@ class LaidOut:
         self._layouts: dict[int, Sequence[Line]] = {}
         self._heights = Heights()
         self._known = bytearray()
-        """A 1 for each item whose height is exact; other heights are estimates."""
+        """For each item, 1 if its height is exact and 0 if it is an estimate."""
 
     def lay_out(self, item: int) -> Sequence[Line]:
         """Return the lines of an item at the present width."""
@@ -328,14 +328,14 @@ class LaidOut:
 
     def _begin(self, rough: Iterable[int]) -> None:
         """Replace all items by new ones with estimated heights."""
-        # Exact heights would need the lines of all items; they replace an estimate when its item nears the screen.
+        # Exact heights would need the lines of all items, so an estimate stands until its item nears the screen.
         self._heights = Heights(rough)
         self._known = bytearray(len(self._heights))
         self._layouts.clear()
 
     @property
     def count(self) -> int:
-        """Number of lines, as far as it is known."""
+        """Number of lines; it includes estimates."""
         return self._heights.total
 
     def line(self, index: int) -> Line:
@@ -350,7 +350,7 @@ class LaidOut:
         return lines[at]
 
     def item_at(self, index: int) -> int | None:
-        """Return the item of a line; `None` without one."""
+        """Return the item of a line; `None` if there is none."""
         if 0 <= index < self.count:
             return self._heights.item_at(index)
         return None
@@ -407,7 +407,7 @@ class LaidOut:
             self.laid_out += 1
             self._layouts[item] = lines
             if len(self._layouts) > KEPT_LAYOUTS:
-                # A dictionary keeps its order, so the first layout is the oldest.
+                # A dictionary keeps its order of insertion, so the first layout is the oldest.
                 self._forget(next(iter(self._layouts)))
         return lines
 
@@ -435,7 +435,7 @@ class TextLines(LazyLines):
 
 
 class Ways(NamedTuple):
-    """Keys or options that unfold folded parts, as lines name them."""
+    """The names of keys or options that unfold folded parts, for use in lines."""
 
     expand: str
     copy: str
@@ -451,11 +451,11 @@ def text_rows(
     """Return the wrapped and indented rows of a text, at most `limit`; the last one then counts the others."""
     rows = text.rows(width - indent)
     lead = Span(" " * indent)
-    # One row of two lines shows more of the text than its first line alone.
+    # Two lines joined to one row show more of the text than its first line alone.
     if limit == 1 and len(rows) > 1:
         return [(lead, Span(cut(rows[0] + " " + rows[1], width - indent), role))]
     lines = TextLines(rows, indent, role)
-    # A note in place of a single line would save nothing, unless it also counts hidden text.
+    # A note that replaces a single row saves nothing, unless it also counts hidden text.
     at_least = 2
     if text.hidden:
         at_least = 1

@@ -12,7 +12,7 @@ from workbench.startup import late_pattern
 
 _MARKUP = late_pattern(r"[\\`*_\[\]<>~&$#]")
 _ACTED_ON = late_pattern(r"@|://|www\.|#\d|\bGH-\d|:[\w+-]+:")
-"""Parts of a text that GitHub links even if they are escaped, unless they are code."""
+"""Parts of a text that GitHub turns into links even when escaped, unless they are code."""
 _BAR = r"\|"
 _LIST = late_pattern(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))([-+=.)])")
 """Beginning of a line that makes it an item of a list or the underline of a title."""
@@ -26,7 +26,7 @@ def text(plain: str) -> str:
 
 
 def _word(word: str) -> str:
-    # A mention or a link of a model's answer would notify people or lead them away.
+    # A mention in a model's answer would notify people, and a link could lead them to a foreign site.
     if _ACTED_ON.search(word):
         return code(word)
     return _MARKUP.sub(r"\\\g<0>", word)
@@ -37,9 +37,9 @@ def code(plain: str) -> str:
     line = one_line(plain).strip()
     if not line:
         return ""
-    # A fence is longer than all runs of backticks in it, so that none of them can close it.
+    # The fence is longer than every run of backticks in the text, so that none of them can close it.
     fence = "`" * (1 + _longest_ticks(line))
-    # A backtick beside the fence would belong to it.
+    # A backtick next to the fence would become part of the fence.
     pad = " " if line[0] == "`" or line[-1] == "`" else ""
     return f"{fence}{pad}{line}{pad}{fence}"
 
@@ -56,8 +56,8 @@ def _longest_ticks(line: str) -> int:
 
 
 def cut_markdown(whole: str, most: int) -> Iterator[str]:
-    """Yield the lines of a Markdown text up to `most` bytes, then a line that counts the others."""
-    # The hundred bytes are for the line that counts.
+    """Yield the lines of a Markdown text up to `most` bytes, then a line with the number of lines left out."""
+    # A hundred bytes are reserved for the line that counts the others.
     left, lines = most - 100, whole.splitlines(keepends=True)
     for place, line in enumerate(lines):
         left -= len(line.encode())
@@ -68,13 +68,13 @@ def cut_markdown(whole: str, most: int) -> Iterator[str]:
 
 
 def table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of a table whose cells are Markdown, with bars escaped: a bar ends a cell even in code."""
+    """Yield the lines of a table whose cells are Markdown; bars are escaped, because a bar ends a cell even in code."""
     for cells in (titles, ["---"] * len(titles), *rows):
         yield f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
 
 def document(blocks: Iterable[Block], redact: Callable[[str], str] = str) -> str:
-    """Return blocks as a Markdown document; `redact` replaces the secrets of its texts."""
+    """Return blocks as a Markdown document; `redact` replaces secrets in its texts."""
     return "".join(_parts(blocks, redact)).rstrip("\n") + "\n"
 
 
@@ -122,7 +122,7 @@ def _matrix(matrix: Matrix[Row], shown: Callable[[Line], str]) -> Iterator[str]:
 
 
 def document_table(shown: Table[Row], redact: Callable[[str], str] = str) -> str:
-    """Return a table of any texts, with the notes of its rows, if there are any, as the last column."""
+    """Return a table of arbitrary texts; notes of rows, if there are any, become the last column."""
     columns = shown.lasting_columns
     titles = [column.name for column in columns]
     notes: list[str] = []
@@ -140,5 +140,5 @@ def document_table(shown: Table[Row], redact: Callable[[str], str] = str) -> str
 
 
 def text_table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table of any texts."""
+    """Return a table of arbitrary texts."""
     return "\n".join(table(titles, (map(text, row) for row in rows)))

@@ -1,4 +1,4 @@
-"""Reports as files."""
+"""Writing of report files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write_report(file: Path, pieces: Iterable[str]) -> None:
 
 
 def why_not_writable(file: Path) -> str | None:
-    """Return the reason for which no report can be written to a file; `None` if one can."""
+    """Return the reason why no report can be written to a file; `None` if one can be written."""
     if file.is_dir():
         return "it is a folder"
     if not file.parent.is_dir():
@@ -53,7 +53,7 @@ def why_not_writable(file: Path) -> str | None:
     if not os.access(folder, os.W_OK):
         return "permission denied"
     try:
-        # A disk may be read-only although the modes of its folders allow writing.
+        # A file system may be read-only although the modes of its folders allow writing.
         with TemporaryFile(dir=folder):
             return None
     except OSError as error:
@@ -61,5 +61,5 @@ def why_not_writable(file: Path) -> str | None:
 
 
 def _is_written_in_place(file: Path) -> bool:
-    """Return whether a file cannot be replaced: a device, a pipe, or a file in a folder that takes no new files."""
+    """Return whether a file must be written in place: a device, a pipe or a file in a folder that accepts none."""
     return file.exists() and (not file.is_file() or not os.access(resolved(file).parent, os.W_OK))

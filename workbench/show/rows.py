@@ -1,4 +1,4 @@
-"""Blocks at a width, in rows: tables for lists of the app and for terminals, other blocks for the app's panes."""
+"""Blocks laid out in rows of a given width: tables for lists and terminals, other blocks for panes of the app."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Generic
 from workbench.show.doc import Block, Column, Facts, Heading, Items, Matrix, Paragraph, Row, Section, Table, Value
 from workbench.show.spans import EMPTY, Line, Span, behind, cells, cut_line, heading, plain, without_empty, wrap_line
 
-# Measuring all rows of a long list would delay its first screen; a wider row further down is cut.
+# Measuring all rows of a long list would delay its first screen, so a wider row further down is cut.
 MEASURED_ROWS = 500
 """Number of rows over which the widths of columns are measured."""
 
-# Lists draw the same blanks in every row.
+# Cached, because lists draw the same blanks in every row.
 _BLANKS = [Span(" " * width) for width in range(200)]
 
 
@@ -36,7 +36,7 @@ class Laid(Generic[Row]):
         self._laid: dict[int, list[tuple[Column[Row], bool, int]]] = {}
 
     def line(self, row: Row, width: int) -> Line:
-        """Return a row in its columns, of at most `width` cells."""
+        """Return a row as a line of at most `width` cells, with its texts in their columns."""
 
         def fitting(column: Column[Row], is_short: bool, room: int) -> Line:
             line = _cell(column, row, is_short).spans
@@ -70,9 +70,9 @@ class Laid(Generic[Row]):
         return min(sum(room + column.gap for column, _, room in self._columns(width)), width)
 
     def _columns(self, width: int) -> list[tuple[Column[Row], bool, int]]:
-        """Return the columns that are shown at a width, each with whether it is short, and its own width.
+        """Return the columns to show at a width, each with its own width and whether it is shown in its short form.
 
-        If they do not fit, cells are taken one by one from the widest column that may be cut.
+        If the columns do not fit, single cells are taken from the currently widest column that may be cut.
         """
         if (known := self._laid.get(width)) is not None:
             return known
@@ -90,7 +90,7 @@ class Laid(Generic[Row]):
                 laid.append((column, is_short, room))
         rooms = [room for _, _, room in laid]
         over = sum(rooms) + sum(column.gap for column, _, _ in laid[1:]) - width
-        # One cell at a time, so that wide columns shrink to about the same width before any of them gets narrow.
+        # Taking one cell at a time shrinks wide columns to about the same width before any of them gets narrow.
         while over > 0:
             widest = None
             for at, (column, _, _) in enumerate(laid):
@@ -108,14 +108,14 @@ class Laid(Generic[Row]):
 
 
 GAP = 2
-"""Number of blanks before each column of a matrix; the second one may hold a mark for the cell after it."""
+"""Number of blanks before each column of a matrix; the second blank may hold a mark for the cell after it."""
 
 MAX_HEAD_CELLS = 20
-"""Width to which a head may widen its column, unless there is room to spare."""
+"""Width up to which a head may widen its column if there is no room to spare."""
 
 MIN_NAMES_CELLS = 10
 _NAMES_SHARE = 1 / 3
-"""Least width of the first column of a matrix, and its share of the whole width, if room is short."""
+"""Least width of the first column of a matrix in cells, and its share of the whole width, if room is short."""
 
 
 def matrix_rooms(
@@ -124,8 +124,8 @@ def matrix_rooms(
     """Return the width of the first column of a matrix, and the widths of the others.
 
     The first column needs `names` cells, and at least `least`; `lengths` and `heads` are the widths of the cells and
-    of the heads of the others. If not all fit, the first column gives way until two others do, and `more` cells are
-    left for a count of the hidden ones.
+    of the heads of the other columns. If not all columns fit, the first one shrinks until two others fit, and `more`
+    cells are left for a count of the hidden columns.
     """
     # A long name of a model must not make its column wider than the cells need, so heads count only up to a limit.
     needed = []
@@ -144,7 +144,7 @@ def matrix_rooms(
 
 
 def columns_from(first: int, widths: Sequence[int], room: int) -> range:
-    """Return the columns of a matrix that fit into `room` beside its first one, at least one."""
+    """Return the columns of a matrix that fit into `room` cells next to its first column, at least one."""
     end, used = first, 0
     while end < len(widths) and (end == first or used + GAP + widths[end] <= room):
         used += GAP + widths[end]
@@ -153,7 +153,7 @@ def columns_from(first: int, widths: Sequence[int], room: int) -> range:
 
 
 def _names_room(widths: Sequence[int], width: int) -> int:
-    """Return the width of the first column if the others do not all fit beside it."""
+    """Return the width of the first column if not all others fit next to it."""
     widest = sorted(widths, reverse=True)
     beside_one = width - sum(widest[:1]) - GAP
     beside_two = width - sum(widest[:2]) - GAP * 2
@@ -163,8 +163,8 @@ def _names_room(widths: Sequence[int], width: int) -> int:
 
 
 def _widened(widths: Sequence[int], heads: Sequence[int], spare: int) -> tuple[int, ...]:
-    """Return the widths, evenly widened for long heads as far as `spare` cells allow."""
-    # Every head may take up to `at_most` cells. The limit sinks until the widening fits into the spare room.
+    """Return the widths of columns, evenly widened for long heads as far as `spare` cells allow."""
+    # Every head may take up to `at_most` cells; this limit is lowered until the widening fits into the spare room.
     at_most = max(widths, default=0) + spare
     while (over := sum(_widening(widths, heads, at_most)) - spare) > 0:
         at_most -= max(over // len(heads), 1)
@@ -178,7 +178,7 @@ def _widening(widths: Sequence[int], heads: Sequence[int], at_most: int) -> Iter
 
 
 def filled(line: Line, width: int) -> Line:
-    """Return a line, cut or filled to exactly `width` cells."""
+    """Return a line, cut or padded to exactly `width` cells."""
     line = cut_line(line, width)
     return (*line, _blank(width - cells(line)))
 
@@ -193,13 +193,13 @@ _MIN_TEXT_CELLS = 10
 
 
 def is_apart(block: Block, before: Block | None) -> bool:
-    """Return whether an empty line stands before a block: not between two paragraphs, nor after a title."""
+    """Return whether an empty line precedes a block; none separates two paragraphs or follows a title."""
     together = isinstance(before, Paragraph) and isinstance(block, Paragraph)
     return not (before is None or isinstance(before, Heading) or together)
 
 
 def detail_rows(blocks: Iterable[Block], width: int) -> Iterator[Line]:
-    """Yield the rows of blocks for a pane of the app, with a cell free at both edges."""
+    """Yield the rows of blocks for a pane of the app, with one free cell at each edge."""
     before: Block | None = None
     for block in blocks:
         if is_apart(block, before):
@@ -231,7 +231,7 @@ def _rows_of(block: Block, width: int, indent: int) -> Iterator[Line]:
 
 
 def fact_rows(block: Facts) -> Iterator[tuple[Line, Span]]:
-    """Yield facts with their names filled to one width."""
+    """Yield a row for each fact, with all names padded to one width."""
     room = max((cells(name) for name, _ in block.facts), default=0) + GAP
     for name, text in block.facts:
         yield (filled(name, room), text)

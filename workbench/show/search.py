@@ -1,4 +1,4 @@
-"""Search for a text in lines, regardless of case and wraps, and fuzzy search for a query in a title."""
+"""Search for a text in lines, which ignores case and wraps, and fuzzy search for a query in a title."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.show.spans import Line, Role, Span, without_empty
 from workbench.show.visible import visible
 
 _BROKEN_ROW = r"(?:\n *)?"
-"""Matches the place inside a word where a pane may have wrapped a long value."""
+"""A pattern for the place inside a word where a pane may have wrapped a long value."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def _placed(match: re.Match[str], starts: Sequence[int]) -> Found:
     column = match.start() - starts[line]
     pieces: list[tuple[int, int, int]] = []
     for text in match[0].split("\n"):
-        # The indent of a further line is not part of the match.
+        # The indent of a match's later lines is not part of the match.
         blank = 0
         if pieces:
             blank = len(text) - len(text.lstrip(" "))
@@ -77,7 +77,7 @@ def marked(line: Line, pieces: Sequence[tuple[int, int, Role]]) -> Line:
 
 
 _WORD_START, _INSIDE, _SCATTERED = 300, 200, 100
-"""Scores of a word at the start of a word of the title, inside of one, and in pieces."""
+"""Scores of a query's word that is found at the start of a word of the title, inside a word, or in pieces."""
 
 _GAP = 20
 """Penalty for each piece of a word after the first."""
@@ -114,7 +114,7 @@ def fuzzy_match(query: str, title: str) -> FuzzyMatch | None:
 def _word_match(word: str, text: str) -> FuzzyMatch | None:
     places = list(_places(word, text))
     if places:
-        # A match nearer to the beginning of the title is better, hence the position is subtracted.
+        # The position is subtracted, because a match nearer to the beginning of the title is better.
         for at in places:
             if _starts_word(text, at):
                 return FuzzyMatch(_WORD_START - at, frozenset(range(at, at + len(word))))
@@ -133,10 +133,10 @@ _Known = dict[tuple[int, int | None], tuple[int, ...] | None]
 
 
 def _pieces(word: str, text: str, done: int, last: int | None, known: _Known) -> tuple[int, ...] | None:
-    """Return the positions of the letters of a word from index `done` on, the first that fit behind `last`."""
+    """Return the first possible positions, after position `last`, of the letters of a word from index `done` on."""
     if done == len(word):
         return ()
-    # Many paths reach the same state. `known` keeps its result, without which the search takes exponential time.
+    # Many paths reach the same state. Without the results in `known`, the search would take exponential time.
     if (done, last) not in known:
         known[done, last] = None
         start = 0

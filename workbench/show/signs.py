@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 FORK = "↳ fork"
-"""Precedes the name of a run that was forked from another one."""
+"""The sign before the name of a run that was forked from another one."""
 
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(shares: Iterable[float], blocks: str = BLOCKS) -> str:
-    """Return one block for each share, on a fixed scale from 0 to 1.
+    """Return a block character for each share, on a fixed scale from 0 to 1.
 
-    The highest block is for 1 only, so that all and nearly all differ.
+    Only 1 has the highest block, so that "all" and "nearly all" differ.
     """
     return "".join(blocks[_level(share, len(blocks) - 1)] for share in shares)
 

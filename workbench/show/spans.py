@@ -1,4 +1,4 @@
-"""Lines of text with roles, the material of every pane, independent of colours and terminals.
+"""Lines of text with roles, of which every pane consists, independent of colours and terminals.
 
 Widths are terminal cells, never characters. Text from models, tools or files passes `visible` or `one_line` of
 `workbench.show.visible` before it becomes a span.
@@ -141,9 +141,9 @@ def spread(left: Line, right: Line, width: int) -> Line:
 
 
 def natural_cells(line: Line) -> int:
-    """Return the width that a row needs, without the blanks that align its right part.
+    """Return the width in cells that a row needs without the blanks that align its right part.
 
-    Numbers of that part may begin with blanks.
+    Numbers in the right part may begin with blanks.
     """
     text = plain(line).rstrip()
     # Five blanks or more separate the parts of a row; fewer may be part of a number.
@@ -176,14 +176,14 @@ def _rows(text: str, width: int) -> Iterator[str]:
             yield text[start:blank]
             start = blank + 1
         else:
-            # A break in the first half of the row would waste more room than a broken path costs.
+            # A break in the first half of the row would waste so much room that breaking the path is better.
             end = (text.rfind("/", start + (end - start) // 2, end) + 1) or end
             yield text[start:end]
             start = end
 
 
 def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
-    """Return the rows of a line of spans, wrapped after a blank if one is near.
+    """Return the rows of a line of spans, wrapped after a blank if one is near the end of the row.
 
     Rows after the first are indented by `hang` cells.
     """
@@ -199,14 +199,14 @@ def wrap_line(line: Line, width: int, hang: int = 0) -> list[Line]:
 
 
 def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
-    """Return the ends of the rows of a text that is wrapped as by `wrap_line`; the rows cover all of the text."""
+    """Return the index at which each row of a text ends, wrapped as by `wrap_line`; the rows cover the whole text."""
     ends: list[int] = []
     start = 0
     while start < len(text):
         room = width - hang if ends else width
         end = max(end_within(text, start, room), start + 1)
         if end < len(text):
-            # A blank in the first half of the row would leave it too short.
+            # Wrapping at a blank in the first half of the row would leave the row too short.
             blank = text.rfind(" ", start + (end - start) // 2, end)
             end = blank + 1 if blank > 0 else end
         ends.append(end)
@@ -215,7 +215,7 @@ def row_ends(text: str, width: int, hang: int = 0) -> list[int]:
 
 
 def sliced(line: Line, ends: Sequence[int]) -> list[Line]:
-    """Return the parts of a line up to each of `ends`, indices in rising order; the rest is omitted."""
+    """Return the parts of a line up to each index in `ends`, which ascend; text after the last one is omitted."""
     rows: list[Line] = []
     row: list[Span] = []
     position = 0
@@ -238,7 +238,7 @@ _FILLED: frozenset[Role] = frozenset({"badge", "match", "selected"})
 
 
 def with_blanks_joined(line: Line) -> Line:
-    """Return a line in fewer spans: blanks join the span before them, or else the one after."""
+    """Return a line in fewer spans: spans of blanks are merged into the span before them, or else the one after."""
     joined: list[Span] = []
     for span in line:
         if joined and span.role not in _FILLED and joined[-1].role not in _FILLED:
@@ -286,11 +286,11 @@ NARROWEST = 24
 """Narrowest width of a layout, in cells; narrower screens cut its lines."""
 
 Message = tuple[tuple[str, Role], ...]
-"""The text of an empty pane: paragraphs, each with its role."""
+"""The message in an empty pane: paragraphs, each with its role."""
 
 
 class Note(NamedTuple):
-    """A sentence behind a sign, both in one role."""
+    """A sentence after a sign, both in one role."""
 
     sign: str
     text: str
@@ -298,7 +298,7 @@ class Note(NamedTuple):
 
 
 def signed(sign: str, text: str, role: Role, width: int, indent: int) -> list[Line]:
-    """Return a paragraph behind a sign, wrapped."""
+    """Return the wrapped rows of a paragraph after a sign."""
     first, *others = wrap(one_line(text), width - indent - 2)
     lines: list[Line] = [(Span(" " * indent), Span(f"{sign} {first}", role))]
     for row in others:
@@ -312,7 +312,7 @@ def indented(lines: Sequence[Line], indent: int) -> list[Line]:
 
 
 def behind(head: Line, text: str, role: Role, room: int) -> list[Line]:
-    """Return a text behind a head, in rows of `room` cells that all begin in the same column."""
+    """Return a text after a head, in rows of `room` cells that all begin in the same column."""
     first, *others = wrap(one_line(text), room)
     blank = Span(" " * cells(head))
     rows: list[Line] = [(*head, Span(first, role))]
@@ -322,7 +322,7 @@ def behind(head: Line, text: str, role: Role, room: int) -> list[Line]:
 
 
 def paragraph(text: str, width: int, role: Role = "text", indent: int = 1) -> list[Line]:
-    """Return an indented text in rows that leave a cell free at the right."""
+    """Return an indented text in rows that leave one cell free at the right."""
     rows: list[Line] = []
     for row in wrap(one_line(text), max(width - indent - 1, 10)):
         rows.append((Span(" " * indent + row, role),))
@@ -330,7 +330,7 @@ def paragraph(text: str, width: int, role: Role = "text", indent: int = 1) -> li
 
 
 def with_margin(text: str, width: int, role: Role = "text") -> list[Line]:
-    """Return a text in rows with two cells free on either side, for dialogs."""
+    """Return a text for a dialog, in rows with two free cells on either side."""
     return behind((Span("  "),), text, role, max(width - 4, 10))
 
 

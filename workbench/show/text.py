@@ -27,7 +27,7 @@ _CODES: Mapping[Role, str] = {
 
 @dataclass(frozen=True)
 class Paint:
-    """Colours text by its meaning.
+    """A painter that colours text by its role.
 
     A text must be safe to show before it is painted.
     """
@@ -44,7 +44,7 @@ class Paint:
         """Return a line of spans, without blanks at its end."""
         painted = ""
         for text, role in line:
-            # Codes around blanks would only make the output longer, and keep `rstrip` from removing them.
+            # Colour codes around blanks would only lengthen the output, and keep `rstrip` from removing the blanks.
             if text.strip():
                 text = self(text, role)
             painted += text
@@ -52,7 +52,7 @@ class Paint:
 
 
 def paint_for(stream: TextIO, environment: Mapping[str, str]) -> Paint:
-    """Return colours for a stream that is a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
+    """Return a painter for a stream: with colours on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
 
     See https://no-color.org.
     """
@@ -64,7 +64,7 @@ _DIFF_ROLES: Mapping[str, Role] = {"+": "passed", "-": "failed", "@": "muted"}
 """The role of a line of a diff by its first character."""
 
 _UNCUT = 100_000
-"""A width in which nothing is cut."""
+"""A width in cells at which nothing is cut."""
 
 
 def block_lines(blocks: Iterable[Block], width: int | None, paint: Paint) -> Iterator[str]:
@@ -113,7 +113,7 @@ _BOLD: Mapping[Role, Role] = {"text": "strong"}
 
 
 def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str]:
-    """Yield the lines of a matrix: the columns that have room, and below them the others, with all rows again."""
+    """Yield the lines of a matrix; columns that have no room follow below, where all rows are repeated."""
     first = matrix.first
     names: list[Line] = []
     texts: list[list[Line]] = []
@@ -128,7 +128,7 @@ def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str
     parts = [columns_from(0, widths, width - room)]
     while parts[-1].stop < len(widths):
         parts.append(columns_from(parts[-1].stop, widths, width - room))
-    # The names take the room that the widest part leaves.
+    # The column of names takes the room that the widest group of other columns leaves.
     used = 0
     for columns in parts:
         used = max(used, sum(widths[columns.start : columns.stop]) + GAP * len(columns))
@@ -151,7 +151,7 @@ def _matrix_lines(matrix: Matrix[Row], width: int, paint: Paint) -> Iterator[str
 
 
 def table_lines(table: Table[Row], width: int, paint: Paint, *, titled: bool = False) -> Iterator[str]:
-    """Yield the rows of a table, each note on a line below its row; with `titled`, the titles of columns first."""
+    """Yield the rows of a table, with notes on lines below their rows, and with `titled` the column titles first."""
     indent = Span("    ")
     # A command writes all rows at once, so all of them are measured; a list of the app measures the first.
     laid = Laid(table, titled=titled, measured=len(table.rows))

@@ -17,10 +17,10 @@ from workbench.suite.render import Table as TomlTable
 from workbench.version import __version__
 
 AcceptOutcome = Literal["proposed", "unchanged", "not agreed", "no runs", "skipped"]
-"""The result for a case.
+"""The outcome for a case.
 
-`unchanged`: the case expects the calls already. `not agreed`: no expectation lets all runs pass. `no runs`: no run
-ended properly.
+`unchanged`: the case already expects the calls. `not agreed`: no expectation lets all runs pass. `no runs`: no run
+counts.
 """
 
 OUTCOME_MARKS: dict[AcceptOutcome, tuple[str, Role]] = {
@@ -37,8 +37,8 @@ OUTCOME_MARKS: dict[AcceptOutcome, tuple[str, Role]] = {
 class AcceptedCase:
     """A case with its proposed expectations.
 
-    `runs` is the number of runs that counted, `left_out` the reasons for which others did not. `table` is the case
-    with its new expectations, and `block` its text in the suite, if there is a proposal.
+    `runs` is the number of runs that counted, `left_out` the reasons why other runs did not. If there is a proposal,
+    `table` is the case with its new expectations and `block` is the text of that case in the suite.
     """
 
     case_id: str
@@ -63,7 +63,7 @@ class AcceptedCase:
 class AcceptedSuite:
     """The cases of a suite with their proposals.
 
-    `path` is the path as it is shown; `before` and `after` are the texts of the file.
+    `path` is the path to show; `before` and `after` are the text of the file before and after the change.
     """
 
     path: str
@@ -83,7 +83,7 @@ class AcceptedSuite:
 
 
 def accept_view(suites: Iterable[AcceptedSuite]) -> Iterator[Block]:
-    """Yield the outcomes of each suite, then the difference of its file."""
+    """Yield for each suite the outcomes of its cases, then the difference of its file."""
     for suite in suites:
         yield Section(line_of(one_line(suite.path)), [Table(_COLUMNS, suite.cases, _left_out)])
         if difference := suite.difference:
@@ -147,5 +147,5 @@ def _expectations(case: TomlTable | None) -> TomlTable | None:
 
 
 def _lines(whole: str) -> list[str]:
-    # A file with the line ends of Windows has the same lines as any other.
+    # Line ends of Windows must not make a difference to the lines.
     return [line.removesuffix("\r") for line in whole.removesuffix("\n").split("\n")]

@@ -17,7 +17,7 @@ LISTED_MAX = 400
 
 def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Coverage, paint: Paint) -> Iterator[str]:
     """Yield the findings of one suite's audit, then its coverage."""
-    # Two calls on one line of the file can have the same fault.
+    # Two calls on one line of the file can have the same finding.
     yield from dict.fromkeys(_finding_line(file, finding, paint) for finding in findings)
     name = file.path.name
     if file.suite is not None:
@@ -30,7 +30,7 @@ def audit_lines(file: SuiteFile, findings: Iterable[AuditFinding], coverage: Cov
 
 
 def coverage_texts(coverage: Coverage) -> Iterator[str]:
-    """Yield the covered shares of the tools, then their parts that no case covers; nothing without tools."""
+    """Yield the covered shares of the tools, then the parts of tools that no case covers; nothing without tools."""
     if coverage.tools.total:
         shares = ", ".join(f"{share.covered} of {share.total} {noun}" for noun, share in coverage.shares)
         yield f"{shares} covered"

@@ -27,17 +27,18 @@ Confirm = Literal["reruns", "repeats", "none"]
 """How a broken case is confirmed: by reruns, by its repeats, or not at all."""
 
 _MAX_DOCUMENT_CHANGES = 100
-"""Most changes that Markdown lists, so that a comment of GitHub holds them."""
+"""Most changes that Markdown lists, so that they fit into a comment on GitHub."""
 
 BATCH_NAMES = "the baseline", "this batch"
-"""The names of the two batches in sentences."""
+"""The words for the two batches in sentences."""
 
 
 @dataclass(frozen=True)
 class AgainstBaseline:
-    """The changes since the baseline, for the cases that were selected.
+    """The changes of the selected cases since the baseline.
 
-    `suites` are by key, `grading` is the regrade of the baseline that was used, `fail_on` the demand.
+    `suites` maps keys to suites, `grading` is the regrade of the baseline that was used, and `fail_on` says what fails
+    the command.
     """
 
     batch: BatchRow
@@ -50,24 +51,24 @@ class AgainstBaseline:
     suite_changes: tuple[str, ...] = ()
     """Differences of the suites since the baseline, in words."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """The keys of the suites by the paths that runs have."""
+    """The keys of suites by the paths that their runs name."""
     confirm: Confirm = "none"
     confirmed: Confirmed | None = None
-    """The evidence on cases that broke, where the test of all cases found no more than chance."""
+    """The evidence on cases that broke, for models whose test of all cases found no more than chance."""
 
     @property
     def is_worse(self) -> bool:
-        """Whether all cases together have fewer good runs, by more than chance; false if nothing is confirmed."""
+        """Whether all cases together have fewer good runs by more than chance; false if nothing is confirmed."""
         return self.confirm != "none" and any(test.is_worse for test in self.diff.tests.values())
 
     def deciding(self, kind: ChangeKind) -> tuple[CaseChange, ...]:
-        """Return the changes of a kind, without those of cases in quarantine."""
+        """Return the changes of a kind, except in cases that are in quarantine."""
         return tuple(change for change in self.diff.of(kind) if change.decides)
 
     @property
     def broke(self) -> int:
-        """Number of cases that broke; with confirmation, only those that surely did."""
-        # If all cases together are worse, chance explains none of them, and none needs to be confirmed.
+        """Number of cases that broke; with confirmation, only cases that broke by more than chance."""
+        # If all cases together are worse by more than chance, no single case needs to be confirmed.
         if self.confirmed is not None and not self.is_worse:
             return len(self.confirmed.of("confirmed"))
         return len(self.deciding("broke"))
@@ -84,12 +85,12 @@ class AgainstBaseline:
 
     @property
     def failed(self) -> bool:
-        """Whether a regression was to fail the command, and there is one."""
+        """Whether the command fails: it was asked to fail on a regression, and there is one."""
         return self.fail_on == "regression" and self.regressed
 
     @property
     def verdict(self) -> str:
-        """The answer to whether there is a regression, in one line."""
+        """The verdict on whether there is a regression, in one line."""
         if self.is_empty:
             return f"nothing was compared: no case was graded here and in the baseline {called(self.batch)}"
         parts: list[str] = []
@@ -137,7 +138,7 @@ class AgainstBaseline:
 
     @property
     def _beside(self) -> Iterator[str]:
-        """Yield the cases that the verdict does not count, because the evidence is against a regression."""
+        """Yield a text on the cases that the verdict does not count because their evidence is against a regression."""
         if self.confirmed is None:
             return
         if recovered := self.confirmed.of("recovered"):
@@ -153,8 +154,8 @@ def baseline_view(
 ) -> Iterator[Block]:
     """Yield the verdict and at most `most` of the changes since the baseline.
 
-    A terminal shows the end of an output, so the verdict is last there, and first in a document, which lists fewer
-    changes. With `only_worse`, only cases are listed that broke, are gone or missing, or ended in an error.
+    The verdict is last in a terminal, which shows the end of an output, and first in a document, which lists fewer
+    changes. With `only_worse`, only cases that broke, are gone or missing, or ended in an error are listed.
     """
     if as_document:
         yield Heading(verdict_line(against), level=2)
@@ -196,7 +197,7 @@ _SIGNS: Mapping[Confirmation | None, Line] = {
 
 
 def verdict_line(against: AgainstBaseline) -> Line:
-    """Return the verdict behind its sign."""
+    """Return the verdict after its sign."""
     if against.is_empty:
         return line_of(f"▲ {against.verdict}", "warned")
     if against.regressed:

@@ -1,4 +1,4 @@
-"""A batch of the history as lines for a terminal: settings, totals, and runs that did not pass."""
+"""A batch in the history as lines for a terminal: settings, totals, and runs that did not pass."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def head_lines(
 ) -> Iterator[str]:
     """Yield the name of a batch, its state and its settings.
 
-    `shown` is the regrade by which its `runs` are graded; `options` are the options that resuming needs; `going` is
-    true while a program runs the batch.
+    `shown` is the regrade that graded the `runs`, `options` are the options that resuming needs, and `going` is true
+    while a program runs the batch.
     """
     yield f"{paint(called(batch), 'strong')}  {times_text(batch)}"
     ways: list[str] = []
-    # Reruns confirm a batch and cannot be resumed.
+    # Reruns that confirm a batch cannot be resumed.
     if batch.kind != "reruns":
         ways.append(one_line(f"'workbench {batch.resumed_by} --resume {batch.number}{options}' runs them"))
     if missing := missing_text(batch, going=going, ways_on=ways):
@@ -67,7 +67,7 @@ def head_lines(
 
 
 def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
-    """Yield the graders that decided, with the number of runs of each if there are several."""
+    """Yield the graders that decided runs, each with its number of runs if there are several graders."""
     deciders: Counter[str] = Counter()
     for run in runs:
         if run.figures is not None and (grader := decider_of(run.figures)) is not None:
@@ -80,7 +80,7 @@ def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
 
 
 def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
-    """Yield a note on runs that ended after the regrade in use, and therefore lack its grades.
+    """Yield a note on runs without grades from the regrade in use, because they ended after it.
 
     `history` is the option with which commands find the batch.
     """
@@ -99,7 +99,7 @@ def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow],
 
 def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Iterator[str]:
     """Yield the totals of each suite with each model."""
-    # Indices in an array, and figures read on demand: a batch may have a million runs.
+    # A batch may have a million runs, so an array holds only their indices, and figures are read on demand.
     parts: dict[tuple[SuiteRef, str], array[int]] = {}
     for index, run in enumerate(runs):
         if run.figures is not None:
@@ -112,7 +112,7 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
             some = ""
             if not part.whole:
                 some = f", {counted(part.cases, 'case')} of {count_text(suite.cases)}"
-            # Only the cells of one suite with one model are in memory.
+            # Memory holds only the cells of one suite with one model at a time.
             over = (runs[index].figures for index in parts.get((suite, part.model), ()))
             if cells := cells_of(figures for figures in over if figures is not None):
                 yield from map(paint.line, case_totals(model_totals(part.model, cells.values()), some))
@@ -123,8 +123,8 @@ def totals_lines(batch: BatchRow, runs: Sequence[RunRow], paint: Paint) -> Itera
 def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[RunRow]) -> Iterator[GateResult]:
     """Yield the gates of a batch with the values that its runs reach.
 
-    `gates` are by the keys of suites; a gate of the command replaces them. Forks do not count. A shard has only some
-    of the runs, and reaches nothing.
+    `gates` maps keys of suites to gates; a gate from the command line replaces them. Forks do not count. A shard
+    yields nothing, because it has only some of the runs.
     """
     if batch.shard is not None:
         return
@@ -143,7 +143,7 @@ def gates_reached(batch: BatchRow, gates: Mapping[str, Gate], runs: Sequence[Run
     if of_batch is not None:
         yield from as_watched(gates_of(None, Gate(min_pass_rate=of_batch.gate), _that_count(runs)), watched)
         return
-    # A fold takes runs one by one, so that they are never in memory together.
+    # The fold takes one run at a time, so that the runs are never in memory together.
     reached: dict[SuiteRef, GateFold] = {}
     for run in runs:
         if run.figures is not None and not run.is_fork:
@@ -162,17 +162,17 @@ def _that_count(runs: Iterable[RunRow]) -> Iterator[RunSummary]:
 
 
 def runs_lines(runs: Sequence[RunRow], width: int | None, paint: Paint, *, every: bool) -> Iterator[str]:
-    """Yield a line for each run; without `every`, only for runs that did not pass.
+    """Yield a line for each run or, without `every`, for each run that did not pass.
 
     Without `width`, no line is cut. At most `LINES_MAX` runs have a line.
     """
-    # A generator, so that the runs behind the shown ones are only counted.
+    # A generator, so that runs after the shown ones are only counted.
     listed = (run for run in runs if every or _needs_a_look(run))
     shown = list(islice(listed, LINES_MAX))
     if not shown:
         yield "every run passed" if runs else "no run"
     yield from table_lines(runs_table(shown), width or sys.maxsize, paint)
-    # `listed` goes on after the runs that are shown.
+    # `listed` continues after the runs that are shown.
     if more := sum(1 for _ in listed):
         yield f"and {counted(more, 'other run')}: --format records has a line for each"
 

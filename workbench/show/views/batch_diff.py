@@ -1,4 +1,4 @@
-"""The changes between two batches: their numbers by kind, the tests for chance, and each change in a line."""
+"""The changes between two batches: their numbers by kind, significance tests, and a line for each change."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ MEANINGS: Mapping[ChangeKind, str] = {
 def diff_view(
     diff: BatchDiff, suites: Mapping[str, SuiteRef], *, title: str, tests: Iterable[str], notes: Iterable[str]
 ) -> Iterator[Block]:
-    """Yield the changes, the paired tests and the notes; `suites` are by key."""
+    """Yield the changes, the paired tests and the notes; `suites` maps keys to suites."""
     yield Heading(line_of(title))
     yield Paragraph(counts_line(diff))
     for sentence in tests:
@@ -79,7 +79,7 @@ def diff_view(
 def changes_blocks(
     changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], *, with_model: bool, most: int = LINES_MAX
 ) -> Iterator[Block]:
-    """Yield a table of the first `most` changes, and the number of others."""
+    """Yield a table of the first `most` changes, then the number of other changes."""
     if changes:
         yield changes_table(changes[:most], suites, with_model=with_model)
     if (more := len(changes) - most) > 0:
@@ -89,7 +89,7 @@ def changes_blocks(
 def changes_table(
     changes: Sequence[CaseChange], suites: Mapping[str, SuiteRef], *, with_model: bool
 ) -> Table[CaseChange]:
-    """Return a row for each change."""
+    """Return the changes as a table with a row for each."""
 
     def title(change: CaseChange) -> Title:
         return Title(suites[change.suite].name, change.case_name)
@@ -116,7 +116,7 @@ def counts_line(diff: BatchDiff) -> Line:
     counts: list[Span] = []
     for kind in KINDS:
         number = len(diff.of(kind))
-        # The three kinds that decide are always named, so that a 0 is not taken for an omission.
+        # The first three kinds are always named, so that a 0 is not mistaken for an omission.
         if number or kind in ("broke", "fixed", "moved"):
             role: Role = "muted"
             if number:
@@ -128,14 +128,14 @@ def counts_line(diff: BatchDiff) -> Line:
 def notes_of(diff: BatchDiff, before: str, after: str, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
     """Yield notes on a comparison: models and graders that differ, and cases that could not be compared.
 
-    `before` and `after` name the batches, `suites` are by key.
+    `before` and `after` are the names of the batches; `suites` maps keys to suites.
     """
     if diff.across is not None:
-        # Two batches of one model each are compared across their models.
+        # Two batches with a single model each are compared even if the models differ.
         earlier, later = map(one_line, diff.across)
         yield f"the batches have different models: {later} is compared with {earlier}"
     only = []
-    # A model of one batch alone has no counterpart to compare its cases with.
+    # The cases of a model that only one batch has cannot be compared.
     for side, models in ((before, diff.only_before), (after, diff.only_after)):
         if models:
             only.append(f"only {side} has {one_line(', '.join(models))}")
@@ -157,7 +157,7 @@ def _rule(name: str, before: str, after: str, cases: int, compared: int) -> str:
 
 
 def _graded_otherwise(diff: BatchDiff, suites: Mapping[str, SuiteRef]) -> Iterator[str]:
-    """Yield the graders that decided otherwise in the later batch, with their cases if these are not all."""
+    """Yield the graders that differ between the batches, with the cases concerned unless all are."""
     compared: set[tuple[str, str]] = set()
     for each in diff.decided:
         compared.update(each.cases)
@@ -193,7 +193,7 @@ def _models_left(diff: BatchDiff) -> str:
 def notes_between(diff: BatchDiff, before: DiffSide, after: DiffSide, same: SameSuites, history: str) -> Iterator[str]:
     """Yield all notes on two batches of the history.
 
-    `same` is as in `batch_diff`; `history` is the option with which commands find the batches.
+    `same` is as in `batch_diff`; `history` is the option that lets commands find the batches.
     """
     suites = {}
     for side in (before, after):
@@ -223,14 +223,14 @@ def title_of(before: DiffSide, after: DiffSide) -> str:
 
 
 def by_grading(grading: Regrade | None) -> str:
-    """Return the regrade that is used of a batch, to follow its name; empty for the original grades."""
+    """Return a text that follows a batch's name and tells the regrade in use; empty for the original grades."""
     if grading is None:
         return ""
     return f", grading {grading.number}"
 
 
 def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[str]:
-    """Yield differences of the later batch apart from the results of its runs."""
+    """Yield differences between the batches other than the results of their runs."""
     for batch in (before, after):
         some: dict[str, None] = {}
         for part in batch.parts:
@@ -243,7 +243,7 @@ def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[
         hashes[same.get(suite.key, suite.key)] = suite.hash
     changed = []
     for suite in after.suites:
-        # A suite that only one of the batches has did not change.
+        # A suite that only one of the batches has is not reported as changed.
         if hashes.get(suite.key, suite.hash) != suite.hash:
             changed.append(suite.path)
     if changed:
@@ -261,13 +261,13 @@ def _what_else(before: BatchRow, after: BatchRow, same: SameSuites) -> Iterator[
 
 
 def test_lines(tests: Mapping[str, Paired], before: str, after: str) -> Iterator[str]:
-    """Yield the results of the paired tests of models in sentences; `before` and `after` name the batches."""
+    """Yield the results of the models' paired tests as sentences; `before` and `after` are the names of the batches."""
     for model, test in tests.items():
         if not test.count:
             continue
         sentences = list(test.sentences(before, after))
         if not test.by(SCORE).differs:
-            # The sentence on pass rates says the same.
+            # The sentence on pass rates already says the same.
             equal = test.score_sentence(before, after)
             sentences = [sentence for sentence in sentences if sentence != equal]
         for sentence in sentences:

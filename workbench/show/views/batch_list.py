@@ -1,4 +1,4 @@
-"""The list of batches with a row for each, and single batches in words."""
+"""The list of batches as a table, and the facts of a single batch in words."""
 
 from __future__ import annotations
 
@@ -36,17 +36,18 @@ if TYPE_CHECKING:
 NARROW = 64
 """Width in cells below which dates lack their year, and only the first state is shown."""
 ROOMY = 100
-"""Width in cells from which on ages are shown."""
+"""Least width in cells at which ages are shown."""
 _NAMES_LEAST, _WITH_MODELS = 8, 58
 _BETWEEN = " · "
 
 
 @dataclass(frozen=True, slots=True)
 class BatchFacts:
-    """A batch of the list, with the facts that are not its own.
+    """A batch in the list, with facts that its own record does not hold.
 
-    `parts` are its counts by the grades that are shown: those of `grading`, or the original ones. `regraded` is the
-    number of its regrades. `going` is true while a program runs it, `marked` if the user marked it for a comparison.
+    `parts` are its counts by the grades to show: the grades of `grading`, or the original ones. `regraded` is the
+    number of its regrades. `going` is true while a program runs the batch, `marked` if the user marked it for a
+    comparison.
     """
 
     batch: BatchRow
@@ -58,7 +59,7 @@ class BatchFacts:
 
     @property
     def role(self) -> Role:
-        """The role of the texts of a row; forks and reruns count for no case, and are muted."""
+        """The role of the texts in a row; forks and reruns are muted, because they count for no case."""
         return "text" if self.batch.kind == "runs" else "muted"
 
 
@@ -90,8 +91,8 @@ def facts_of(
 ) -> list[BatchFacts]:
     """Return batches with their original grades.
 
-    `regraded` are the numbers of regrades by the numbers of batches; `going` has the numbers of batches that a program
-    runs now.
+    `regraded` maps the number of a batch to its number of regrades; `going` has the numbers of batches that a program
+    is running.
     """
     times = regraded or {}
     facts = []
@@ -106,7 +107,7 @@ def _batch(row: BatchFacts) -> Value:
     if batch.name:
         role = "strong"
     shown = words(called(batch), role)
-    # A file for programs has two columns: the number stays a number.
+    # Files for programs keep number and name in separate columns, so that the number stays a number.
     return Value(shown.spans, {"batch": batch.number, "name": batch.name})
 
 
@@ -137,7 +138,7 @@ def _first_state(row: BatchFacts) -> Value:
 def _states(row: BatchFacts) -> list[Value]:
     """Return the states of a batch, the most important first."""
     batch, found = row.batch, list[Value]()
-    # Nothing else is known of a batch that cannot be read.
+    # Nothing else is known about a batch that cannot be read.
     if batch.damage is not None:
         return [words("damaged", "error")]
     if row.going:
@@ -189,7 +190,7 @@ def called(batch: BatchRow) -> str:
 
 
 def pass_rate_text(parts: Sequence[BatchPart]) -> str:
-    """Return the pass rate of some parts as text."""
+    """Return the pass rate over parts of batches as text."""
     good, graded = rate_of(parts)
     return rate(good, graded).text
 
@@ -197,7 +198,7 @@ def pass_rate_text(parts: Sequence[BatchPart]) -> str:
 def missing_text(batch: BatchRow, *, going: bool, ways_on: Sequence[str] = ()) -> str:
     """Return the number of missing runs of a batch, and why: `3 of 20 runs missing: stopped`; empty if none is.
 
-    `going` is true while a program runs it. `ways_on` are ways besides merging to make its missing runs.
+    `going` is true while a program runs the batch. `ways_on` are ways, other than merging, to make the missing runs.
     """
     if going:
         return f"running: {counted_of(batch.planned - batch.missing, batch.planned, 'run')} finished"
@@ -217,7 +218,7 @@ def kind_text(batch: BatchRow) -> str:
 
 
 def why_missing(batch: BatchRow) -> str:
-    """Return the reason for which a batch lacks runs: `stopped`, `merged from 3 of 20 shards`."""
+    """Return the reason why a batch lacks runs: `stopped`, `merged from 3 of 20 shards`."""
     if batch.merged is not None:
         return f"merged from {shards_text(batch.merged)}"
     if batch.ended_at is None:
@@ -229,7 +230,7 @@ def why_missing(batch: BatchRow) -> str:
 
 
 def merge_hint(batch: BatchRow) -> str:
-    """Return how merging completes a merged batch.
+    """Return a hint on completing a merged batch by merging further shards.
 
     Empty for any other batch, and for one whose shards come from different splits of the plan.
     """
@@ -241,7 +242,7 @@ def merge_hint(batch: BatchRow) -> str:
 
 
 def shards_text(merged: MergedShards) -> str:
-    """Return the number of merged shards of a plan: `3 of 20 shards`."""
+    """Return the numbers of merged and of planned shards: `3 of 20 shards`."""
     if merged.of is None:
         return counted(len(merged.shards), "shard")
     return counted_of(len(merged.shards), merged.of, "shard")
@@ -292,7 +293,7 @@ def _executed(settings: Mapping[str, JsonValue]) -> str:
 
 
 def _reached(model: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield how a model was reached, or why it was not, and its parameters and prices."""
+    """Yield the address of a model, or why it could not be reached, then its parameters and prices."""
     if isinstance(problem := model.get("problem"), str):
         yield f"could not be reached: {problem}"
     for key in ("model", "provider", "base_url"):
@@ -311,7 +312,7 @@ def _reached(model: Mapping[str, JsonValue]) -> Iterator[str]:
 
 
 def shard_lines(batch: BatchRow) -> Iterator[str]:
-    """Yield the shard of a plan that a batch is, or the shards from which it was merged."""
+    """Yield which shard of a plan a batch is, or from which shards it was merged."""
     shard, merged = batch.shard, batch.merged
     if shard is not None:
         yield one_line(f"{shard} of a plan of {counted(shard.planned, 'run')}{after(', plan ', shard.plan_id)}")

@@ -1,7 +1,7 @@
 """A report on runs as GitHub Markdown, for pull requests and job summaries.
 
-The verdict is first, details are folded, and the report is cut to the size that GitHub takes. Text of models, tools
-and suites has no effect as markup.
+The verdict is first, details are folded, and the report is cut to the size that GitHub accepts. Text from models,
+tools and suites has no effect as markup.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from workbench.show.visible import after, one_line
 from workbench.suite.files import from_repository
 
 COMMENT_MAX = 65_536
-"""Most characters of a comment or a description on GitHub, counted here in bytes, which are never fewer."""
+"""Limit of a comment or a description on GitHub in characters; used as a number of bytes, which is never smaller."""
 SUMMARY_MAX = 900_000
 """Most bytes of a job summary, below the 1 MiB above which GitHub shows nothing of it."""
 
@@ -49,7 +49,7 @@ _VERDICTS = {
     130: "■ Interrupted",
 }
 _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
-"""The statuses of cases that are listed one by one, in this order."""
+"""The statuses whose cases are listed in detail, in this order."""
 
 
 def markdown_pieces(report: RunsReport, most: int = COMMENT_MAX) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _totals_line(report: RunsReport) -> str:
 
 
 def _details(shown: ShownCase, report: RunsReport) -> Iterator[str]:
-    """Yield one case, folded: its issues, expected and actual calls, and the steps."""
+    """Yield the folded details of one case: its issues, expected and actual calls, and steps."""
     result = shown.result
     first = result.runs[0]
     run = result.decisive_run
@@ -208,7 +208,7 @@ def _all_cases(report: RunsReport, left: int) -> Iterator[str]:
 
 
 def _doubts(report: RunsReport) -> Iterator[str]:
-    """Yield the calls of passed runs that were invalid, or that a server answered with an error."""
+    """Yield the calls in passed runs that were invalid, or that a server answered with an error."""
     shown: list[str] = []
     for run in report.results:
         if doubts(run):
@@ -216,7 +216,7 @@ def _doubts(report: RunsReport) -> Iterator[str]:
             title = f"{one_line(redacted.case_name)}, {one_line(redacted.model)}"
             for line in doubts(redacted):
                 shown.append(f"{title}: {line}")
-        # One more than is shown proves that others follow; the rest of a large batch is not searched.
+        # One more than is shown proves that there are others, without a search through all of a large batch.
         if len(shown) > _ISSUES_MAX:
             break
     if not shown:
@@ -231,7 +231,7 @@ def _row(case: CaseResult, report: RunsReport) -> str:
     first, redact = case.runs[0], report.secrets.redact
     name, model = cut(redact(first.case_name), _LINE_MAX), cut(redact(first.model), _LINE_MAX)
     cells = (case.status.sign, text(name), code(model), score_text(case.score))
-    # `table` escapes the cells; the head of the table is written already.
+    # `table` escapes the cells; its first lines are dropped, because the head of the table is already written.
     return list(table(("", "", "", ""), [cells]))[-1]
 
 

@@ -63,17 +63,17 @@ def text_report(
     """Yield the lines of the report: the runs, then the summary, which begins with the `verdict`.
 
     `suite_names` are the names of suites by path; `width` is in terminal cells. `shown_as` returns a run without its
-    secrets. At most `LINES_MAX` runs have lines.
+    secrets. At most `LINES_MAX` runs are listed.
 
-    Forks are in the table and, unless all runs are forks, in no number. `little` omits runs that passed; `much` adds
-    the issues of passed runs, and the result of each grader.
+    Forks are in the table, but counted only if all runs are forks. `little` omits runs that passed; `much` adds the
+    issues of passed runs and the result of each grader.
     """
-    # Secrets are searched only in the runs that are shown; a generator makes that possible for any number of runs.
+    # A generator, so that secrets are searched only in the runs that are shown.
     listed = (result for result in results if _is_listed(result, amount))
     shown = [shown_as(result) for result in islice(listed, LINES_MAX)]
     if shown:
         yield from run_lines(shown, quality.cases, suite_names, width, paint, in_full=amount == "much")
-        # The generator continues behind the runs that are shown.
+        # The generator continues after the runs that are shown.
         if more := sum(1 for _ in listed):
             yield f"and {counted(more, 'other run')}: --format records or csv has all of them"
         yield ""
@@ -181,7 +181,7 @@ def run_lines(
 ) -> Iterator[str]:
     """Yield the table of runs, with the issues of each run below it.
 
-    Below the last repeat of a case is the joined result of its repeats.
+    The joined result of a case's repeats follows its last repeat.
     """
     ending = _ends_of_repeats(runs, cases)
     outputs = ServerOutputs(paint)
@@ -200,9 +200,9 @@ def run_lines(
 
 
 def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, CaseResult]:
-    """Return the case of each last repeat that is shown, by the id of its run.
+    """Return the cases by the id of the last run shown for each.
 
-    Runs are found by id, because a run without its secrets is another object than the one in its case.
+    Ids identify runs, because a run without its secrets is a different object from the run in its case.
     """
     places = {run.run_id: place for place, run in enumerate(results)}
     last: dict[str, CaseResult] = {}
@@ -224,9 +224,9 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
         yield paint(f"    {EDITED}", "muted")
     if unread := unread_text(result.trajectory):
         yield paint(f"    {unread}", "muted")
-    # An issue of a step is an issue of the whole run too, and is shown once.
+    # An issue of a step is also an issue of the whole run, and must be shown only once.
     told: set[tuple[object, ...]] = set()
-    # Steps that all passed add nothing to their chain.
+    # The steps of a chain add nothing to its result if all of them passed.
     if in_full or any(step.status != Status.PASSED for step in result.steps):
         for step, line in zip(result.steps, step_lines(result.steps, paint, ISSUE_WIDTH_MAX), strict=True):
             yield f"    {line}"
@@ -235,7 +235,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
                     yield _issue_line(issue, indent=6)
                 told.update(map(_about, step.issues))
     in_short = result.status == Status.PASSED and not in_full
-    # A passed run shows only its doubts: issues that would be missed by its status.
+    # A passed run shows only its doubts: issues that its status does not reveal.
     if result.grade is not None:
         for issue in _of_the_whole(result, result.grade, told):
             if not in_short or is_doubt(issue, result):
@@ -255,7 +255,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
 
 
 def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object, ...]]) -> Iterator[Issue]:
-    """Yield the issues of a run except those that are `told`.
+    """Yield the issues of a run except those in `told`.
 
     The issues of a chain's failed steps have lines of their own; calls of steps that it never reached are omitted.
     """
@@ -270,22 +270,22 @@ def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object,
 
 
 def _about(issue: Issue) -> tuple[object, ...]:
-    """Return the identity of an issue, without its wording.
+    """Return a key that identifies an issue whatever its wording.
 
-    A call that is wrong for its step may be in the wrong order among all calls: both are one issue.
+    A call that is wrong for its step may also be in the wrong order among all calls; both have the same key.
     """
     return issue.kind.replace("wrong order", "wrong tool"), issue.call, issue.expected_call, issue.argument
 
 
 def _issue_line(issue: Issue, *, indent: int) -> str:
-    """Return the line of an issue, cut only at a generous limit: in a log, people look for the end of a line."""
+    """Return the line of an issue, cut only at a generous limit, because readers of a log need whole lines."""
     return " " * indent + shortened(issue_text(issue), ISSUE_WIDTH_MAX)
 
 
 def _notice_lines(
     results: Sequence[RunResult], paint: Paint, shown_as: Callable[[RunResult], RunResult]
 ) -> Iterator[str]:
-    """Yield the differences from the suites, each once, with the number of its runs."""
+    """Yield each difference from the suites once, with the number of runs that it concerns."""
     notices: Counter[str] = Counter()
     outputs, lines = ServerOutputs(paint), list[str]()
     for result in results:
@@ -300,7 +300,7 @@ def _notice_lines(
 
 
 def _fork_lines(results: Sequence[RunResult], paint: Paint) -> Iterator[str]:
-    """Yield the number of forks, which count only if there are no other runs; nothing without forks."""
+    """Yield a line with the number of forks, which count only if there are no other runs; nothing without forks."""
     forks = sum(result.is_fork for result in results)
     if forks and forks == len(results):
         yield paint(f"{counted(forks, 'fork')} and no other run: the numbers below are about forks", "warned")

@@ -56,7 +56,7 @@ def over_time(runs: Sequence[RunRow]) -> dict[str, dict[int, Cell]]:
     Forks do not count.
     """
     figures: dict[str, dict[int, list[RunSummary]]] = {}
-    # A dictionary keeps this order, which makes the batches of each model run from the oldest to the newest.
+    # A dictionary keeps the order of insertion, so the batches of each model are ordered from the oldest to the newest.
     for run in sorted(runs, key=lambda run: (run.batch, run.place)):
         if run.figures is not None and not run.is_fork:
             figures.setdefault(run.model, {}).setdefault(run.batch, []).append(run.figures)
@@ -85,9 +85,9 @@ def case_lines(
     width: int,
     paint: Paint,
 ) -> Iterator[str]:
-    """Yield a case over time: for each model its trend, then batch by batch, the newest first.
+    """Yield a case over time: for each model its trend, then its result in each batch, the newest first.
 
-    `cells` are those of `over_time` for `runs`. A note stands where the suite changed.
+    `cells` is what `over_time` returns for `runs`. A note marks where the suite changed.
     """
     hashes = {run.batch: run.suite.hash for run in runs}
     names = {number: called(batches[number]) for number in hashes}
@@ -95,7 +95,7 @@ def case_lines(
     for model, of_model in cells.items():
         graded = [cell for cell in of_model.values() if cell.is_graded]
         good = f"good in {of_text(sum(cell.is_good for cell in graded), len(graded))} batches"
-        # A cell that is graded without a score counts as the lowest height.
+        # A graded cell without a score is drawn at the lowest height.
         line = sparkline([cell.score or 0.0 for cell in graded][-MAX_TREND:])
         yield f"{fit(one_line(model), model_width)}  {line}  {good}, scores by height"
     yield ""
@@ -109,11 +109,11 @@ def case_lines(
         when = local_time(batches[batch].started_at)
         lead = f"{fit(names[batch], number)}  {when}  {fit(one_line(cell.model), model_width)}"
         result = came_to(cell)
-        # The reason of a case that passed says only that it did.
+        # The reason of a case that passed says no more than that.
         if cell.reason and cell.status != Status.PASSED:
             result += f": {one_line(cell.reason)}"
-        # The result gets what is left: the lead takes the number, the date (16 cells), the model and two gaps of 2; the
-        # sign takes 4 with its gaps.
+        # The result gets the remaining width: the lead takes the number, the date (16 cells), the model and two gaps of
+        # 2; the sign takes 4 with its gaps.
         room = width - number - 2 - 16 - 2 - model_width - 4
         yield f"{lead}  {sign} {shortened(result, room)}"
         older = batch
@@ -129,16 +129,16 @@ def _newest_first(row: tuple[int, Cell]) -> tuple[int, str]:
 
 _BETWEEN = " › "
 _COLUMN_MAX = 80
-"""Widest column of titles if they are not cut."""
+"""Greatest width of a column of titles that are not cut, in cells."""
 _WHAT_MAX = 400
-"""Longest text about a case, in characters, if nothing is cut."""
+"""Longest text about a case, in characters, if no width is given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """A suite and one of its cases; without `suite`, the case alone.
+    """The title of a case: its suite and its name; without `suite`, only its name.
 
-    `lead` and `tail` surround them and are never cut.
+    `lead` and `tail` surround these and are never cut.
     """
 
     suite: str
@@ -155,7 +155,7 @@ class Title:
     def cut(self, width: int) -> str:
         """Return the title in at most `width` cells.
 
-        The suite is cut first, because the case distinguishes one line from the next.
+        The suite is cut first, because the name of the case distinguishes one line from the next.
         """
         if cell_len(self.whole) <= width:
             return self.whole
@@ -168,7 +168,7 @@ class Title:
 
 
 def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
-    """Yield titles in a column of at most `width` cells; without `width`, uncut."""
+    """Yield titles padded to a column of at most `width` cells; without `width`, none is cut."""
     widest = max((cell_len(title.whole) for title in titles), default=0)
     column = min(widest, width or _COLUMN_MAX)
     for title in titles:
@@ -179,7 +179,7 @@ def cut_titles(titles: Sequence[Title], width: int | None) -> Iterator[str]:
 
 
 def cut_what(text: str, room: int | None) -> str:
-    """Return the text behind a title, on one line, cut to `room` cells or, without it, to a generous limit."""
+    """Return the text after a title, on one line, cut to `room` cells or, without `room`, to a generous limit."""
     if room is None:
         room = _WHAT_MAX
     return shortened(one_line(text), max(room, 0))

@@ -1,7 +1,7 @@
 """Models side by side: their cells, totals, errors and paired tests.
 
-`cell_line` puts a cell into words, `verdict_line` one result of a pair, and `totals_rows` the totals. Reports and the
-app show the same words.
+`cell_line` words a cell, `verdict_line` one result of a pair, and `totals_rows` the totals. Reports and the app show
+the same words.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ _TOOL_MAX = 24
 _REASON_MAX = 1_000
 
 _ALWAYS_SHOWN_K = 5
-"""Largest k for which pass@k and pass^k are always shown; the largest k that runs allow is shown too."""
+"""Largest k for which pass@k and pass^k are always shown; the largest k that the runs allow is shown as well."""
 
-# The parts of cells have fixed widths, so that numbers stand below each other.
+# The parts of cells have fixed widths, so that their numbers are aligned.
 _SCORE_CELLS = len("0.67")
 _SPREAD_CELLS = len("±0.47")
 
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The cases that a filter selects, each by its suite and id, and the words of the filter."""
+    """The cases that a filter selects, each as its suite and id, and the text of the filter."""
 
     words: str
     cases: Collection[tuple[str, str]]
@@ -87,8 +87,8 @@ def comparison_view(
 ) -> Iterator[Block]:
     """Yield a comparison.
 
-    With `only_differences`, cases with the same result for all graded models are omitted, and with `filtered` those
-    that are not selected; totals and tests cover all cases. `interrupted` is true if the batch was interrupted.
+    With `only_differences`, cases with the same result for all graded models are omitted, and with `filtered` cases
+    that it does not select; totals and tests cover all cases. `interrupted` is true if the batch was interrupted.
     """
     titles = _titles(comparison)
     chosen = list(comparison.rows)
@@ -125,7 +125,7 @@ def result_line(comparison: Comparison) -> Line:
 
 
 def first_sentences(comparison: Comparison) -> Iterator[str]:
-    """Yield the first result of the tests of each pair of models."""
+    """Yield the first sentence on the tests of each pair of models."""
     for pair in comparison.pairs:
         yield from islice(pair.found.sentences(one_line(pair.first), one_line(pair.second)), 1)
 
@@ -169,7 +169,7 @@ def _titles(comparison: Comparison) -> Titles:
 
 
 class CellRooms(NamedTuple):
-    """The widths of the parts of cells, so that equal parts stand below each other."""
+    """The widths of the parts of cells, so that equal parts are aligned."""
 
     digits: int
     """Digits of the number of runs of a cell; 0 if each cell has one run."""
@@ -188,14 +188,14 @@ class CellRooms(NamedTuple):
 
 
 class CellWords(NamedTuple):
-    """The parts of a cell as texts."""
+    """The parts of a cell, as texts."""
 
     share: str
     """The share of good runs, if there are several."""
     broke_off: str
     """The sign of runs without a verdict."""
     score: str
-    """The score; for a cell that was not graded, its status, the only part."""
+    """The score; a cell that was not graded has its status here, and no other part."""
     spread: str
     latency: str
 
@@ -237,7 +237,7 @@ def cell_line(cell: Cell, rooms: CellRooms) -> Line:
 
 
 def verdict_line(side: Cell | CaseSide) -> Line:
-    """Return one result of a pair: its sign, its score, and its share of good runs if there are several."""
+    """Return one result of a pair: its sign, its score, and its share of good runs if it has several runs."""
     sign, role = side.status.mark
     line = (Span(sign, role), Span(f" {score_text(side.score, '')}".rstrip(), role))
     if side.graded <= 1:
@@ -293,7 +293,7 @@ def errors_of(comparison: Comparison) -> Mapping[tuple[str, str], int]:
     for run in comparison.runs:
         if run.status == Status.ERROR:
             counts[run.model, run.reason or "it is not known why"] += 1
-    # Sorting is stable, so each model's errors stay in the order in which its runs met them.
+    # Sorting is stable, so the errors of each model keep the order in which its runs met them.
     order = {model: at for at, model in enumerate(comparison.models)}
     return dict(sorted(counts.items(), key=lambda item: order[item[0][0]]))
 
@@ -331,11 +331,11 @@ def rules_text(rules: Iterable[RepeatRule]) -> str:
 
 
 def rule_line(rules: Sequence[RepeatRule]) -> str:
-    """Return the rules for repeats as a line below a comparison, with their meaning; empty without repeats."""
+    """Return a line that names the rules for repeats and explains them; empty without repeats."""
     if not rules:
         return ""
     line = f"rule for repeats: {rules_text(rules)}"
-    # Only the rule "last" lets the rates ignore runs, which their reader has to know.
+    # Only under the rule "last" do the rates ignore runs, and the reader must know that.
     if "last" not in rules:
         return line
     which = "of a case by the last run"
@@ -355,7 +355,7 @@ def totals_matrix(comparison: Comparison) -> Matrix[TotalsRow]:
     """Return the totals as a matrix of measures by model."""
     suite_names, cases = comparison.suite_names, len(comparison.rows)
     rows = list(totals_rows(comparison.totals, suite_names, cases, comparison.on_same_cases))
-    # The names of measures are never cut: the beginnings of some are equal.
+    # Names of measures are never cut, because some begin with the same words.
     first = Column[TotalsRow]("totals", lambda row: words(row[0]), least=max(len(name) for name, _ in rows))
     models = list(map(one_line, comparison.models))
     return Matrix(first, models, rows, lambda row, column: words(row[1][column]))
@@ -370,10 +370,11 @@ def totals_rows(
     """Yield the measures, each with its value for every model.
 
     Counts that are 0 for all models are omitted, as are pass@k and pass^k without repeats. `cases` is the number of
-    compared cases: a value that rests on fewer cases tells how many. The Pareto front is that of `on_same_cases`. While
-    runs go on, that is `None`: then only the pass rate tells its number of cases, and there is no front.
+    compared cases; a value that rests on fewer cases is followed by their number. The Pareto front is that of
+    `on_same_cases`, which is `None` during a run: then only the pass rate has its number of cases, and there is no
+    front.
     """
-    # While runs go on, every value would have its number of cases, between which the values would be hard to find.
+    # During a run, a number of cases after every value would make the values hard to find.
     all_cases = cases
     if on_same_cases is None:
         all_cases = 0
@@ -420,7 +421,7 @@ def _counts(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
 
 
 def _arguments(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
-    """Yield the rates of valid arguments: of all calls, and of each tool that a model called with invalid ones."""
+    """Yield the rates of valid arguments: of all calls, and of each tool that a model called with invalid arguments."""
     if not any(each.valid_arguments.tools for each in totals):
         return
     by_tool: list[dict[str, ToolArguments]] = []
@@ -448,7 +449,7 @@ def _checked(found: ValidArguments | ToolArguments | None) -> str:
 
 
 def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
-    """Yield the measures by which each model is on the Pareto front, and the number of cases."""
+    """Yield a row with the measures that put each model on the Pareto front, and the number of cases."""
     names: dict[str, list[str]] = {each.model: [] for each in totals}
     for measure in AGAINST_SCORE:
         found, _ = points(measure, totals)
@@ -462,7 +463,7 @@ def _front(totals: Sequence[ModelTotals], cases: int) -> Iterator[TotalsRow]:
 
 
 def _pass_rate(totals: ModelTotals, cases: int) -> str:
-    """Return the pass rate, with the number of its cases if these are not all."""
+    """Return the pass rate, with its number of cases if it does not cover all cases."""
     rate = rate_text(totals.pass_rate)
     if totals.pass_rate is None or totals.graded >= cases:
         return rate
@@ -470,7 +471,7 @@ def _pass_rate(totals: ModelTotals, cases: int) -> str:
 
 
 def _on(rests_on: int, cases: int) -> str:
-    """Return the number of cases on which a value rests, if these are not all."""
+    """Return the number of cases on which a value rests, if it does not rest on all cases."""
     if rests_on >= cases:
         return ""
     return f" ({counted(rests_on, 'case')})"
@@ -508,7 +509,7 @@ def _tries(totals: Sequence[ModelTotals]) -> Iterator[TotalsRow]:
     # Without repeats, pass@1 is the pass rate, which has its row already.
     if most < 2:
         return
-    # For one try, both are the same.
+    # For k = 1, both are equal.
     yield "pass@1 = pass^1", [_try(each, 1, each.pass_at) for each in totals]
     shown = []
     for k in range(2, most + 1):
@@ -536,7 +537,7 @@ def _gates(totals: Sequence[ModelTotals], suite_names: Mapping[str, str]) -> Ite
     of_models: list[dict[tuple[str | None, GateMeasureName], GateResult]] = []
     for each in totals:
         of_models.append({(gate.suite, gate.measure): gate for gate in each.gates})
-        # Models may have run different suites, so that some of them lack a gate.
+        # Models may have run different suites, so a model may lack a gate.
         demands |= of_models[-1]
     with_suite = len({suite for suite, _ in demands}) > 1
     for (suite, measure), demand in demands.items():

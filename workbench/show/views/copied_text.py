@@ -1,4 +1,4 @@
-"""The text that copying an item of a run gives, and its name."""
+"""The text to copy for an item of a run, and the text's name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from workbench.show.visible import TOO_DEEP
 from workbench.trajectory.events import JsonValue, ResultReceived
 
 _UNBROKEN = 200
-"""A width in which short items fit on one line."""
+"""A width in cells at which short items fit on one line."""
 
 
 def copied_text(item: Item) -> tuple[str, str]:
@@ -89,7 +89,7 @@ def _shown(item: Item) -> str:
 
 
 def _as_written(item: CallItem) -> str:
-    """Return the arguments as JSON; if they are not JSON or incomplete, as the model wrote them."""
+    """Return the arguments as JSON or, if they are incomplete or not JSON, as the model wrote them."""
     if item.problem is None and item.arguments is not None:
         return _json(item.arguments)
     if item.raw is None:

@@ -49,13 +49,13 @@ MIXED_UP_MAX = 5
 """Entries of the confusion table that a summary lists."""
 
 MAX_EXAMPLES = 5
-"""Different examples shown with a cause's advice; the list has all runs."""
+"""Most examples shown with a cause's advice; the list has all runs."""
 
 MAX_EXAMPLES_FROM = 200
-"""Runs that are searched for examples, which happens at every cursor movement."""
+"""Most runs that are searched for examples, since every movement of the cursor starts a search."""
 
 MAX_RUNS_OF_EXAMPLE = 6
-"""Runs that are named for an example that occurs in several."""
+"""Most runs that are named for one example."""
 
 MAX_SUBJECTS = 20
 
@@ -65,7 +65,7 @@ WIDEST_NAME = 32
 NO_CALL, NOT_EXPECTED = "no call", "not expected"
 _GAP = 2
 _COPIED_CELLS = 120
-"""Width of a copied text, in which only prose is wrapped."""
+"""Width of a copied text in cells; only its prose is wrapped."""
 
 
 def failure_lines(failures: FailureNumbers, paint: Paint, *, with_advice: bool = True) -> Iterator[str]:
@@ -116,7 +116,7 @@ def often(group: CauseNumbers) -> str:
 
 
 def concerned(group: CauseNumbers) -> str:
-    """Return the tool or parameter that a cause concerns most, and the number of others; empty without one."""
+    """Return the most frequent tool or parameter of a cause, and the number of others; empty if there is none."""
     if not group.subjects:
         return ""
     (subject, count), *others = group.subjects
@@ -138,7 +138,7 @@ def symptom_text(symptom: Symptom) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunNames:
-    """The naming of failed runs: with suites (by path) and with models, each if there are several."""
+    """A naming scheme for failed runs: names include suites (by path) or models if there are several of them."""
 
     suites: Mapping[str, str]
     with_suite: bool = True
@@ -153,7 +153,7 @@ class RunNames:
         return one_line(f"{suite} › {result.case_name}")
 
     def which(self, run: FailedRun) -> str:
-        """Return the model and the repeat of a run, by which it differs from others of its case."""
+        """Return the model and the repeat of a run, which distinguish it from other runs of its case."""
         text = ""
         if self.with_model:
             text = f"  {one_line(run.result.model)}"
@@ -193,14 +193,14 @@ def cause_lines(group: CauseGroup, width: int) -> Iterator[Line]:
             names.append((name, count))
             needed = max(needed, cell_len(name) + len(count) + 5)
         for name, count in names:
-            # The counts stand in one column right of the longest name, not at the far edge of a wide pane.
+            # Counts are aligned in a column after the longest name, not at the far edge of a wide pane.
             yield spread((Span("   "), Span(name, "tool")), (Span(count),), min(needed, width))
         if (more := len(group.subjects) - MAX_SUBJECTS) > 0:
             yield (Span(f"   and {count_text(more)} more", "muted"),)
 
 
 def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Line]:
-    """Yield the symptoms of some runs; runs of a case with equal symptoms are one example."""
+    """Yield examples: the symptoms of some runs; runs of a case with equal symptoms make one example."""
     yield heading("Examples")
     alike: dict[tuple[str, tuple[Symptom, ...]], list[str]] = {}
     for run in group.runs[:MAX_EXAMPLES_FROM]:
@@ -209,7 +209,8 @@ def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Li
     for (title, symptoms), which in islice(alike.items(), MAX_EXAMPLES):
         shown = which
         if len(which) > 1:
-            # `which` is empty for the only model if the run has no number, but here the run is the first of several.
+            # `which` is empty for a run with the only model that is no numbered repeat; here it is the first of several
+            # runs.
             shown = [run or "#1" for run in which[:MAX_RUNS_OF_EXAMPLE]]
         if len(which) > MAX_RUNS_OF_EXAMPLE:
             shown.append(ELLIPSIS)
@@ -258,7 +259,7 @@ def _symptom(symptom: Symptom, width: int) -> Iterator[Line]:
 
 
 class ConfusionTable:
-    """The table of expected tools (rows) and called tools (columns)."""
+    """The table with a row for each expected tool and a column for each called tool."""
 
     def __init__(self, confusion: Confusion) -> None:
         self._counts = confusion.counts
@@ -267,7 +268,7 @@ class ConfusionTable:
         self._heads = [_name(column, NO_CALL) for column in self._columns]
 
     def last_first(self, width: int) -> int:
-        """Return the first column to show so that the last one is visible; 0 if all fit."""
+        """Return the index of the first column to show so that the last one is visible; 0 if all columns fit."""
         room = width - self._side(width) - 1
         first = len(self._heads)
         while first > 0 and (room := room - cell_len(self._heads[first - 1]) - _GAP) >= 0:
@@ -278,7 +279,7 @@ class ConfusionTable:
         """Return the table from column `first` on, with as many columns as fit, but at least one."""
         side, columns, heads = self._side(width), self._columns, self._heads
         shown = self._shown(width - side - 1, first)
-        # Even a column that does not fit is shown, with its head cut to the room.
+        # A single column that does not fit is still shown, with its head cut to the room.
         widest = max(width - side - 1 - _GAP, 1)
         lines: list[Line] = []
         if len(shown) < len(columns):

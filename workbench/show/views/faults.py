@@ -41,7 +41,7 @@ _NOTHING = "(nothing)"
 
 
 def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
-    """Yield the matrix of faults, then the verdicts other than ok.
+    """Yield the matrix of faults, then the trials with a verdict other than ok.
 
     The matrix has a row for each tool with a fault and a column for each model.
     """
@@ -60,13 +60,13 @@ def faults_view(matrix: FaultMatrix) -> Iterator[Block]:
 
 
 def ok_view(matrix: FaultMatrix) -> Iterator[Block]:
-    """Yield for each model the number of trials in which its reaction was ok."""
+    """Yield for each model the number of trials with the verdict ok."""
     for model in matrix.models:
         yield Paragraph(line_of(ok_words(matrix, model)))
 
 
 def verdicts_block(matrix: FaultMatrix) -> Facts:
-    """Return the meaning of each verdict that occurs."""
+    """Return a block with the meaning of each verdict that occurs."""
     facts: list[Fact] = []
     for verdict in matrix.verdicts:
         sign, role = mark_of(verdict)
@@ -96,14 +96,14 @@ def trial_section(each: Tried) -> Section:
     for label, text in run:
         facts.append((line_of(label, "muted"), Span(one_line(text) or _NOTHING)))
     blocks: list[Block] = [Paragraph(line_of(one_line(each.why), "muted"))]
-    # A trial without a run has a reason alone.
+    # A trial without a run has only a reason.
     if each.run_id is not None:
         blocks.append(Facts(facts))
     return Section(line_of(one_line(f"{sign} {each.case_name}: {each.verdict}"), role), blocks)
 
 
 def cell_value(tried: Sequence[Tried]) -> Value:
-    """Return the worst verdict of a cell as a sign, and all its verdicts in words."""
+    """Return the sign of a cell's worst verdict, and all its verdicts in words."""
     sign, role = mark_of(worst(tried))
     return words(f"{sign} {one_line(cell_words(tried))}", role)
 
@@ -132,10 +132,10 @@ def _untried_text(each: Tried) -> str:
 
 
 def ok_words(matrix: FaultMatrix, model: str) -> str:
-    """Return the number of trials of a model in which its reaction was ok."""
+    """Return a text with a model's number of trials with the verdict ok."""
     counts = matrix.counts(model)
     good = sum(count for verdict, count in counts.items() if verdict in OK_VERDICTS)
-    # Trials that could not be made say nothing about the model.
+    # Trials that could not be run say nothing about the model.
     tried = sum(counts.values()) - counts.get("not tried", 0)
     return one_line(f"{model}: ok in {good} of {counted(tried, 'trial')}")
 

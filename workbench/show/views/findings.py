@@ -1,6 +1,6 @@
-"""Findings on suites and tools before anything runs, as Code Quality of GitLab and as SARIF.
+"""Findings on suites and tools that need no run, as GitLab Code Quality and as SARIF.
 
-Each finding has a fingerprint, which stays the same while lines move.
+Each finding has a fingerprint that does not change when lines move.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from workbench.version import __version__
 Level = Literal["error", "warning", "note"]
 
 _SARIF_MAX = 5_000
-"""Results of which GitHub shows no more."""
+"""Most results of a SARIF file that GitHub shows."""
 _SEVERITIES: dict[Level, str] = {"error": "major", "warning": "minor", "note": "info"}
 _CASE = re.compile(r"^cases\[(\d+)\]")
 
@@ -54,7 +54,7 @@ def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> I
     for problem in file.problems:
         yield _of_problem(problem, file, path)
     for found in audited:
-        # The subject has the id of a case, not its index, which changes when another case is inserted before it.
+        # The subject names a case by its id, because its index changes when a case is inserted before it.
         place: Place = found.place
         level: Level = "note"
         if place[:1] == ("cases",):
@@ -68,7 +68,7 @@ def findings_of_file(file: SuiteFile, audited: Iterable[AuditFinding] = ()) -> I
 
 
 def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
-    # Cases are named by their ids here too.
+    # Cases are named by their ids here too, not by their indices.
     def named(match: re.Match[str]) -> str:
         index = int(match[1])
         try:
@@ -83,7 +83,7 @@ def _of_problem(problem: Problem, file: SuiteFile, path: str) -> StaticFinding:
 
 
 def findings_of_tools(file: SuiteFile, suite: SuiteTools) -> Iterator[StaticFinding]:
-    """Yield the findings of lint in the tools of a suite, and the servers that did not list their tools."""
+    """Yield lint's findings on the tools of a suite, and a finding for each server that did not list its tools."""
     path = from_repository(suite.path)
     for source in suite.sources:
         if source.error is not None:
@@ -107,7 +107,7 @@ def _of_lint(finding: LintFinding, file: SuiteFile, path: str) -> StaticFinding:
 
 
 def _line_of(file: SuiteFile, tool: ToolName) -> int:
-    """Return the line of a tool that is written in a suite, or else the line of its server."""
+    """Return the line of a tool that a suite defines, or else the line of the tool's server."""
     if file.suite is None:
         return 1
     suite = file.suite
@@ -140,14 +140,14 @@ def _with_fingerprints(findings: Iterable[StaticFinding]) -> Iterator[tuple[Stat
     for finding in findings:
         identity = (finding.rule, finding.path, finding.subject)
         seen[identity] += 1
-        # Without the line, so that a finding stays the same when text above it is edited.
+        # The line is left out, so that the fingerprint does not change when text above it is edited.
         text = "\0".join((*identity, str(seen[identity])))
-        # The text of a suite may hold lone surrogates, which UTF-8 has no form for.
+        # The text of a suite may hold lone surrogates, which UTF-8 cannot encode.
         yield finding, hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield a report for GitLab: a JSON list in the form of Code Quality."""
+    """Yield a report for GitLab: a JSON list in the Code Quality format."""
     shown = []
     for finding, fingerprint in _with_fingerprints(findings):
         shown.append(
@@ -163,9 +163,9 @@ def code_quality(findings: Sequence[StaticFinding]) -> Iterator[str]:
 
 
 def sarif(findings: Sequence[StaticFinding]) -> Iterator[str]:
-    """Yield a report as SARIF 2.1.0; if there are more findings than GitHub shows, with only the worst ones."""
+    """Yield a report as SARIF 2.1.0; if GitHub does not show that many findings, only the worst ones are included."""
     order: tuple[Level, ...] = ("error", "warning", "note")
-    # Sorting is stable: within a level, findings keep their order.
+    # Sorting is stable, so findings of one level keep their order.
     shown = sorted(_with_fingerprints(findings), key=lambda each: order.index(each[0].level))[:_SARIF_MAX]
     rules = list(dict.fromkeys(finding.rule for finding, _ in shown))
     described = []

@@ -1,6 +1,6 @@
-"""A failed run as a prompt for a coding agent: the request, the result, and the changes allowed.
+"""A prompt that asks a coding agent to fix a failed run: the request, the result, and the allowed changes.
 
-Texts of users, models and tools stand in fenced blocks, which none of them can close, and are named as data.
+Texts from users, models and tools are labelled as data, in fenced blocks that none of them can close.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Neither the request nor the name of the case is to be changed, and no descriptio
 
 
 def fix_prompt(case: Case, result: RunResult, suite: str) -> str:
-    """Return the prompt for a failed run, as Markdown with its secrets; `suite` is the place of the suite.
+    """Return the prompt for a failed run as Markdown, secrets included; `suite` is the path of the suite.
 
     Raise ValueError with the reason for a run that did not fail.
     """
@@ -111,7 +111,7 @@ def _causes(case: Case, result: RunResult) -> Iterator[str]:
                 symptoms.append(f"{group.cause}: {symptom_text(each)}")
     yield from (*_section("Probable causes", symptoms), "")
     for group in groups:
-        # The subject is omitted: a model may have invented its name, which would stand outside of the blocks of data.
+        # The subject is omitted, because a model may have invented its name, which would be outside the blocks of data.
         to_do = advice_about(group.numbers.to_do, group.cause, None)
         yield f"- {group.cause}: {ADVICE[group.cause].meaning} {to_do[:1].upper()}{to_do[1:]}."
 
@@ -124,7 +124,7 @@ def _section(title: str, lines: Sequence[str], nothing: str = "Nothing.") -> Ite
 
 
 def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
-    """Return the lines of the messages that the model was given, each message after its role."""
+    """Return the lines of the messages that the model received, each message preceded by its role."""
     said: list[tuple[str, str]] = []
     for message in messages:
         content = message.content
@@ -135,7 +135,7 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
             content = content.strip()
         said.append((message.role, content))
     for step in case.steps:
-        # The first step of a chain is in the messages already.
+        # The messages already include the first step of a chain.
         if step.user is not None and ("user", step.user) not in said:
             said.append(("user", step.user))
     lines: list[str] = []
@@ -146,7 +146,7 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
 
 
 def _involved(case: Case, result: RunResult, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
-    """Return the offered tools that were expected, disallowed or called; all offered tools if there is none."""
+    """Return the offered tools that were expected, disallowed or called; if there are none, all offered tools."""
     names = {call.tool for _, call in case.written_calls() if call.tool} | set(result.called)
     found = []
     for tool in tools:

@@ -1,4 +1,4 @@
-"""Gates and aggregates of suites: demands on a batch, and the values that its runs reach."""
+"""Gates and aggregates of suites: demands on a batch, and the values that the batch reaches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Demand(NamedTuple):
 
 
 def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *, with_model: bool) -> Iterator[Demand]:
-    """Yield each gate; with `with_model`, with the model that it is for."""
+    """Yield a demand for each gate; with `with_model`, it names the gate's model."""
     for gate in gates:
         measure = GATE_MEASURES[gate.measure]
         subject = measure.option
@@ -56,7 +56,7 @@ def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *,
         reached = "unknown, because nothing was graded"
         if gate.reached is not None:
             reached = reached_text(gate.reached, gate.minimum, is_rate=measure.is_rate)
-        # A rate of few runs means little, so its number of runs stands beside it.
+        # A rate over few runs means little, so the number of runs is shown next to it.
         if measure.is_rate and gate.graded:
             reached += f" of {counted(gate.graded, 'graded run')}"
         demand = demanded_text(gate.minimum, is_rate=measure.is_rate)
@@ -70,7 +70,7 @@ def gate_demands(gates: Iterable[GateResult], suite_names: Mapping[str, str], *,
 def aggregate_demands(
     aggregates: Iterable[AggregateResult], suite_names: Mapping[str, str], *, with_model: bool
 ) -> Iterator[Demand]:
-    """Yield each aggregate with its gates; with `with_model`, with the model that it is for."""
+    """Yield a demand for each aggregate with its gates; with `with_model`, it names the aggregate's model."""
     for result in aggregates:
         subject = f"{result.name} of {suite_names.get(result.suite, result.suite)}"
         if with_model:
@@ -110,7 +110,7 @@ def watched_text(gate: GateWatched) -> str:
     decided = f"decided after {counted_of(gate.cases, gate.of_cases, 'case')}{size}: {why} (errors of 5% either way)"
     saved = f"{decided}; {counted(gate.saved, 'run')} saved"
     if gate.saved:
-        # Stopping at a favourable look exaggerates the rate.
+        # Stopping when the rate looks favourable exaggerates the rate.
         saved += "; the rate of runs that were stopped is biased"
     return saved
 

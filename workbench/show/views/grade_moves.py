@@ -16,7 +16,7 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The results of a run before and after a regrade; `before` is `None` if the run was not graded."""
+    """The results of a run before and after a regrade; `before` is `None` if the run had no grade."""
 
     before: RunResult | RunSummary | None
     after: RunResult | RunSummary
@@ -37,7 +37,7 @@ def graded_text(result: RunResult | None) -> str:
 
 
 def moves_text(moves: Iterable[Move]) -> str:
-    """Return the moves in words, as `MovesFold.text` does."""
+    """Return the moves in words, like `MovesFold.text`."""
     fold = MovesFold()
     for move in moves:
         fold.add(move)
@@ -45,7 +45,7 @@ def moves_text(moves: Iterable[Move]) -> str:
 
 
 class MovesFold:
-    """The moves of a regrade, added one by one, so that no run is kept in memory."""
+    """A summary of a regrade's moves, which are added one at a time, so that no run is kept in memory."""
 
     def __init__(self) -> None:
         self._kinds: Counter[str] = Counter()
@@ -57,7 +57,7 @@ class MovesFold:
         if move.moved:
             self._kinds[_kind(move)] += 1
             self._cases.add((move.after.suite, move.after.case_id))
-            # Scores are shown only if one run moved, so those of the last run are enough.
+            # Scores are shown only if a single run moved, so keeping the scores of the last run suffices.
             self._numbers = _numbers(move)
 
     @property
@@ -102,7 +102,7 @@ def _kind(move: Move) -> str:
 
 
 def _numbers(move: Move) -> str:
-    """Return the two scores of a run, if nothing else moved and two decimals show the change; otherwise nothing."""
+    """Return both scores of a run if only the score moved and two decimals show the change; otherwise an empty text."""
     before = move.before
     if before is None or before.status != move.after.status:
         return ""
@@ -114,7 +114,7 @@ def _numbers(move: Move) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Regraded:
-    """A recording's file with its recorded result, if any, and the new one."""
+    """The file of a recording, with the recorded result, if any, and the new one."""
 
     recording: str
     before: RunResult | None
@@ -122,7 +122,7 @@ class Regraded:
 
     @property
     def not_regraded(self) -> str | None:
-        """The reason for which the run keeps its recorded verdict; `None` if it was regraded."""
+        """The reason why the run keeps its recorded verdict; `None` if it was regraded."""
         return self.after.not_regraded
 
     @property

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def issue_text(issue: Issue) -> str:
-    """Return an issue in words: `kind: where: expected …, got … (why)`, without the parts that it lacks."""
+    """Return an issue in words: `kind: where: expected …, got … (why)`; parts that the issue lacks are left out."""
     remarks = [_why(issue)]
     if issue.decides:
         remarks.append("this alone fails the case")
@@ -52,7 +52,7 @@ def _issue_line(issue: Issue, place: str | None, remarks: Sequence[str]) -> str:
 
 
 def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
-    """Return an issue behind its sign; `at_call` for places where its call and argument are visible."""
+    """Return an issue after its sign; set `at_call` where the issue's call and argument are visible."""
     status, text = Status.WARNED, issue_text
     if issue.decides:
         status = Status.FAILED
@@ -62,8 +62,8 @@ def note_of_issue(issue: Issue, *, at_call: bool = False) -> Note:
 
 
 def _why(issue: Issue) -> str:
-    """Return the reason of an issue; empty if its kind and both calls say the same."""
-    # The expected and the called tool stand in the line already.
+    """Return the reason of an issue; empty if the issue's kind and both calls already say the same."""
+    # The line already names the expected tool and the called one.
     if issue.kind == "wrong tool" and issue.expected and issue.got:
         return issue._replace(why="").reason
     return issue.reason
@@ -99,7 +99,7 @@ def verdict(status: Status, score: float | None) -> Line:
 
 
 def result_text(result: RunResult) -> str:
-    """Return the sign, the status, the score and the error of a result, without the parts that it lacks."""
+    """Return the sign, status, score and error of a result; parts that the result lacks are left out."""
     text = f"{result.status.sign} {result.status}"
     if result.grades:
         text += f" {score_text(result.score)}"
@@ -108,7 +108,7 @@ def result_text(result: RunResult) -> str:
     return text
 
 
-# Kinds of issues that lower a score.
+# Kinds of issues that lower a score
 _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
     {
         "wrong tool",
@@ -125,7 +125,7 @@ _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
 def is_doubt(issue: Issue, result: RunResult) -> bool:
     """Return whether an issue casts doubt on a run that passed.
 
-    An invalid call does, and one that a real server answered with an error.
+    An invalid call does, and so does a call that a real server answered with an error.
     """
     if issue.kind in ("schema violation", "broken arguments"):
         return True
@@ -137,7 +137,7 @@ def is_doubt(issue: Issue, result: RunResult) -> bool:
 
 def doubts(result: RunResult) -> list[str]:
     """Return the issues that cast doubt on a run that passed, as text."""
-    # These facts are known without unpacking the run, of which a batch has many.
+    # These facts are checked first, because unpacking a run is slow and a batch has many runs.
     is_clean = False not in result.valid_arguments and not result.executions
     if result.status != Status.PASSED or is_clean or result.grade is None:
         return []
@@ -149,7 +149,7 @@ def doubts(result: RunResult) -> list[str]:
 
 
 def why_passed(result: RunResult) -> str:
-    """Return why a run with issues passed or was warned: its score and the threshold that the score meets.
+    """Return why a run with issues passed or got a warning: its score and the threshold that the score meets.
 
     Empty for other runs.
     """
@@ -187,7 +187,7 @@ def step_lines(steps: Sequence[StepGrade], paint: Paint, width: int) -> Iterator
 
 def judgement_text(judgement: Judgement) -> str:
     """Return a judgement on one line: the judge, the criteria, the finding, and the rationale."""
-    # Criteria are often written in several lines of TOML.
+    # Criteria are joined, because suites often write them on several lines.
     criteria = " ".join(judgement.criteria.split())
     verb, enough = "does not hold", "is not enough"
     if judgement.holds:
@@ -204,7 +204,7 @@ def _on_scale(number: float, scale: tuple[float, float]) -> str:
 def metric_text(metric: Metric) -> str:
     """Return a metric on one line, without a sign: `polite 0.75 (4 on 1..5), expected …: why`.
 
-    If the check does not hold, its issue has the rest.
+    If the check does not hold, the remaining facts are in its issue.
     """
     value = f"{metric.name} {score_text(metric.value)}"
     if metric.about is not None:
@@ -217,7 +217,7 @@ def metric_text(metric: Metric) -> str:
 
 
 def note_of_metric(metric: Metric) -> Note:
-    """Return a metric behind the sign of its check."""
+    """Return a metric after the sign of its check."""
     status = passed_if(metric.holds)
     return Note(status.sign, metric_text(metric), status.role)
 
@@ -245,14 +245,14 @@ def failed_steps(steps: Sequence[StepGrade]) -> str:
     if len(failed) == 1:
         return f"step {failed[0]} failed, and with it the chain"
     which = f"steps {', '.join(failed[:-1])} and {failed[-1]}"
-    # A chain may have hundreds of steps, and the sentence stands on one line.
+    # A chain may have hundreds of steps, and the sentence must fit on one line.
     if len(failed) > MAX_NAMED:
         which = counted(len(failed), "step")
     return f"{which} failed, and with them the chain"
 
 
 def why_not_graded(result: RunResult) -> str:
-    """Return why a finished run has no grades, as the end of a sentence."""
+    """Return why a finished run has no grades, as a clause that ends a sentence."""
     why = one_line(result.error or "")
     if result.status == Status.SKIPPED:
         return f"this case is skipped, so there is nothing to grade{after(': ', why)}"
@@ -269,7 +269,7 @@ CUT = " … (cut)"
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text of at most `most` characters, with a mark if it was cut."""
+    """Return a text cut to at most `most` characters, with an ellipsis if it was cut."""
     if len(text) <= most:
         return text
     return text[: most - len(CUT)] + CUT
@@ -279,7 +279,7 @@ def issue_lines(run: RunResult) -> list[str]:
     """Return the issues of the grade that decides, or the reason for which the run was not graded."""
     grade = run.grade
     if grade is not None:
-        # A run may pass in spite of its issues; then the threshold that it met explains the verdict.
+        # A run may pass in spite of its issues; the threshold that it met then explains the verdict.
         lines = [*map(issue_text, grade.issues), *filter(None, [why_passed(run)])]
         return lines or [one_line(run.reason or grade.reason)]
     if run.error is None:
@@ -292,7 +292,7 @@ def expected_lines(case: Case, grade: Grade | None) -> list[str]:
     # Imported on use: the writers of reports load this module, and show no expected calls.
     from workbench.grading.pairing_issues import call_notes
 
-    # The grade has the checks in words; without one, they stand as the suite writes them.
+    # The grade words the checks; without a grade, they are shown as the suite writes them.
     described: dict[tuple[int | None, str], str] = {}
     if grade is not None:
         for pairing in grade.pairings:
@@ -302,7 +302,7 @@ def expected_lines(case: Case, grade: Grade | None) -> list[str]:
     for index, call in enumerate(case.expected_calls()):
         texts = []
         for alternative in call.alternatives:
-            # A grade describes the arguments of the alternative that it took.
+            # A grade describes only the arguments of the alternative that it chose.
             in_words = {} if call.any_of else described
             arguments: list[str] = []
             for name, check in (alternative.args or {}).items():
@@ -317,7 +317,7 @@ DISAGREE = GLYPHS.disagree
 
 
 def note_of_grade(grade: Grade) -> Note:
-    """Return the status that a grade gives a run, behind its sign, or that the grader does not apply."""
+    """Return the sign and status that a grade gives a run, or a note that the grader does not apply."""
     if grade.verdict == NOT_APPLICABLE:
         return Note(GLYPHS.skipped, "not applicable")
     status = grade.status or grade.verdict
@@ -325,7 +325,7 @@ def note_of_grade(grade: Grade) -> Note:
 
 
 def grades_line(grades: Sequence[Grade]) -> str:
-    """Return every grader with status and score, the deciding one first: `critics ✓ 1.00 · decision ✗ 0.67`."""
+    """Return the verdict of every grader, the deciding one first: `critics ✓ 1.00 · decision ✗ 0.67`."""
     line = f"    {' · '.join(map(_grade_text, grades))}"
     if disagree(grades):
         line += f"  {DISAGREE}"
@@ -343,7 +343,7 @@ def _grade_text(grade: Grade) -> str:
 
 
 def parts_line(grade: Grade) -> str | None:
-    """Return the parts of a grade's score, in the words of its grader; `None` without a score."""
+    """Return the parts of a grade's score, in the terms of its grader; `None` without a score."""
     if grade.score is None:
         return None
     parts = " · ".join(TRAITS[grade.grader].parts(grade))
@@ -351,7 +351,7 @@ def parts_line(grade: Grade) -> str | None:
 
 
 def deciders_line(results: Sequence[RunResult], paint: Paint) -> str:
-    """Return the graders that decided, and the number of runs on which other graders disagree."""
+    """Return a line with the graders that decided, and the number of runs on which other graders disagree."""
     deciders = Counter(filter(None, (result.grader for result in results)))
     names = [*deciders]
     if len(deciders) > 1:

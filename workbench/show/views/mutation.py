@@ -1,4 +1,4 @@
-"""Mutants of tools: for each model, survivors, the curve over decoys, and cases that notice nothing."""
+"""Results of mutated tools for each model: survivors, the curve over decoys, and cases that notice no mutant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_NAMED = 5
 
 
 def mutation_view(report: MutationReport) -> Iterator[Block]:
-    """Yield a section for each model, then the cases that were omitted and the runs that were saved."""
+    """Yield a section for each model, then the omitted cases and the number of runs that were saved."""
     # Mutants of several suites may have the same name.
     with_suite = len({result.suite for result in report.results}) > 1
     for model in report.models:
@@ -29,7 +29,7 @@ def mutation_view(report: MutationReport) -> Iterator[Block]:
 
 
 def _of_model(report: MutationReport, model: str, *, with_suite: bool) -> Iterator[Block]:
-    # Decoys have a curve of their own, below.
+    # Decoys are shown as a curve below.
     mine = [each for each in report.results if each.model == model and each.mutant.kind != "decoys"]
     survivors = [result for result in mine if result.survives]
     tried = [result for result in mine if result.run]
@@ -38,7 +38,8 @@ def _of_model(report: MutationReport, model: str, *, with_suite: bool) -> Iterat
         yield Paragraph(line_of(share))
     lines = [_survivor_line(result, with_suite=with_suite) for result in survivors]
     for result in mine:
-        # After an error nobody knows whether the case would have noticed the mutant: it is not a survivor.
+        # After an error, it is unknown whether the case would have noticed the mutant, so it does not count as a
+        # survivor.
         if result.unclear:
             lines.append(_error_line(result, with_suite=with_suite))
     if lines:

@@ -1,4 +1,4 @@
-"""The progress of a batch in one line: runs in progress, finished and left, and the time that is left."""
+"""The progress of a batch in one line: runs that are in progress, finished and left, and the remaining time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.show.visible import fit, one_line
 
 ENOUGH_RUNS = 3
 ENOUGH_S = 1.0
-"""Finished runs of a model, and seconds since its first run, from which on the rest is estimated."""
+"""Finished runs of a model, and seconds since its first run, before which the remaining time is not estimated."""
 
 BAR_WIDTH, SHORT_BAR_WIDTH = 12, 6
 _BAR = 5
@@ -27,14 +27,14 @@ _BAR = 5
 MODEL_WIDTH_MAX = 20
 
 _WORTH_A_WORD_S = 2.0
-"""Shorter waits for an answer are not shown, in seconds."""
+"""Shortest wait for an answer that is shown, in seconds."""
 
 
 @dataclass
 class _OfModel:
-    """The runs of one model.
+    """Counts of the runs of one model.
 
-    `made` counts the runs that took time here, without those that were over before.
+    `made` counts runs that took time in this process, without those that had ended before it.
     """
 
     planned: int = 0
@@ -57,7 +57,7 @@ class Progress:
     cost_unknown: bool = False
     """Whether there are runs of unknown cost."""
     starting: dict[int, str] = field(default_factory=dict)
-    """The servers and models that are starting, as in `starting server weather`, by number."""
+    """The servers and models that are starting, such as `server weather`, by the number of their start."""
     _models: dict[str, _OfModel] = field(default_factory=dict)
     _under_way: set[str] = field(default_factory=set)
     _waiting: set[str] = field(default_factory=set)
@@ -84,14 +84,14 @@ class Progress:
                 of_model.began_s = now_s
 
     def waits(self, run_id: str, *, waits: bool) -> None:
-        """Note whether a run waits to ask its endpoint again."""
+        """Note whether a run is waiting to repeat a request to its endpoint."""
         if waits:
             self._waiting.add(run_id)
         else:
             self._waiting.discard(run_id)
 
     def starts_up(self, number: int, words: str, *, over: bool) -> None:
-        """Note that a server or a model begins to start, or has started."""
+        """Note that a server or a model is starting, or has started."""
         if over:
             self.starting.pop(number, None)
         else:
@@ -105,14 +105,14 @@ class Progress:
         if run_id in self._under_way:
             self._under_way.remove(run_id)
             of_model.running -= 1
-        # A skipped case takes no time, and would make the estimate too short.
+        # A skipped case takes no time, so counting it would make the estimate too short.
         of_model.made += status != Status.SKIPPED
         self._over(model, status, cost_usd)
 
     def _over(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
         self._models[model].done += runs
         self.statuses[status] += runs
-        # A run of unknown cost is noted apart, because it would make the sum look complete.
+        # A run of unknown cost is noted separately, because a sum without a mark would look complete.
         self.cost_usd += cost_usd or 0.0
         self.cost_unknown |= cost_usd is None
 
@@ -122,8 +122,8 @@ class Progress:
 
     @property
     def waiting(self) -> int:
-        """Number of running runs that wait to ask their endpoint again."""
-        # A run may be told to wait before it counts as running.
+        """Number of running runs that are waiting to repeat a request to their endpoint."""
+        # A run may begin to wait before it counts as running.
         return len(self._waiting & self._under_way)
 
     @property
@@ -140,9 +140,9 @@ class Progress:
         return {name: (model.done, model.planned) for name, model in self._models.items()}
 
     def left_s(self, now_s: float) -> float | None:
-        """Return about how many seconds are left: models run side by side, so that the slowest decides.
+        """Return the estimated seconds that are left: models run in parallel, so the slowest one decides.
 
-        `None` while a model with runs left has not shown its speed, and when nothing is left.
+        Return `None` while the speed of a model with runs left is unknown, and when nothing is left.
         """
         guesses: list[float] = []
         for model in self._models.values():
@@ -161,14 +161,14 @@ class Progress:
 
 
 def progress_line(progress: Progress, now_s: float, *, width: int, only_ascii: bool = False) -> Line:
-    """Return the line, in at most `width` cells, without its less important parts if room is short."""
+    """Return the line of progress in at most `width` cells; its less important parts are dropped if room is short."""
     done, planned = progress.done, progress.planned
     separator = " · "
     if only_ascii:
         separator = " | "
     gap: Line = (Span(separator, "muted"),)
     parts = [part for part in _parts(progress, now_s, only_ascii) if part.line]
-    # The least important part goes first; the bar is shortened before it goes.
+    # The least important part is dropped first; the bar is shortened before it is dropped.
     while len(parts) > 1 and cells(_joined(parts, gap)) > width:
         last = max(parts, key=lambda part: part.rank)
         if last.rank == _BAR and cells(last.line) > SHORT_BAR_WIDTH:
@@ -206,7 +206,7 @@ def _parts(progress: Progress, now_s: float, only_ascii: bool) -> Iterator[_Part
     if progress.cost_usd:
         yield _Part(6, (Span(known_cost_text(progress.cost_usd, has_unknown=progress.cost_unknown)),))
     if len(progress.by_model) > 1:
-        # The ranks follow all others, so the models give way first, the last one before the others.
+        # Models have the highest ranks, so they are dropped first, beginning with the last one.
         for rank, (name, (over, of_all)) in enumerate(progress.by_model.items(), 7):
             shown = fit(one_line(name), min(cell_len(one_line(name)), MODEL_WIDTH_MAX))
             yield _Part(rank, (Span(f"{shown} {_done(over, of_all)}", "muted"),))
@@ -225,7 +225,7 @@ def _done(done: int, planned: int) -> str:
 
 
 def waiting_text(runs: int) -> str:
-    """Return the number of waiting runs, to follow the number of running ones: `, 4 of them waiting`."""
+    """Return the number of waiting runs as text after the number of running ones: `, 4 of them waiting`."""
     if runs:
         return f", {count_text(runs)} of them waiting"
     return ""
@@ -274,7 +274,7 @@ def _ends(progress: Progress, only_ascii: bool) -> Line:
 
 
 def _awaited(progress: Progress, now_s: float) -> Line:
-    """Return the wait of the oldest request, and its progress."""
+    """Return a text on the wait of the oldest request and on its progress."""
     # Requests are in the order in which they were sent.
     oldest = next(iter(progress.awaited.values()), None)
     if oldest is None or now_s - oldest.sent_s < _WORTH_A_WORD_S:

@@ -23,7 +23,7 @@ _IN_TERMINAL = Ways("--verbose", "", "")
 
 
 def run_steps(events: Sequence[Event], result: RunResult, width: int, paint: Paint, *, verbose: bool) -> Iterator[str]:
-    """Yield a run step by step as the app shows it, with its issues at their places, and its result."""
+    """Yield the lines of a run step by step as the app shows them, with issues where they occur, then the result."""
     view = RunView()
     for event in events:
         view.add(event)
@@ -39,7 +39,7 @@ def run_steps(events: Sequence[Event], result: RunResult, width: int, paint: Pai
 
 
 class MovedRuns:
-    """The runs that a regrade moved, and those that could not be regraded, added one by one."""
+    """The runs that a regrade moved or could not regrade, added one at a time."""
 
     def __init__(self, paint: Paint) -> None:
         self._paint = paint

@@ -1,4 +1,4 @@
-"""The grade of a run at its items: verdicts at calls, missing calls between them, and the result at the end."""
+"""The grade of a run, shown at its items: verdicts at calls, missing calls between them, the result at the end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def missing_calls(
     outcome: int,
     steps: Mapping[int, int],
 ) -> list[tuple[int, MissingItem]]:
-    """Return the missing calls of a run, each with the index of the item before which it is shown, in order.
+    """Return the missing calls of a run in order, each with the index of the item before which it is shown.
 
     `calls` are the indices of the run's calls, each followed by its result; `outcome` is the index of the run's end.
     `steps` maps each step of a chain to the index of the item before which it ends.
@@ -92,7 +92,7 @@ def missing_calls(
 def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[PlacedCall], end: int) -> int:
     """Return the index of the item before which a call was expected.
 
-    That is the next call of the sequence that was made, or else the item after the previous one, or else `end`.
+    That is the next call of the sequence that was made, or else the item after the previous such call, or else `end`.
     """
     position = _position(expected, index)
     if position is None:
@@ -116,7 +116,7 @@ def _expected_before(index: int, met: Mapping[int, int], expected: Sequence[Plac
 def _position(expected: Sequence[PlacedCall], index: int) -> int | None:
     """Return the position of an expected call in the sequence; `None` if the case demands no sequence.
 
-    A call that the case does not have counts by its index.
+    A call that the case does not have takes its index as its position.
     """
     if index >= len(expected):
         return index
@@ -129,7 +129,7 @@ def _position(expected: Sequence[PlacedCall], index: int) -> int | None:
 def put_grade(
     run: RunItems, result: RunResult, expected: Sequence[PlacedCall], former: RunResult | None, *, first: bool
 ) -> None:
-    """Show a grade in place of any earlier one; `first` is true if there was none.
+    """Show a grade in place of any earlier one; `first` is true if there is no earlier one.
 
     `former` is the original result of a run that was regraded.
     """
@@ -142,7 +142,7 @@ def put_grade(
     if result.grade is not None:
         pairings = result.grade.pairings
     issues_of = _by_call(issues)
-    # Reversed, so that the first pairing of a call stays if it has several.
+    # Reversed, so that of several pairings of a call the first one is kept.
     pairing_of = {pairing.call: pairing for pairing in reversed(pairings)}
     steps = _Steps(run, result)
     shown_at_calls: set[tuple[object, ...]] = set()
@@ -162,7 +162,7 @@ def put_grade(
     placed = missing_calls(*lost, expected, run.order, run.outcome, ends)
     placed = _behind_replay(run, placed)
     if placed == before:
-        # The same objects stay, because they may be unfolded or have the cursor.
+        # The objects are kept, because they may be unfolded or have the cursor.
         placed = before
     else:
         run.rebuild()
@@ -181,7 +181,7 @@ def put_grade(
         if issue.kind != "failed step" and not is_shown:
             at_end.append(issue)
     outcome.issues = tuple(at_end)
-    # From the end, so that the indices before an insertion stay valid.
+    # Inserted from the end, so that indices before an insertion stay valid.
     for index, item in reversed(placed):
         run.insert(index, item)
     if first:
@@ -189,7 +189,7 @@ def put_grade(
 
 
 def _mark_states(run: RunItems, result: RunResult) -> None:
-    """Mark the calls after the run by whether their results are as expected."""
+    """Mark each call that the suite makes after the run by whether its result is as expected."""
     wrong = [issue.why for issue in result.issues if issue.kind == "final state" and issue.decides]
     for index, item in enumerate(run.items):
         if not isinstance(item, OwnCallItem) or item.call.stage != "final":
@@ -204,7 +204,7 @@ def _mark_states(run: RunItems, result: RunResult) -> None:
 
 
 def _behind_replay(run: RunItems, placed: list[tuple[int, MissingItem]]) -> list[tuple[int, MissingItem]]:
-    """Return missing calls with those at the end of a fork's replay moved behind the fork."""
+    """Return missing calls; those at the end of a fork's replayed part are moved after the fork."""
     fork = None
     for index, item in enumerate(run.items):
         if isinstance(item, ForkItem):
@@ -232,7 +232,7 @@ def _by_call(issues: Iterable[Issue]) -> Mapping[int | None, tuple[Issue, ...]]:
 
 
 def _what(issue: Issue) -> tuple[object, ...]:
-    """Return the identity of an issue that a step and the whole run have in common."""
+    """Return a key by which an issue of a step equals the same issue of the whole run."""
     return issue.kind, issue.call, issue.argument
 
 
@@ -250,7 +250,7 @@ class _Steps:
     ) -> tuple[tuple[Issue, ...], tuple[ArgumentVerdict, ...]]:
         """Return the issues and verdicts to show at a call, given those of the whole run.
 
-        A step overrides them if it has issues or pairs the call otherwise.
+        A step overrides these if it has issues at the call or pairs the call differently.
         """
         verdicts: tuple[ArgumentVerdict, ...] = ()
         wanted, other_tool = None, False
@@ -272,7 +272,7 @@ class _Steps:
     def lost(
         self, pairings: Sequence[CallPairing], issues: Sequence[Issue]
     ) -> tuple[Sequence[CallPairing], Sequence[Issue]]:
-        """Return the pairings and issues of missing calls; in a chain, those of its steps."""
+        """Return the pairings and issues of missing calls; for a chain, those of its steps."""
         if not self._grades:
             return pairings, issues
         own = [issue for issue in self._issues[None] if issue.kind == "missing call"]
@@ -284,7 +284,7 @@ class _Steps:
         return unmet, own
 
     def tell(self, issue: Issue) -> bool:
-        """Return whether the step that expects an issue's call reports the issue itself, or was never reached."""
+        """Return whether the step that expects an issue's call was never reached, or reports the issue itself."""
         if issue.expected_call is None:
             return False
         step = self._by_expected.get(issue.expected_call)

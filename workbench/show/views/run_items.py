@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class MessageItem:
-    """A message before a request.
+    """A message that precedes a request.
 
     `number` counts the messages and answers shown, and is `None` for a system prompt. `by_hand` is true if the user
     added the message while the run was held.
@@ -55,7 +55,7 @@ class ToolsItem:
 
 @dataclass(slots=True)
 class NoticeItem:
-    """A deviation from the suite; with `waits`, a delay of the next request; `quiet` for an ordinary event."""
+    """A deviation from the suite or, with `waits`, a delay of the next request; `quiet` marks an ordinary event."""
 
     text: str
     waits: bool = False
@@ -66,7 +66,7 @@ class NoticeItem:
 class OwnCallItem:
     """A call that the suite made itself, before or after the run, with its result.
 
-    `holds` tells of a call after a graded run whether its result is as expected.
+    `holds` says, for a call after a graded run, whether its result is as expected.
     """
 
     call: OwnCallAnswered
@@ -79,7 +79,7 @@ class AskedItem:
 
     asked: ServerAsked
     held: str | None = None
-    """Why the run is held before the reply."""
+    """The reason why the run is held before the reply."""
     waits: bool = False
 
 
@@ -133,9 +133,9 @@ class ForkItem:
 class RoundItem:
     """A model request, in flight until `response` or the end of the run arrives.
 
-    `begun` is true once a part of the answer arrived. `awaited` is the progress of the answer until then, and `now_s`
-    the present by the run's clock, if known. `retry` is set while the request waits to be repeated at `retry_at`.
-    `replayed` is true if it was copied from the origin of a fork.
+    `begun` is true once a part of the answer has arrived. `awaited` is the progress of the request until then, and
+    `now_s` the current time on the run's clock, if known. `retry` is set while the request waits to be repeated at
+    `retry_at`. `replayed` is true if the request was copied from the origin of a fork.
     """
 
     number: int
@@ -153,7 +153,7 @@ class RoundItem:
 
 @dataclass(slots=True)
 class SetAsideItem:
-    """A superseded answer, with the items that showed it, from its round on."""
+    """A superseded answer, with the items that showed it, the round's item first."""
 
     round: int
     number: int
@@ -162,7 +162,7 @@ class SetAsideItem:
 
 @dataclass(slots=True)
 class TextItem:
-    """A text or the reasoning of the model."""
+    """A text from the model, or its reasoning."""
 
     text: GrowingText
     reasoning: bool = False
@@ -175,7 +175,7 @@ class CallItem:
     """A tool call and, once graded, its verdicts and issues.
 
     `index` is its position among the run's calls, `None` for a call that is only shown. `edited` are arguments that the
-    user replaced. `held` is the reason for which the run is held before the call.
+    user replaced. `held` is the reason why the run is held before the call.
     """
 
     call_id: str
@@ -197,9 +197,9 @@ class CallItem:
 class ResultItem:
     """The result of a call of `tool`, as the model reads it.
 
-    `unedited` is the original of an edited result. Until the result arrives, `asks` is the reason for which the run
-    asks for permission, or `progress` the progress of the execution. `held_ms` is the time of asking. `held` is the
-    reason for which the run is held after the result.
+    `unedited` is the original of an edited result. Until the result arrives, `asks` is the reason why the run asks for
+    permission, or `progress` the progress of the execution. `held_ms` is the time spent on asking. `held` is the
+    reason why the run is held after the result.
     """
 
     result: ResultReceived | None = None
@@ -268,7 +268,7 @@ class RunItems:
         self.order: list[int] = []
         """The indices of calls, in the order in which the model emitted them."""
         self.rounds: list[int] = []
-        """The indices of requests, without superseded ones."""
+        """The indices of requests, except superseded ones."""
         self.steps: list[int] = []
         """The indices of step headings."""
         self.round: int | None = None
@@ -290,7 +290,7 @@ class RunItems:
 
     @property
     def asked(self) -> RoundItem | None:
-        """The last request, for reading; `request` is for changing it."""
+        """The last request, to be read only; use `request` to change it."""
         if self.round is None:
             return None
         item = self.items[self.round]
@@ -347,12 +347,12 @@ class RunItems:
         void = self.items[first:]
         if void:
             del self.items[first:]
-            # Of several cuts since the last report, the lowest one holds.
+            # Of several cuts since the last report, the lowest one counts.
             self._cut = min(first, first if self._cut is None else self._cut)
             self._changed = {index for index in self._changed if index < first}
             self._calls = {call: index for call, index in self._calls.items() if index < first}
             for indices in (self.order, self.rounds, self.steps):
-                # The lists are sorted: indices are appended, and move together.
+                # The lists stay sorted: indices are appended, and shifted together.
                 del indices[bisect_left(indices, first) :]
             if self.held is not None and self.held >= first:
                 self.held = None
@@ -426,16 +426,16 @@ class RunItems:
         return rebuilt, changed
 
     def take_cut(self) -> int | None:
-        """Return how many of the first items are the same objects as at the last call; `None` for all.
+        """Return how many of the first items are the same objects as at the last call; `None` if all are.
 
-        The others were removed, and new ones may have taken their places.
+        Later items were removed, and new ones may have taken their places.
         """
-        # Reported once: the next cut is counted from this call on.
+        # A cut is reported only once, so the next report covers cuts after this call.
         cut, self._cut = self._cut, None
         return cut
 
     def _move_from(self, index: int, by: int) -> None:
-        """Adjust all indices from here on."""
+        """Adjust all indices at and after an index."""
 
         def moved(at: int) -> int:
             return at + by * (at >= index)
