@@ -112,7 +112,7 @@ _MAX_ON_ONE_ROW = 2_000
 """Characters of a value that are read to show it on one row."""
 
 _EXPECTED = " expected "
-"""The word before an expected value, where there is room for it."""
+"""The word before an expected value, shown where there is room for it."""
 
 _CALL, _ARGUMENT = Span(" " * CALL_INDENT), Span(" " * ARGUMENT_INDENT)
 
@@ -121,7 +121,7 @@ def lines_of(item: Item, width: int, expanded: bool = False, ways: Ways = IN_APP
     """Return the lines of an item; none if it has nothing to show yet."""
     width = max(width, NARROWEST)
     lines = _LAYOUTS[type(item)](_Layout(width, expanded, ways), item)
-    # Lines that are built on demand are cut when they are built: cutting them here would build all of them.
+    # Lines that are built on demand are already cut when they are built; cutting them here would build all of them.
     if isinstance(lines, list):
         return [cut_line(line, width) for line in lines]
     return lines
@@ -158,7 +158,7 @@ class _Layout(NamedTuple):
             rows.append((Span(f"{GLYPHS.by_hand} added by hand", "accent"),))
         if not item.text.blank:
             role = _MESSAGE_ROLES.get(item.role, "text")
-            # The first span is the indent, in whose place the head stands.
+            # The first span of each line is the indent, which the head replaces.
             for line in self.rows(item.text, COLLAPSED_ROWS.get(item.role, 3), role, BODY):
                 rows.append(line[1:])
         for call in item.calls:
@@ -192,7 +192,7 @@ class _Layout(NamedTuple):
         return self.note(Note(GLYPHS.warned, item.text, "warned"))
 
     def own_call(self, item: OwnCallItem) -> Sequence[Line]:
-        """Return the lines of a call of the suite itself, and of its result."""
+        """Return the lines of a call that the suite itself made, and of its result."""
         call = item.call
         head = [*_head(None, call.stage, "muted")]
         if item.holds is not None:
@@ -245,9 +245,9 @@ class _Layout(NamedTuple):
         return [EMPTY, tuple(head), *below]
 
     def hold(self, item: HoldItem) -> Sequence[Line]:
-        """Return the lines of the place before a request; none if the run is not held there.
+        """Return the lines of a hold before a request; none if the run is not held there.
 
-        The request is one line or, when expanded, all that is sent.
+        The request takes one line or, when expanded, shows all that is sent.
         """
         if item.why is None:
             return []
@@ -284,7 +284,7 @@ class _Layout(NamedTuple):
         if response is not None:
             for repaired in deviation_lines(response.deviations):
                 lines += self.note(Note(GLYPHS.warned, repaired, "warned"))
-        # Failed attempts that a later one may correct are only warnings.
+        # Failed attempts are only warnings, because a later attempt may succeed.
         status = Status.WARNED
         if item.over and response is None:
             status = Status.ERROR
@@ -301,19 +301,19 @@ class _Layout(NamedTuple):
         role: Role = "text"
         if item.reasoning or item.replayed:
             role = "muted"
-        # Reasoning stays open while it grows, because there is nothing else to see then.
+        # Reasoning stays unfolded while it grows, because there is nothing else to see in the meantime.
         limit = None
         if item.reasoning and item.done:
             limit = COLLAPSED_ROWS["reasoning"]
         return self.rows(item.text, limit, role, 3)
 
     def set_aside(self, item: SetAsideItem) -> Sequence[Line]:
-        """Return a superseded answer: a line that summarises it or, when expanded, all of it."""
+        """Return the lines of a superseded answer: a summary on one line or, when expanded, the whole answer."""
         head = (*_head(item.number, "model", "muted"), Span(f"{GLYPHS.retry} superseded", "accent"))
         if not self.expanded:
             return [(*head, Span(f": {_answer_in_short(item.items, self.width)}", "muted"))]
         shown = JoinedLines([lines_of(each, self.width, True, self.ways) for each in item.items])
-        # The number of the answer stands in the head.
+        # The head already has the number of the answer.
         timed = (*head, Span("  "), *shown[0][2:])
         return JoinedLines([[cut_line(timed, self.width)], _Muted(shown)])
 
@@ -350,7 +350,7 @@ class _Layout(NamedTuple):
     def _written_so_far(self, item: CallItem) -> list[Line]:
         """Return the end of the arguments that a model is writing."""
         room = self.width - ARGUMENT_INDENT
-        # A slice of four times the width holds one row at least, even of wide characters.
+        # Only a slice is made visible, because the text may be long; four times the width fills at least one row.
         tail = one_line("".join(item.fragments)[-4 * self.width :])
         if not tail:
             return []
@@ -415,7 +415,7 @@ class _Layout(NamedTuple):
         rows = self.rows(text, _RESULT_ROWS, role, ARGUMENT_INDENT)
         if parsed is None:
             return rows
-        # The rows after these are the note on further lines, in another role.
+        # Rows in any other role are the note on further lines, which is not coloured as JSON.
         shown = sum(row[-1].role == role for row in rows)
         painted = json_rows(text.rows(self.width - ARGUMENT_INDENT), shown)
         return [*indented(painted, ARGUMENT_INDENT), *rows[shown:]]
@@ -442,7 +442,7 @@ class _Layout(NamedTuple):
                 expected = cut(expected, room)
             lines += behind((label,), expected, "muted", room)
         for issue in item.issues:
-            # Without verdicts, only the issues tell which arguments were expected.
+            # Without verdicts, only the issues say which arguments were expected.
             if not item.verdicts and issue.expected:
                 lines += self.below(issue.expected, "muted", ARGUMENT_INDENT)
             if issue.because is not None:
@@ -484,7 +484,7 @@ _LAYOUTS: Mapping[type[Item], Callable[[_Layout, Any], Sequence[Line]]] = {
 
 
 def rough_height(item: Item, width: int) -> int:
-    """Return about the number of lines of a folded item, at almost no cost; 0 is exact."""
+    """Return an estimate of the number of lines of a folded item, at almost no cost; an estimate of 0 is exact."""
     match item:
         case TextItem():
             if item.text.blank:
@@ -517,19 +517,19 @@ def _head(number: int | None, label: str, role: Role = "strong") -> Line:
 
 
 def _awaited(item: RoundItem) -> str:
-    """Return the progress of an answer."""
+    """Return a text on the progress of an answer."""
     if item.retry is None:
         known = (f"{item.awaited.doing} {GLYPHS.running}", *item.awaited.facts(item.now_s))
         return f" {GLYPHS.dot} ".join(known)
     when = f"in {duration_text(item.retry.wait_ms)}"
     if item.retry_at is not None:
-        # A time of day stays correct without being redrawn.
+        # A time of day stays correct without a redraw, unlike a countdown.
         when = f"at {item.retry_at.astimezone():%H:%M:%S} ({when})"
     return f"{GLYPHS.retry} retry {item.retry.attempt} {when}"
 
 
 def _timing(response: ResponseFinished, room: int) -> str:
-    """Return the latency, the time to the first token if there is room, and the tokens."""
+    """Return a text with the latency, the time to the first token if there is room, and the tokens."""
     parts: list[str] = []
     if response.latency_ms:
         parts.append(duration_text(response.latency_ms))
@@ -538,11 +538,11 @@ def _timing(response: ResponseFinished, room: int) -> str:
     if response.stop_reason in ("truncated", "refused"):
         parts.append(response.stop_reason)
     if response.usage is not None:
-        # The line has no room for the unit beside the time to the first token.
+        # The unit is left out to make room for the time to the first token.
         parts.append(usage_text(response.usage, unit=""))
     separator = f" {GLYPHS.dot} "
     first = response.first_token_ms
-    # Times that are equal but for a millisecond come from an answer that was not streamed.
+    # Two times that differ by at most a millisecond come from an answer that was not streamed.
     if first is not None and 1 <= first < response.latency_ms - 1:
         longer = separator.join([parts[0], f"first token {duration_text(first)}", *parts[1:]])
         if len(longer) <= room:
@@ -551,7 +551,7 @@ def _timing(response: ResponseFinished, room: int) -> str:
 
 
 class _Muted(LazyLines):
-    """The lines of a superseded answer in muted roles, without the first line."""
+    """The lines of a superseded answer, except the first one, in muted roles."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self._lines = lines
@@ -583,7 +583,7 @@ _KEYS = "  ".join(_OFFERED)
 
 
 def held_lines(where: str, why: str, width: int) -> list[Line]:
-    """Return the place and the reason of a hold, highlighted over the whole width."""
+    """Return lines with the place and the reason of a hold, highlighted over the whole width."""
     texts = [f"held {where}"]
     for more in (one_line(why), _KEYS):
         longer = f"{texts[-1]} {GLYPHS.dot} {more}"
@@ -598,13 +598,13 @@ def held_lines(where: str, why: str, width: int) -> list[Line]:
     sign = GLYPHS.held
     for row in rows:
         lines.append((Span(padded(f" {sign} {row}", width), "badge"),))
-        # Only the first row has the sign of a held run.
+        # Only the first row bears the sign of a held run.
         sign = " "
     return lines
 
 
 def held_action(line: Line, cell: int) -> str | None:
-    """Return the action that a held line offers at a cell; `None` if it offers none."""
+    """Return the action that the line of a hold offers at a cell; `None` if it offers none there."""
     if len(line) != 1 or line[0].role != "badge" or _KEYS not in line[0].text:
         return None
     text = line[0].text
@@ -616,7 +616,7 @@ def held_action(line: Line, cell: int) -> str | None:
 
 
 _Mark = tuple[str, Role]
-"""A note behind an argument: its text, which begins with a sign, and its role; empty if there is none."""
+"""A note after an argument: its text, which begins with a sign, and its role; the text is empty if there is none."""
 
 
 def argument_rows(
@@ -627,15 +627,15 @@ def argument_rows(
     expanded: bool,
     edited: Mapping[str, JsonValue] | None = None,
 ) -> list[Sequence[Line]]:
-    """Return lists of lines: the given arguments, then expected ones that are missing.
+    """Return the lines of each given argument, then of each expected argument that is missing.
 
     A verdict that does not fit next to its value goes below it. When expanded, values are complete and issues give
-    reasons. `edited` are the user's replacements, shown after the values; verdicts are about the model's own values.
+    reasons. `edited` are the user's replacements, shown after the values; verdicts concern the model's own values.
     """
     sent = arguments
     if edited is not None:
         sent = edited
-    # The model's own arguments first, then those that the user added, then missing ones.
+    # The model's own arguments come first, then arguments that the user added, then missing ones.
     listed = dict.fromkeys((*arguments, *sent))
     for each in verdicts:
         if not each.given:
@@ -654,7 +654,7 @@ def argument_rows(
     values = dict.fromkeys(names, "not given")
     for name, value in arguments.items():
         values[name] = compact_json(value, _MAX_ON_ONE_ROW)
-    # Names take the width that they need up to a maximum, notes at most a third of the rest, values all else.
+    # Names take the width that they need up to a maximum, notes at most a third of the rest, and values what remains.
     name_width = min(widest_cells(names), MAX_NAME_CELLS)
     room = width - ARGUMENT_INDENT - name_width - 2
     for_marks = min(max(map(_width_of, marks.values())), 2 + room // 3)
@@ -690,12 +690,12 @@ def _width_of(marks: Sequence[_Mark]) -> int:
 def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int, given: bool) -> list[Line]:
     """Return the rows of a value and its notes.
 
-    Notes for which there is no room lose the word "expected", and else go below.
+    A note that does not fit loses the word "expected" and, if it still does not fit, goes below the value.
     """
     shorter = [(text.replace(_EXPECTED, " ", 1), role) for text, role in marks]
     own_width = min(cell_len(value), value_width)
     if marks[1][0] and own_width + _width_of(shorter) <= room < value_width + _width_of(shorter):
-        # An edit is read with its value, so the common column matters less.
+        # An edit belongs next to its value, so it need not be aligned with other notes.
         value_width = own_width
     if value_width + _width_of(shorter) <= room < value_width + _width_of(marks):
         marks = shorter
@@ -723,7 +723,7 @@ def _value_rows(value: str, marks: Sequence[_Mark], value_width: int, room: int,
 
 
 def _edit_mark(name: str, arguments: Mapping[str, JsonValue], sent: Mapping[str, JsonValue]) -> _Mark:
-    """Return the note behind an argument that the user changed."""
+    """Return the note after an argument that the user changed."""
     if name not in sent and name in arguments:
         return f"{GLYPHS.by_hand} not sent", "accent"
     if name not in sent or (name in arguments and _alike(arguments[name], sent[name])):
@@ -740,7 +740,7 @@ def _alike(left: JsonValue, right: JsonValue) -> bool:
 
 
 def _mark(verdict: ArgumentVerdict | None, fault: Issue | None) -> _Mark:
-    """Return the note behind an argument: a sign and, unless it is right, the expected value."""
+    """Return the note after an argument: a sign and, unless the argument is right, the expected value."""
     if verdict is not None and not verdict.listed:
         return f"{GLYPHS.failed} unexpected", "failed"
     if fault is not None and fault.kind == "schema violation" and (verdict is None or verdict.holds is not False):
@@ -772,7 +772,7 @@ def _mark_of_check(verdict: ArgumentVerdict, fault: Issue | None) -> _Mark:
 
 
 def shown_at_argument(issue: Issue, verdicts: Sequence[ArgumentVerdict], arguments: Mapping[str, JsonValue]) -> bool:
-    """Return whether an issue is about an argument whose own row tells all of the issue."""
+    """Return whether an issue concerns an argument whose own row already shows all of the issue."""
     if issue.argument is None or issue.kind == "schema violation":
         return False
     return issue.argument in arguments or any(verdict.argument == issue.argument for verdict in verdicts)

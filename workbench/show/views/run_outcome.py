@@ -27,11 +27,11 @@ ENDINGS: dict[FinishReason, str] = {
     "stopped": "you stopped this run; it is not graded",
     "timed out": "the run took longer than its time limit",
 }
-"""Explanations of the ends of runs, except answers."""
+"""Explanations of how a run ended, for every end but an answer."""
 
 
 def outcome_line(result: RunResult, ways_to_grades: str = "") -> Line:
-    """Return the end of a run: `✗ failed 0.50  critics  ≠ graders disagree`."""
+    """Return a line on the end of a run: `✗ failed 0.50  critics  ≠ graders disagree`."""
     grade, status = result.grade, result.status
     if grade is None:
         why = ""
@@ -67,7 +67,7 @@ def outcome_notes(item: OutcomeItem, result: RunResult, *, in_full: bool) -> Ite
         yield Note(" ", ENDINGS["stopped"])
     elif finish is not None and finish.reason in ENDINGS:
         yield Note(" ", ENDINGS[finish.reason])
-    # A chain breaks off at one place, so the steps that were never reached are its last ones.
+    # A chain breaks off at one place, so steps that were never reached are always its last ones.
     never = []
     for step in result.steps:
         if step.status is None:
@@ -102,7 +102,7 @@ def _facts(result: RunResult) -> str:
     parts = [counted(len(trajectory.rounds), "round"), counted(len(trajectory.calls), "call")]
     if trajectory.model_latency_ms:
         parts.append(f"model {duration_text(trajectory.model_latency_ms)}")
-    # A loop that took only the time of the model needs no second figure.
+    # If the loop took only the model's time, a second figure would say nothing new.
     if result.limited_ms not in (0, trajectory.model_latency_ms):
         parts.append(f"whole loop {duration_text(result.limited_ms)}")
     if trajectory.held_ms:

@@ -1,6 +1,6 @@
 """Two runs side by side: the lines of their aligned rows, and the layout of both sides in columns or stacked.
 
-Values and texts may be long, so lines are made on demand (`show.lazy_lines`).
+Values and texts may be long, so lines are built on demand (`show.lazy_lines`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from workbench.trajectory.trajectory import CallRecord, Round
 
 INDENT = 2
 TEXT_ROWS = 3
-"""Rows of a differing text before it is shown in full."""
+"""Rows of a differing text that are shown until it is expanded."""
 
 _MAX_LOOKED_AT = 2_000
 """Characters of a value that are read to show it on one row."""
@@ -45,7 +45,7 @@ class Sides(NamedTuple):
 
 
 def row_sides(row: Row, width: int, *, whole: bool) -> list[Sides]:
-    """Return the lines of a row, `width` cells for each side; with `whole`, nothing is cut."""
+    """Return the lines of a row, with `width` cells for each side; with `whole`, nothing is cut."""
     if row.part.kind == "call":
         return _call(row, width, whole=whole)
     if row.part.kind != "round":
@@ -67,7 +67,7 @@ def _head_of(part: Part | None, width: int) -> list[Line]:
 
 def both_heads(left: Part, right: Part, width: int) -> Line:
     """Return the numbers of two rounds, and the usage of each, on one line."""
-    # Two rounds of the same number are named once.
+    # Two rounds with the same number are named once.
     numbers = dict.fromkeys((left.round, right.round))
     spans = [Span(f"round {' beside round '.join(map(str, numbers))}", "heading")]
     rounds = filter(None, (left.of, right.of))
@@ -79,7 +79,7 @@ def both_heads(left: Part, right: Part, width: int) -> Line:
 
 
 def fold_line(summary: str, width: int, *, is_open: bool) -> Line:
-    """Return the line that stands for equal rows, folded or open."""
+    """Return the line that represents equal rows, which may be folded or unfolded."""
     sign = GLYPHS.folded
     if is_open:
         sign = GLYPHS.open
@@ -87,7 +87,7 @@ def fold_line(summary: str, width: int, *, is_open: bool) -> Line:
 
 
 def _round_facts(of: Round) -> str:
-    """Return the step of a chain, the latency and the tokens of a round."""
+    """Return a round's step in the chain, its latency and its tokens."""
     parts: list[str] = []
     if of.step is not None:
         parts.append(f"step {of.step.step}")
@@ -99,7 +99,7 @@ def _round_facts(of: Round) -> str:
 
 
 _DIMMED: Mapping[How, Role] = {"same": "muted"}
-"""The role of rows that are equal on both sides, in place of their own."""
+"""The role that replaces the roles of rows that are equal on both sides."""
 
 
 # Texts
@@ -137,7 +137,7 @@ def _short_text(part: Part | None, at: int, how: How, width: int) -> list[Line]:
     if how != "differs" and part.kind == "result" and text[:1] in ("{", "["):
         shown = json_line(plain(shown))
     rows = wrap_line((*label, *shown), width, hang=INDENT)
-    # The blanks make the last row too long, so that it ends in an ellipsis.
+    # The blanks make the last row too long, so that `cut_line` adds an ellipsis.
     if len(rows) > TEXT_ROWS:
         rows[TEXT_ROWS - 1 :] = [cut_line((*rows[TEXT_ROWS - 1], Span(" " * width)), width)]
     return rows
@@ -163,7 +163,7 @@ def _difference_at(left: str, right: str) -> int:
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
-        # Slices are compared in C, which is faster than a loop over a million characters.
+        # Python compares slices in C, which is faster than a loop over a million characters.
         if left[low:middle] == right[low:middle]:
             low = middle
         else:
@@ -172,13 +172,13 @@ def _difference_at(left: str, right: str) -> int:
 
 
 def _from(text: str, at: int, how: How, width: int, rows: int) -> Line:
-    """Return the part of a text that fits into rows; it begins shortly before a difference beyond the first row."""
+    """Return the part of a text to show; it begins shortly before a difference that is beyond the first row."""
     longest = width * rows
     if how != "differs":
         return (Span(one_line(text[:longest]), "text"),)
     begin, lead = 0, ""
     if at > width - 12:
-        # The shown part begins at a word, but not so early that the difference would leave the row.
+        # The part begins at the start of a word, unless that would push the difference out of the row.
         begin, lead = max(text.rfind(" ", 0, at - 8) + 1, at - _LEAD), "…"
     same, other = one_line(text[begin:at]), one_line(text[at : begin + longest])
     return Span(lead, "muted"), Span(same, "muted"), Span(other, "warned")
@@ -238,7 +238,7 @@ def _in_short(call: CallRecord, width: int) -> Line:
 def _argument(
     label: str, left: Mapping[str, JsonValue], right: Mapping[str, JsonValue], name: str, width: int, *, whole: bool
 ) -> Sides:
-    """Return one argument on both sides, behind its label."""
+    """Return the lines of one argument on both sides, after its label."""
     how = _how(name in left, name in right, json_equal(left.get(name), right.get(name)))
     longest = _MAX_LOOKED_AT
     if whole:
@@ -272,7 +272,7 @@ def _how(in_left: bool, in_right: bool, is_same: bool) -> How:
 
 
 def _value(text: str, at: int, how: How, room: int) -> Line:
-    """Return an argument's value on one row.
+    """Return the value of an argument on one row.
 
     Equal and differing parts are coloured; a value that only one side has is highlighted as JSON.
     """
@@ -313,10 +313,10 @@ def _note(text: str | None, role: Role, width: int) -> list[Line]:
 
 
 GUTTER = 3
-"""Width between two columns, for the sign; when stacked, before each line."""
+"""Width for the sign in cells: between two columns, or before each line when the sides are stacked."""
 
 TWO_COLUMNS_CELLS = 72
-"""Width from which on the runs are in two columns, in cells."""
+"""Least width in cells at which the runs are in two columns."""
 
 NARROWEST = 12
 
@@ -340,7 +340,7 @@ class Beside(LazyLines):
 
     def line(self, index: int) -> Line:
         left, right, how = self._sides
-        # The sign stands on the first line of a difference only.
+        # Only the first line of a difference has the sign.
         if index:
             how = "same"
         sign, role = _SIGNS[how]
@@ -354,7 +354,7 @@ def _line_at(lines: Sequence[Line], index: int) -> Line:
 
 
 class Above(LazyLines):
-    """The left side above the right one; equal content appears once."""
+    """The left side above the right one; content that is equal on both sides appears once."""
 
     def __init__(self, sides: Sides, width: int) -> None:
         self._left, self._right, self._how = sides

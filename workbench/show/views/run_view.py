@@ -1,4 +1,4 @@
-"""Events and the grade of a run folded into items to show, with a record of the changed items.
+"""A fold of a run's events and grade into items to show, which records which items changed.
 
 The events are those of `TrajectoryFold`; an unexpected event is ignored and never an error.
 """
@@ -78,11 +78,11 @@ class RunView:
     def __init__(self) -> None:
         self.graded = False
         self.began: datetime | None = None
-        """The beginning of the run, if known; waits then show when they end."""
+        """The time when the run began, if known; waits then show when they end."""
         self.steps = 0
         """The number of steps of the run's case, if known."""
         self.origin = ""
-        """The name of the origin of a fork, if known."""
+        """The name of the run from which this run was forked, if known."""
         self._run = RunItems()
         self._numbered = 0
         self._suites: str | None = None
@@ -125,12 +125,12 @@ class RunView:
         return isinstance(answer, ResultItem) and answer.result is not None
 
     def put_off(self, until: datetime) -> None:
-        """Show that the next request waits because the endpoint asked another run to wait.
+        """Show that the next request is delayed because the endpoint asked another run to wait.
 
         The next event ends the notice.
         """
         self._end_wait()
-        # A time of day stays correct without being redrawn.
+        # A time of day stays correct without a redraw, unlike a countdown.
         at = f"{until.astimezone():%H:%M:%S}"
         self._run.append(NoticeItem(f"waits until {at} at least: the endpoint asked another run to wait", waits=True))
 
@@ -154,7 +154,7 @@ class RunView:
             case StepStarted() as step:
                 self._begin_step(step)
             case RequestStarted(round=number):
-                # A request with the number of an earlier one that has no answer yet is a retry of that one.
+                # A request with the number of an earlier request without an answer is a retry of that request.
                 if self._is_under_way(number):
                     self._begin_again(event.time_ms)
                 else:
@@ -225,7 +225,7 @@ class RunView:
     def _take_asked(self, asked: ServerAsked) -> None:
         run = self._run
         run.finish_text()
-        # If the run was held before the reply to a request, the request is shown already.
+        # If the run was held before the reply to a request, the request is already shown.
         for index, item in enumerate(run.items):
             if isinstance(item, AskedItem) and item.waits:
                 item.asked, item.waits = asked, False
@@ -267,9 +267,9 @@ class RunView:
         return self._run.take_changes()
 
     def take_cut(self) -> int | None:
-        """Return how many of the first items are the same objects as at the last call; `None` for all.
+        """Return how many of the first items are the same objects as at the last call; `None` if all are.
 
-        The others were removed, and new ones may have taken their places.
+        Later items were removed, and new ones may have taken their places.
         """
         return self._run.take_cut()
 
@@ -297,7 +297,7 @@ class RunView:
         run, last = self._run, self._run.last
         opening: list[Item] = []
         if step.step == 1 and run.round is None and isinstance(last, MessageItem) and last.role == "user":
-            # The conversation begins with this message, but the message belongs to the step.
+            # This first message of the conversation belongs to the step, so it is moved below the step's heading.
             opening = run.cut(len(run.items) - 1)
         self._head(step.step, step.system or None)
         for message in opening:
@@ -328,7 +328,7 @@ class RunView:
         calls: list[int] = []
         if self._run.round is not None:
             calls = [index for index in self._run.order if index > self._run.round]
-        # `calls` are those of the last replayed round.
+        # `calls` has the calls of the last replayed round.
         if fork.answered is not None and fork.answered < len(calls):
             # This result and those after it are new in the fork.
             self._run.insert(calls[fork.answered], ForkItem(fork, self.origin))
@@ -344,7 +344,7 @@ class RunView:
                 self._run.changed(index)
 
     def _begin_again(self, at_ms: float) -> None:
-        """Show a retry: drop the output of the failed attempt, and keep its error."""
+        """Show a retry: remove the output of the failed attempt, but keep its error."""
         asked = self._run.request()
         if asked is None or self._run.round is None or self._run.outcome is not None:
             return
@@ -354,7 +354,7 @@ class RunView:
     # An answer, and the end
 
     def pass_time(self, now: datetime) -> None:
-        """Show the time for which the model has been awaited by now."""
+        """Update the time for which the model's answer has been awaited."""
         run, item = self._run, self._run.asked
         if run.round is None or item is None or self.began is None or self.held is not None:
             return
@@ -377,7 +377,7 @@ class RunView:
     def _say(self, text: str, *, reasoning: bool) -> None:
         self._answers()
         last = self._run.last
-        # Deltas of one kind grow one item; the other kind, or a call in between, begins a new one.
+        # Deltas of one kind extend one item; a delta of the other kind, or one after a call, begins a new item.
         if isinstance(last, TextItem) and last.reasoning == reasoning and not last.done:
             last.text.append(text)
             self._run.changed(len(self._run.items) - 1)
@@ -389,7 +389,7 @@ class RunView:
         """Show the text of the answer so far as reasoning."""
         for index in reversed(range(len(self._run.items))):
             item = self._run.items[index]
-            # The items of the answer stand behind its request.
+            # The items of the answer follow its request.
             if isinstance(item, RoundItem):
                 break
             if isinstance(item, TextItem):
@@ -400,11 +400,11 @@ class RunView:
         self._run.finish_text()
         if (asked := self._run.request()) is not None:
             asked.over, asked.retry = True, None
-            # The outcome shows this error.
+            # The outcome shows this error, so the request need not.
             if asked.errors and asked.errors[-1] == finish.error:
                 asked.errors.pop()
         go_on(self._run)
-        # Executions that the end of the run cut short would be shown as going on.
+        # A run may end during an execution, which would then be shown as running for ever.
         for index, item in enumerate(self._run.items):
             if isinstance(item, ResultItem) and item.executing and item.result is None:
                 item.executing = False
@@ -426,7 +426,7 @@ def _message_item(message: Message, number: int) -> MessageItem:
 
 
 def hold(run: RunItems, paused: Paused) -> None:
-    """Show that the run is held: at a call or a result, or at the end if a request is next."""
+    """Show that the run is held: at a call or a result, or after the last item if a request is next."""
     go_on(run)
     if paused.asked is not None:
         run.held = run.append(AskedItem(paused.asked, paused.why, waits=True))
@@ -452,7 +452,7 @@ def hold(run: RunItems, paused: Paused) -> None:
 
 
 def go_on(run: RunItems, held_ms: float = 0.0) -> None:
-    """Show that the run continues; only the time of asking for permission is kept."""
+    """Show that the run continues; of a hold, only the time spent on asking for permission is kept."""
     match run.take_held():
         case ResultItem(asks=asks) as answer:
             if asks is not None:
@@ -469,14 +469,14 @@ def go_on(run: RunItems, held_ms: float = 0.0) -> None:
 
 
 def put_request(run: RunItems, request: HttpRequest | str) -> None:
-    """Show the request before which the run is held, or why it cannot be sent."""
+    """Show the request before which the run is held, or why that request cannot be sent."""
     if run.held is not None and isinstance(held := run.items[run.held], HoldItem):
         held.request = request
         run.changed(run.held)
 
 
 def add_message(run: RunItems, message: MessageItem) -> None:
-    """Show a message that the user added before the next request; a hold moves behind it."""
+    """Show a message that the user added before the next request; a hold is moved after the message."""
     held = None
     if run.held is not None:
         held = run.items[run.held]
@@ -490,7 +490,7 @@ def add_message(run: RunItems, message: MessageItem) -> None:
 def edit_result(run: RunItems, edit: ResultEdited) -> None:
     """Show the edited result and keep the original."""
     if (answer := run.result(edit.call_id)) is not None and answer.result is not None:
-        # A result that is edited twice keeps the server's own as the original.
+        # A result that is edited twice keeps the server's result as the original.
         answer.unedited = answer.unedited or answer.result
         answer.result = replace(answer.result, content=edit.content, is_error=edit.is_error)
 
@@ -498,7 +498,7 @@ def edit_result(run: RunItems, edit: ResultEdited) -> None:
 def set_aside(run: RunItems, asked: Regenerated) -> None:
     """Show that the last request will be repeated.
 
-    Its answer becomes one item, and messages added since then come before the next attempt.
+    Its answer becomes one item, and messages that were added after the answer precede the next attempt.
     """
     request = run.request()
     if request is None or run.round is None or request.round != asked.round or run.outcome is not None:
@@ -522,8 +522,8 @@ class RunPlace:
 
     On a call or its result, `call_id` is the call, `call_index` its index in `Trajectory.calls`, and `answered` the
     number of calls of its round that are answered before this place. `after_result` is true on a result that has
-    arrived; its call then counts as answered. Items of a superseded answer have a round but no call. `step` is the step
-    of a chain, from 1.
+    arrived; the result's call then counts as answered. Items of a superseded answer have a round but no call. `step`
+    is the step of a chain, from 1.
     """
 
     round: int

@@ -1,4 +1,4 @@
-"""The interface of a report on runs for its writers; `evaluation.report.Report` implements it."""
+"""The interface through which writers read a report on runs; `evaluation.report.Report` implements it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _Value = TypeVar("_Value")
 
 
 class Redactor(Protocol):
-    """Removes secrets from the values of reports."""
+    """A function that removes secrets from the values of reports."""
 
     def redacted(self, value: _Value) -> _Value: ...
     def may_be_in_json(self, text: str) -> bool: ...
 
 
 class TextRedactor(Redactor, Protocol):
-    """Removes secrets from results and from texts."""
+    """A remover of secrets from results and from texts."""
 
     def redact(self, text: str) -> str: ...
 
@@ -49,7 +49,7 @@ class ShownRun(NamedTuple):
 
 
 class ShownCase(NamedTuple):
-    """A case with a model and its joined result, without secrets, like `ShownRun`."""
+    """A case with a model and its joined result, without secrets; the fields are as in `ShownRun`."""
 
     result: CaseResult
     case: Case | None
@@ -57,7 +57,7 @@ class ShownCase(NamedTuple):
 
 
 class MissingRuns(NamedTuple):
-    """A case of the plan with a model, of which `missing` of `planned` runs were never finished."""
+    """A case of the plan with a model; `missing` of its `planned` runs were never finished."""
 
     suite: str
     case_id: str
@@ -123,9 +123,9 @@ class RunsReport(Protocol):
     @property
     def totals_per_model(self) -> Mapping[str, Totals]: ...
     def shown_runs(self) -> Iterator[ShownRun]:
-        """Yield all runs, one by one."""
+        """Yield all runs, one at a time."""
         ...
 
     def shown_case(self, case: CaseResult) -> ShownCase:
-        """Return a case of `quality` without secrets."""
+        """Return a case from `quality`, without secrets."""
         ...

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def output_title(output: ServerOutput) -> str:
-    """Return a title for the lines: `standard error of server weather, the last 10 of 25 lines`."""
+    """Return a title for a server's last lines: `standard error of server weather, the last 10 of 25 lines`."""
     name, shown = one_line(output.server), len(output.lines)
     if not shown:
         return f"server {name} wrote nothing to standard error"
@@ -45,27 +45,27 @@ def output_lines(output: ServerOutput, paint: Paint, indent: int) -> Iterator[st
 
 
 class ServerOutputs:
-    """The lines of each server's output, once, however many runs the server ended."""
+    """A source of each server's output, which yields it only once, even if the server ended many runs."""
 
     def __init__(self, paint: Paint) -> None:
         self._paint = paint
         self._shown: set[tuple[str, str]] = set()
 
     def lines(self, suite: str, outputs: Iterable[ServerOutput | None], indent: int) -> Iterator[str]:
-        """Yield the lines of the outputs of a suite's servers that were not shown before."""
+        """Yield the lines of those outputs of a suite's servers that were not shown before."""
         for output in outputs:
             if output is not None and (suite, output.server) not in self._shown:
                 self._shown.add((suite, output.server))
                 yield from output_lines(output, self._paint, indent)
 
     def of_end(self, result: RunResult, indent: int) -> Iterator[str]:
-        """Yield the lines of the server that ended a run, if one did."""
+        """Yield the lines of the server that ended a run, if a server ended it."""
         if (finish := result.trajectory.finish) is not None:
             yield from self.lines(result.suite, [finish.server_output], indent)
 
 
 def last_said(output: ServerOutput | None) -> str:
-    """Return the last line with text that a server wrote to standard error; empty without one."""
+    """Return the last line that is not blank of a server's standard error; empty if there is none."""
     if output is None:
         return ""
     for line in reversed(output.lines):
@@ -77,9 +77,9 @@ def last_said(output: ServerOutput | None) -> str:
 def failure_text(reason: str, output: ServerOutput | None, log_key: str) -> str:
     """Return why a server is down, for a notice: the failure, its last line, and the key of its log.
 
-    A notice has no room for the command and the file.
+    The command and the file are left out, because a notice has no room for them.
     """
-    # The failure of a server ends with the command that started it.
+    # The reason of a server's failure ends with the command that started the server.
     failure, command, _ = reason.rpartition(" (command: ")
     if not command:
         return one_line(reason)

@@ -1,6 +1,6 @@
-"""The table of prompts that directories of plugins demand.
+"""The table of prompts that plugin directories require from a submission.
 
-It has prompts that must call a tool and prompts that must not, with expected tools, calls and verdicts.
+The table has prompts that must call a tool and prompts that must not, with expected tools, calls and verdicts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Kind = Literal["must call", "must not call", "other"]
 
 KINDS: tuple[Kind, ...] = ("must call", "must not call", "other")
 NEEDED: dict[Kind, int] = {"must call": 5, "must not call": 3}
-"""The number of prompts of each kind that a directory demands."""
+"""The number of prompts of each kind that a directory requires."""
 
 _CELL_MAX = 1_000
 """Longest cell of the Markdown table, in characters."""
@@ -36,7 +36,7 @@ _CELL_MAX = 1_000
 def kind_of(case: Case) -> Kind:
     """Return whether a case demands a call or forbids all calls.
 
-    A case that is skipped, or does neither, is `other` and does not count as a prompt of a submission.
+    A case that is skipped, or that does neither, is `other` and does not count as a prompt of a submission.
     """
     # A skipped case has no result to submit.
     if case.skip is not None:
@@ -49,7 +49,7 @@ def kind_of(case: Case) -> Kind:
 
 
 def what_is_missing(cases: Iterable[Case]) -> str | None:
-    """Return the prompts that a submission lacks, and the ids of `other` cases; `None` if it lacks none."""
+    """Return a text on the prompts that a submission lacks, with the ids of `other` cases; `None` if it lacks none."""
     ids: defaultdict[Kind, list[str]] = defaultdict(list)
     for case in cases:
         ids[kind_of(case)].append(case.id)
@@ -63,7 +63,7 @@ def what_is_missing(cases: Iterable[Case]) -> str | None:
     if not add:
         return None
     needed_text, has_text, add_text = map(" and ".join, (needs, has, add))
-    # An id that is listed here may be a prompt whose expectation was forgotten.
+    # The ids are listed because such a case may be a prompt whose expectation was forgotten.
     neither = after("; skipped, or neither of both: ", ", ".join(ids["other"]))
     return f"a submission needs {needed_text}, and there are {has_text}: add {add_text}{neither}"
 
@@ -78,8 +78,8 @@ _KEYS: dict[Kind, str] = {
 class Prompt:
     """A case with a model: its prompt, its calls and its verdict.
 
-    `asked_for` is true for the prompts that a directory demands; `made_calls` are those of the first run with this
-    verdict.
+    `asked_for` is true for the prompts that a directory requires; `made_calls` are the calls of the first run with
+    this verdict.
     """
 
     model: str
@@ -99,9 +99,9 @@ class Prompt:
 
 
 def prompts_of(report: RunsReport) -> Iterator[Prompt]:
-    """Yield the cases of each model: five that must call and three that must not, then the rest."""
+    """Yield the cases of each model: five that must call a tool and three that must not, then the other cases."""
     for model in report.totals_per_model:
-        # In the order of the kinds, whatever the order of the cases.
+        # Grouped by kind, whatever the order of the cases.
         of_kind: dict[Kind, list[ShownCase]] = {kind: [] for kind in KINDS}
         for case in report.quality.cases:
             if case.runs[0].model == model:
@@ -151,7 +151,7 @@ def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
 
 
 def markdown_of_submission(report: RunsReport) -> Iterator[str]:
-    """Yield a table for each model; text of suites, models and tools has no effect as markup."""
+    """Yield a table for each model; text from suites, models and tools has no effect as markup."""
     names = ", ".join(map(report.secrets.redact, report.suite_names.values()))
     made = f"Workbench {__version__} · {code(report.started_at)}"
     if report.batch is not None:
@@ -215,7 +215,7 @@ def _cells(prompt: Prompt) -> tuple[str, ...]:
 
 
 def json_of_submission(report: RunsReport) -> Iterator[str]:
-    """Yield the table as a JSON object."""
+    """Yield the pieces of the table as a JSON object."""
     whole = {
         "report": "workbench submission",
         "version": 1,
@@ -229,5 +229,5 @@ def json_of_submission(report: RunsReport) -> Iterator[str]:
 
 
 def rows_of_submission(report: RunsReport) -> Iterator[str]:
-    """Yield a row of CSV for each prompt with each model."""
+    """Yield a CSV row for each prompt with each model."""
     return csv_rows(map(asdict, prompts_of(report)))

@@ -20,7 +20,7 @@ class Timing:
     took_ms: float
     start_up_ms: float
     cases_a_minute: float | None
-    """Graded cases per minute of the time in which at least one run was in progress; `None` if none was graded."""
+    """Graded cases per minute in which at least one run was in progress; `None` if no case was graded."""
     runs_a_minute: float | None
     """Graded runs per minute of the same time; higher than the rate of cases if cases run more than once."""
 
@@ -28,7 +28,7 @@ class Timing:
 def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) -> Timing:
     """Return the timing of a batch with these runs."""
     runs_of_cases: list[int] = []
-    # Model by model, so that only the cells of one model are in memory at a time.
+    # Models are read in turn, so that only the cells of one model are in memory at a time.
     for indices in runs_of_models(runs).values():
         for cell in cells_of(runs[index] for index in indices).values():
             if cell.status.graded:
@@ -41,7 +41,7 @@ def timing_of(took_ms: float, start_up_ms: float, runs: Sequence[RunSummary]) ->
 
 
 def timing_line(timing: Timing) -> str:
-    """Return the duration of a batch in one line."""
+    """Return the duration and the pace of a batch on one line."""
     line = f"took {duration_text(timing.took_ms)}"
     if timing.start_up_ms:
         line += f", {duration_text(timing.start_up_ms)} of it start-up"

@@ -1,4 +1,4 @@
-"""The tools of suites as text and as JSON: the origin, the description and the size of each."""
+"""The tools of suites as text and as JSON: the origin, description and size of each tool."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from workbench.trajectory.system_prompt import too_long
 VERSION = 1
 
 MAX_SHOWN_INSTRUCTIONS = 20_000
-"""The number of characters after which a server's instructions are cut."""
+"""Most characters of a server's instructions that are shown."""
 
 
 @dataclass(frozen=True)
 class ToolSource:
     """The tools of one server of a suite, or tools that the suite itself defines.
 
-    Without `server`, the tools are defined in the suite, or in the case with the id `case`. `error` says why the server
-    could not be asked; the tools are then those of its stored list of `listed_at`, if there is one, and `output` is the
-    end of its standard error. `task_tools` names the tools that models are not offered because they can be called only
-    as MCP tasks, and `issues` are the violations of the protocol in the server's list. `instructions` are the server's
-    text on how to use its tools, which is part of the system prompt if `instructions_are_sent`. `notices` are about the
-    server's start.
+    Without `server`, the tools are defined in the suite, or in the case with the id `case`. `error` says why the
+    server could not be asked; the tools are then those of the list stored at `listed_at`, if there is one, and
+    `output` is the end of the server's standard error. `task_tools` names the tools that models are not offered
+    because they can be called only as MCP tasks, and `issues` are the violations of the protocol in the server's list.
+    `instructions` are the server's text on how to use its tools, which is part of the system prompt if
+    `instructions_are_sent`. `notices` concern the server's start.
     """
 
     server: str | None
@@ -55,9 +55,9 @@ class ToolSource:
 
 @dataclass(frozen=True)
 class SuiteTools:
-    """All tools of a suite.
+    """All tools of a suite, by source.
 
-    `findings` are those of lint; `None` if lint did not run.
+    `findings` are lint's findings; `None` if lint did not run.
     """
 
     path: str
@@ -109,7 +109,7 @@ def finding_lines(suites: Sequence[SuiteTools], paint: Paint) -> Iterator[str]:
             if finding.severity == "error":
                 role = "failed"
             yield f"    {paint(finding.severity, role)}: {lint_text(finding)}"
-        # Lint has two severities, so a finding that is not an error is a warning.
+        # Lint has only two severities, so a finding that is not an error is a warning.
         errors = sum(finding.severity == "error" for finding in findings)
         tools = counted(sum(len(source.tools) for source in suite.sources), "tool")
         yield f"  {tools}: {counted(errors, 'error')}, {counted(len(findings) - errors, 'warning')}"
@@ -134,12 +134,12 @@ def _suite_json(suite: SuiteTools) -> dict[str, Any]:
 
 
 def lint_text(finding: LintFinding) -> str:
-    """Return a finding with its place and its hint."""
+    """Return a finding of lint as text, with its place and its hint."""
     return one_line(f"{after('', finding.where, ': ')}{finding.message} ({finding.hint})")
 
 
 def marks_text(tool: ToolDefinition) -> str:
-    """Return a tool's hints on its effects in words; empty for a tool of a suite without hints."""
+    """Return in words a tool's hints on its effects; empty for a tool that a suite defines without hints."""
     hints = hints_in_words(tool.annotations)
     if not hints and tool.server is not None:
         return "not marked, so it may do anything"
@@ -147,7 +147,7 @@ def marks_text(tool: ToolDefinition) -> str:
 
 
 def source_title(server: str | None, case: str | None) -> str:
-    """Return the origin of tools: a server, the suite or one of its cases."""
+    """Return a title with the origin of tools: a server, the suite or one of its cases."""
     if server is not None:
         return f"server {one_line(server)}"
     if case is None:
@@ -156,7 +156,7 @@ def source_title(server: str | None, case: str | None) -> str:
 
 
 def listed_text(at: datetime, now: datetime | None = None) -> str:
-    """Return the time at which a server listed the stored tools, and with `now` its age."""
+    """Return the time at which a server listed its stored tools and, with `now`, the age of that list."""
     text = f"as listed on {local_time(at.isoformat())}"
     if now is None:
         return text
@@ -199,7 +199,7 @@ def issue_text(issue: ListingIssue) -> str:
 
 
 def instructions_note(text: str, *, sent: bool) -> str:
-    """Return a note above the instructions of a server."""
+    """Return the note that precedes the instructions of a server."""
     if not sent:
         return 'instructions, not sent to models (instructions = "off"):'
     if (excess := too_long(text)) is not None:
@@ -217,7 +217,7 @@ def _size(characters: int) -> str:
 
 
 def _parameters(tool: ToolDefinition) -> str:
-    """Return the parameters of a tool with types, with `?` after optional ones: `city: string, days?: integer`."""
+    """Return the parameters of a tool with types; optional ones have a `?`: `city: string, days?: integer`."""
     must = required_names(tool.parameters)
     parts: list[str] = []
     for name, schema in properties_of(tool.parameters).items():

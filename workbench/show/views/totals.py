@@ -103,7 +103,7 @@ def _head(totals: AnyTotals, title: str, counts: str) -> Line:
 
 
 def _facts(*facts: str) -> Iterator[Line]:
-    # An unknown fact is an empty text, and a line of unknown facts is omitted.
+    # An unknown fact is an empty text, and a line that has only unknown facts is omitted.
     if said := _BETWEEN.join(filter(None, facts)):
         yield (Span(f"  {said}", "muted"),)
 
@@ -139,7 +139,7 @@ def score_fact(totals: AnyTotals) -> str:
 def _rate_of_cases(totals: ModelTotals) -> str:
     """Return the pass rate with its interval.
 
-    A rate without an interval is omitted: runs were stopped early, which biases the rate.
+    A rate without an interval is left out, because runs were stopped early, which biases the rate.
     """
     if totals.pass_rate is None or totals.interval is None:
         return ""
@@ -164,7 +164,7 @@ def cost_fact(totals: AnyTotals) -> str:
 
 
 def not_made_text(runs: int) -> str:
-    """Return the number of runs that a limit prevented: `3 runs not made: cost limit`."""
+    """Return a text on the runs that a limit prevented: `3 runs not made: cost limit`."""
     return f"{counted(runs, 'run')} not made: cost limit"
 
 
@@ -180,12 +180,12 @@ OfModel = tuple[str, "Totals"]
 
 
 def models_table(models: Mapping[str, Totals]) -> Table[OfModel]:
-    """Return the totals of each model as a row."""
+    """Return a table with the totals of each model as a row."""
     there = set()
     for totals in models.values():
         for _, status in totals.counted:
             there.add(status)
-    # Only statuses that occur have a column.
+    # Only a status that occurs has a column.
     columns: list[Column[OfModel]] = [
         Column("model", lambda row: words(one_line(row[0]), "strong"), least=_NAME_LEAST, gap=0),
         *(_count_column(status) for status in Status if status in there),
@@ -231,9 +231,9 @@ def checked_text(valid: int, checked: int) -> str:
 
 
 def valid_arguments_text(found: ValidArguments) -> str:
-    """Return the rate of calls with valid arguments, and the tools that were called with invalid ones.
+    """Return a text on the rate of calls with valid arguments, and on the tools called with invalid ones.
 
-    Empty if there was no call that could be checked.
+    The text is empty if no call could be checked.
     """
     if not found.tools:
         return ""
@@ -241,7 +241,7 @@ def valid_arguments_text(found: ValidArguments) -> str:
         return f"{VALID_ARGUMENTS.title} unknown"
     rate = f"{VALID_ARGUMENTS.title} {rate_text(found.valid / found.checked)}"
     of_tools = []
-    # Tools whose calls are all valid are omitted, because they would hide the others.
+    # Tools with only valid calls are omitted, because they would hide the others.
     for tool in found.invalid_tools:
         of_tools.append(f"{one_line(tool.tool)} {of_text(tool.valid, tool.checked)}")
     if not of_tools:
@@ -252,7 +252,7 @@ def valid_arguments_text(found: ValidArguments) -> str:
 def unchecked_lines(
     results: Iterable[RunResult], shown_as: Callable[[RunResult], RunResult] = lambda result: result
 ) -> Iterator[str]:
-    """Yield the reason why the arguments of a tool's calls were not checked, once for each tool of a suite.
+    """Yield once for each tool of a suite why the arguments of its calls were not checked.
 
     Tools that an issue already reports as unknown are omitted. `shown_as` returns a run without its secrets; it is
     called only for runs that may yield a line.

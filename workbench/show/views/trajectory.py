@@ -1,4 +1,4 @@
-"""The steps of a run as lines, one at a time, as they happen."""
+"""The steps of a run as lines, which are written as the steps happen."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ _UNTIMED: Mapping[ResultSource, str] = {
     "reported": "reported",
     "provider": "provider",
 }
-"""Sources of results that are shown without a time, because they take none."""
+"""Sources of results that are shown without a time, because they take no time."""
 
 
 def source_text(result: ResultReceived, server: str | None = None) -> str:
-    """Return the source of a result, and the time that it took: `server home · 3 ms`, `✎ answered by hand`."""
+    """Return the source of a result, and the time that the result took: `server home · 3 ms`, `✎ answered by hand`."""
     if result.source in _UNTIMED:
         return _UNTIMED[result.source]
     who: str = result.source
@@ -71,7 +71,7 @@ def source_text(result: ResultReceived, server: str | None = None) -> str:
 
 
 def own_source_text(call: OwnCallAnswered) -> str:
-    """Return the source of the result of a call that the suite made itself, and the time that it took."""
+    """Return the source of a result, and the time that it took, for a call that the suite itself made."""
     who: str = call.source
     if call.server is not None:
         who = f"server {call.server}"
@@ -80,7 +80,7 @@ def own_source_text(call: OwnCallAnswered) -> str:
 
 
 def own_call_line(call: OwnCallAnswered) -> str:
-    """Return a call that the suite made itself as one line, with its result."""
+    """Return a call that the suite itself made, with its result, as one line."""
     shown = f"{call.stage}  {call_text(call.tool, call.arguments)}"
     return f"{shown}  ← {own_source_text(call)}  {content_text(call.content)}"
 
@@ -142,7 +142,7 @@ _EMPTY = "(empty)"
 
 
 class StepLines:
-    """Turns the events of one run into lines.
+    """A converter of the events of one run into lines.
 
     `verbose` adds reasoning, latencies, the progress of executions and whole results.
     """
@@ -164,7 +164,7 @@ class StepLines:
         self._step_due: bool | None = None
 
     def lines(self, event: Event) -> list[str]:
-        """Return the lines of the next event, cut to the width unless verbose."""
+        """Return the lines of the next event, cut to the width unless `verbose` is set."""
         lines = self._lines_of(event)
         if self._verbose:
             return lines
@@ -180,7 +180,7 @@ class StepLines:
                 self._text.clear()
                 self._reasoning.clear()
                 self._silent = True
-                # The request belongs to no step: it is neither a retry nor the first one after the start of a step.
+                # A request belongs to no step if it is neither a retry nor the first one after the start of a step.
                 of_none = number != self._round and self._step_due is False
                 self._round, self._step_due = number, self._step_due and False
                 if of_none:
@@ -218,11 +218,11 @@ class StepLines:
             case ExecutionProgress(call_id=call_id) as progress if self._verbose:
                 return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "muted")]
             case RequestFailed(error=error):
-                # The failure is reported with the retry, or with the end of the run.
+                # The failure is shown with the retry, or with the end of the run.
                 self._failure = error
             case RetryScheduled(attempt=attempt, wait_ms=wait_ms, reason=reason):
                 retry = f"↻ retry {attempt} in {duration_text(wait_ms)}"
-                # The reason of most retries is the failure itself, which the line above shows.
+                # The reason for most retries is the failure itself, which the previous line shows.
                 if reason != self._failure:
                     retry += f": {one_line(reason)}"
                 return [f"▲ {one_line(self._failure)}", retry]
@@ -269,7 +269,7 @@ class StepLines:
         return lines
 
     def _answer(self) -> str:
-        """Return the line of the request after a chain's last step, with the system prompt if it changed."""
+        """Return the line for the request after a chain's last step, with the system prompt if it changed."""
         if self._suites == self._system:
             return "answer"
         if self._suites:
@@ -279,7 +279,7 @@ class StepLines:
         return "answer  no system prompt"
 
     def _words(self) -> list[str]:
-        """Return the model's output since its last request: its reasoning if verbose, and its text."""
+        """Return the lines of the model's output since the last request: with `verbose` its reasoning, and its text."""
         text, reasoning = "".join(self._text).strip(), "".join(self._reasoning).strip()
         self._text.clear()
         self._reasoning.clear()
@@ -294,8 +294,7 @@ class StepLines:
 def changes_by_hand(trajectory: Trajectory) -> int:
     """Return the number of changes that a person made in a run.
 
-    These are edited calls and results, answers given or withheld in place of a tool, added messages and regenerated
-    answers.
+    Changes are edited calls and results, results given by hand or withheld, added messages and regenerated answers.
     """
     changes = 0
     for call in trajectory.calls:
@@ -311,15 +310,15 @@ EDITED = "a person edited this run: the result is not the model's alone"
 
 
 def unread_text(trajectory: Trajectory) -> str:
-    """Return a note that the model never read the last messages; empty if it did, or if the run has not ended."""
-    # A message that a later request carried is no longer in `added`.
+    """Return a note that the model never read the last messages; empty if it read them or the run has not ended."""
+    # A message that a later request included is no longer in `added`.
     if trajectory.finish is None or not trajectory.added:
         return ""
     return "the model never read the last message of a person: no request followed it"
 
 
 def hold_text(paused: Paused, tool: str | None) -> str:
-    """Return the place where a run is held, as the end of a sentence; empty if it only asks for permission.
+    """Return the place where a run is held, as the end of a sentence; empty if the run only asks for permission.
 
     `tool` is the tool of the held call.
     """
@@ -340,9 +339,9 @@ def hold_text(paused: Paused, tool: str | None) -> str:
 
 
 def fork_text(fork: Forked, origin: str = "") -> str:
-    """Return the run and the place from which a run was forked.
+    """Return a text on the run and the place from which a run was forked.
 
-    `origin` describes that run more precisely than the name of its model does.
+    `origin`, if given, describes the original run more precisely than the name of its model.
     """
     if fork.answered is None:
         where = f"before round {fork.round}"
@@ -354,7 +353,7 @@ def fork_text(fork: Forked, origin: str = "") -> str:
 
 
 def pause_text(pause: AnswerPaused) -> str:
-    """Return a pause of an answer as a line of a run."""
+    """Return a line on a pause of an answer."""
     which = ""
     if pause.times > 1:
         which = f" (pause {pause.times})"
@@ -362,20 +361,20 @@ def pause_text(pause: AnswerPaused) -> str:
 
 
 def deviation_text(deviation: Deviation) -> str:
-    """Return a deviation as a line of a run."""
+    """Return a line on a deviation of an endpoint from its API."""
     return f"repaired: {one_line(deviation.detail)}"
 
 
 def deviation_lines(deviations: Iterable[Deviation]) -> list[str]:
-    """Return the deviations of an answer as lines, each text once."""
+    """Return the deviations of an answer as lines; equal texts appear once."""
     return list(dict.fromkeys(map(deviation_text, deviations)))
 
 
 def repaired_line(results: Sequence[RunResult]) -> str | None:
-    """Return the line of repaired deviations with their shares of the runs that asked a model; `None` without any."""
+    """Return a line on repaired deviations, with their shares of the runs that asked a model; `None` without any."""
     kinds = Counter[str]()
     for result in results:
-        # `repaired` lists a kind at most once for a run, so the counts are numbers of runs.
+        # `repaired` lists a kind at most once for each run, so the counts are numbers of runs.
         kinds.update(result.repaired)
     return _line(kinds, sum(result.was_asked for result in results))
 
@@ -406,7 +405,7 @@ def made_lines(trajectory: Trajectory) -> list[str]:
 
 
 def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
-    """Yield a finished run as the steps of its rounds: calls, results, texts and errors."""
+    """Yield a finished run as lines: the calls, results, texts and errors of its rounds."""
     for asked in trajectory.asked_in("setup"):
         yield from asked_lines(asked)
     for own in trajectory.setup_calls:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workbench.trajectory.events import ExecutionProgress, JsonValue, PromptProgress, Usage
 
 
-# The pattern never begins inside a run of blanks, because that would take quadratic time.
+# Without the lookbehind, the pattern could begin inside a run of blanks, and a search would take quadratic time.
 _LAYOUT = re.compile(r"(?<!\s)\s*\n\s*")
 
 
@@ -42,34 +42,34 @@ def call_text(tool: str, arguments: Mapping[str, JsonValue], limit: int | None =
 def content_text(content: str) -> str:
     """Return a tool's result on one line, safe to show.
 
-    The layout of text that looks like JSON is folded; nothing else changes.
+    In text that looks like JSON, line breaks and indents become single blanks; nothing else changes.
     """
     if content[:1] in ("{", "["):
-        # A line break inside a JSON text is never part of a string.
+        # A line break in a JSON text is never inside a string, where it would be escaped.
         content = _LAYOUT.sub(" ", content)
     return one_line(content)
 
 
 def waited_text(waited_ms: float) -> str:
-    """Return how long a request waited for a free slot at its endpoint."""
+    """Return a text on how long a request waited for a free slot at its endpoint."""
     return f"waited {duration_text(waited_ms)} for a free slot"
 
 
 def usage_text(usage: Usage, unit: str = " tokens") -> str:
-    """Return the tokens in and out, with those from a cache and those for reasoning if there are any."""
+    """Return the input and output tokens as text, with cached tokens and reasoning tokens if there are any."""
     cached, reasoning = usage.cached_input_tokens, usage.reasoning_tokens
     return tokens_text(usage.input_tokens, usage.output_tokens, cached, reasoning, unit=unit)
 
 
 def percentiles_text(times: Latency) -> str:
-    """Return the percentiles of times: `p50 1.2 s, p95 3.4 s, max 5.0 s`."""
+    """Return percentiles of times as text: `p50 1.2 s, p95 3.4 s, max 5.0 s`."""
     return ", ".join(f"{name} {duration_text(ms)}" for name, ms in times.percentiles.items())
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Return the estimate of runs: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`.
+    """Return an estimate for runs as text: `about 1,200 tokens and $0.0034, cost unknown for 2 runs`.
 
-    A cost of zero is left out if the cost of other runs is unknown.
+    A cost of zero is left out if other runs have an unknown cost.
     """
     runs, unpriced = estimate.runs, estimate.without_cost
     known: list[str] = []
@@ -119,17 +119,17 @@ def hints_in_words(annotations: Mapping[str, JsonValue]) -> str:
 
 
 CHARACTERS_PER_TOKEN = 4
-"""The average of English texts in common tokenizers; only the endpoint knows the exact number, after the answer."""
+"""The average for English text in common tokenizers; only the endpoint knows the exact number, after the answer."""
 
 SHOWN_AFTER_S = 1.0
-"""The shortest time that is shown, in seconds."""
+"""The shortest time of waiting or answering that is shown, in seconds."""
 
 
 @dataclass(slots=True)
 class Awaited:
     """A request in flight.
 
-    `sent_s` and `first_s` are the times at which it was sent and its answer began, in seconds of the same clock;
+    `sent_s` and `first_s` are the times at which the request was sent and its answer began, in seconds of one clock;
     `characters` counts the answer so far, and `reading` is the endpoint's progress on the prompt.
     """
 
@@ -146,7 +146,7 @@ class Awaited:
 
     @property
     def doing(self) -> str:
-        """The current activity: waiting, reading the prompt or answering."""
+        """The endpoint's current activity: waiting, reading the prompt or answering."""
         if self.first_s is not None:
             return "answering"
         if self._read is None:
@@ -154,7 +154,7 @@ class Awaited:
         return "reading the prompt"
 
     def facts(self, now_s: float | None) -> list[str]:
-        """Return the time, the progress and the speed, as far as they are known, the most important first."""
+        """Return the known facts among time, progress and speed, the most important first."""
         facts: list[str] = []
         if now_s is not None and now_s - self.sent_s >= SHOWN_AFTER_S:
             facts.append(estimate_time_text(now_s - self.sent_s))

@@ -1,4 +1,4 @@
-"""The verdict on a batch: whether its command succeeds, and the reasons, in the words of every surface."""
+"""The verdict on a batch, in the words that the app and all reports share: whether its command succeeds, and why."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Verdict(NamedTuple):
 
 
 def verdict_of(report: RunsReport) -> Verdict:
-    """Return whether the command of this report succeeds, with the reasons."""
+    """Return whether the command that makes this report succeeds, with the reasons."""
     totals, good = report.totals, report.exit_code == 0
     passed = totals.passed + totals.warned
     text = "everything passed" if passed == totals.graded else "good enough"
@@ -66,14 +66,14 @@ def summary_text(report: RunsReport) -> str:
 
 
 _STATUSES = {0: Status.PASSED, 1: Status.FAILED, 130: Status.STOPPED}
-"""The statuses whose signs stand before the verdict, by exit code."""
+"""The statuses whose signs precede the verdict, by exit code."""
 _BAD = (Status.FAILED, Status.ERROR, Status.STOPPED)
 
 
 def brief_lines(report: RunsReport, details: str, width: int, verdict: Line | None = None) -> Iterator[Line]:
-    """Yield a report in three lines: the verdict, the ids of the cases that did not pass, and the place of `details`.
+    """Yield a report in three lines: the verdict, the ids of cases that did not pass, and the place of the `details`.
 
-    The line of cases is missing if all passed. `verdict`, if given, replaces the verdict of the report.
+    If all cases passed, there is no line of ids. `verdict`, if given, replaces the verdict of the report.
     """
     how_many = ""
     if verdict is None and report.exit_code == 0:
@@ -90,11 +90,11 @@ def brief_lines(report: RunsReport, details: str, width: int, verdict: Line | No
 
 
 _MORE_CELLS = 24
-"""The cells of a line that are reserved for the words around the names."""
+"""The number of cells in a line that are reserved for the words around the names."""
 
 
 def listed(names: Sequence[str], width: int) -> str:
-    """Return as many of the names as fit into a width, at least one, and the number of the others."""
+    """Return as many of the names as fit into `width` cells, at least one, and the number of the others."""
     shown, left = 0, width
     for name in names:
         left -= cell_len(name) + 2
@@ -108,7 +108,7 @@ def listed(names: Sequence[str], width: int) -> str:
 
 
 def _reasons(report: RunsReport) -> Iterator[str]:
-    """Yield the reasons why the command of this report fails, the gravest first."""
+    """Yield the reasons why the command that makes this report fails, the gravest first."""
     totals, quality, against = report.totals, report.quality, report.against
     missed = sum(not gate.met for gate in quality.gates)
     if report.interrupted:
@@ -133,7 +133,7 @@ def _reasons(report: RunsReport) -> Iterator[str]:
 
 
 def broken_text(broken: Sequence[BrokenSuite]) -> str:
-    """Return the sentence that names the suites that were not run because of errors."""
+    """Return a sentence that names the suites that were not run because of errors."""
     names = ", ".join(one_line(from_here(each.suite)) for each in broken[:_MAX_NAMED])
     if len(broken) > _MAX_NAMED:
         names += f" and {len(broken) - _MAX_NAMED} more"
