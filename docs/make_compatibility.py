@@ -58,7 +58,11 @@ def error(user: str, status: int, message: str, **match: Any) -> Json:
 
 
 SCENARIOS = (
-    Scenario("words", [answer("words", {"content": "Hello there."})], case='response_contains = ["hello there"]'),
+    Scenario(
+        "a text answer",
+        [answer("words", {"content": "Hello there."})],
+        case='response_contains = ["hello there"]',
+    ),
     Scenario(
         "a call, its result, an answer",
         [
@@ -271,6 +275,7 @@ SERVERS = {
     "streamable HTTP": ("streamableHttp", 'url = "http://127.0.0.1:{port}/mcp"'),
     "SSE": ("sse", 'url = "http://127.0.0.1:{port}/sse"\ntransport = "sse"'),
 }
+LISTING = "the server's tools"
 CALLS: tuple[tuple[str, Json, str], ...] = (
     ("echo", {"message": "Grüße, 世界"}, "Grüße, 世界"),
     ("get-sum", {"a": 2, "b": 40}, "42"),
@@ -285,7 +290,7 @@ CALLS: tuple[tuple[str, Json, str], ...] = (
 def tool_outcomes(modules: Path, folder: Path) -> Outcomes:
     """List and call tools over every transport."""
     index = modules / "@modelcontextprotocol/server-everything/dist/index.js"
-    outcomes: Outcomes = {"listing tools": {}, **{tool: {} for tool, _, _ in CALLS}}
+    outcomes: Outcomes = {LISTING: {}, **{tool: {} for tool, _, _ in CALLS}}
     for transport, (mode, settings) in SERVERS.items():
         port = free_port()
         text = settings.format(index=index, port=port)
@@ -307,7 +312,7 @@ def try_tools(folder: Path, suite: str, transport: str, outcomes: Outcomes) -> N
     if code != 0:
         raise SystemExit(f"workbench tools over {transport} answered {code}: {complaints}")
     tools = [tool for listed in json.loads(out)["suites"] for source in listed["sources"] for tool in source["tools"]]
-    outcomes["listing tools"][transport] = f"{len(tools)} tools"
+    outcomes[LISTING][transport] = f"{len(tools)} listed"
     for tool, arguments, wanted in CALLS:
         words = ("--call", tool, "--args", json.dumps(arguments))
         code, out, complaints = workbench("tools", suite, "--trust", *words, folder=folder)
@@ -352,7 +357,8 @@ def main() -> None:
 PAGE_TEXT = """# Compatibility
 
 Model APIs and MCP transports were tried with independent servers, and verdicts were compared with those of BFCL.
-`python docs/make_compatibility.py FOLDER` repeats the first two with servers from `npm install --prefix FOLDER …`.
+`python docs/make_compatibility.py FOLDER` repeats the trials of APIs and transports with servers from
+`npm install --prefix FOLDER …`.
 
 ## Model APIs
 

@@ -1,4 +1,4 @@
-"""An argument that must hold fails the run when it does not, and the score stays what the formula makes of it."""
+"""An argument that must match fails the run when it does not, and the score stays what the formula makes of it."""
 
 from __future__ import annotations
 

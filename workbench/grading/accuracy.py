@@ -1,6 +1,6 @@
 """The `accuracy` grader (Evalite's `toolCallAccuracy`): exact calls, in order or not, and credit for the right name.
 
-The arguments of a call are correct as a whole or not at all: every listed one must hold, and no other may be given.
+The arguments of a call are correct as a whole or not at all: every listed one must match, and no other may be given.
 """
 
 from __future__ import annotations

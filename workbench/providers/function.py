@@ -182,7 +182,7 @@ class CallerLoop:
 
 
 class FunctionModel:
-    """A model that asks a function for one run: an async one on the loop of its caller, another one in a thread.
+    """A model that asks a function for one run: an async one on the loop of its caller, a plain one in a thread.
 
     An exception of the function ends the run with an error; after a retryable ModelError, the request is repeated.
     """

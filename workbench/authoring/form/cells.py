@@ -256,7 +256,7 @@ def required_text(value: object) -> str:
 
 
 def with_required(value: object, required: bool | None) -> object:
-    """Set whether the argument must hold; `None` leaves that to the grader."""
+    """Set whether the argument must match; `None` leaves that to the grader."""
     if required is None:
         return _without(value, "required")
     return _with(value, "required", required)
