@@ -61,5 +61,5 @@ def why_not_writable(file: Path) -> str | None:
 
 
 def _is_written_in_place(file: Path) -> bool:
-    """Return whether a file must be written in place: a device, a pipe or a file in a folder that accepts none."""
+    """Return whether a file must be written in place: a device, a pipe, or a file in a read-only folder."""
     return file.exists() and (not file.is_file() or not os.access(resolved(file).parent, os.W_OK))

@@ -70,7 +70,7 @@ class Laid(Generic[Row]):
         return min(sum(room + column.gap for column, _, room in self._columns(width)), width)
 
     def _columns(self, width: int) -> list[tuple[Column[Row], bool, int]]:
-        """Return the columns to show at a width, each with its own width and whether it is shown in its short form.
+        """Return the columns to show at a width, each with whether it is short, and its own width.
 
         If the columns do not fit, single cells are taken from the currently widest column that may be cut.
         """

@@ -452,7 +452,8 @@ def _include(params: dict[str, Any]) -> dict[str, Any]:
     requested: list[Any] = []
     if isinstance(include := params.get("include"), list):
         requested = list(include)
-    # The API refuses encrypted reasoning for models that do not reason, and for those it refuses `reasoning` too.
+    # The API refuses encrypted reasoning for models that do not reason. It refuses `reasoning` for these too, so a user
+    # who sets it has a model that reasons.
     if params.get("reasoning") and not params.get("store") and _ENCRYPTED_REASONING not in requested:
         requested.append(_ENCRYPTED_REASONING)
     if not requested:

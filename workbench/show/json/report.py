@@ -461,7 +461,7 @@ class RegradedReport(ReportModel):
     after: VerdictReport
     moved: bool
     not_regraded: str | None
-    """The reason for which a run keeps its recorded verdict: a check needs a value that is secret and therefore not in
+    """The reason why a run keeps its recorded verdict: a check needs a value that is secret and therefore not in
     the recording.
     """
 

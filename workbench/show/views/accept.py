@@ -20,7 +20,7 @@ AcceptOutcome = Literal["proposed", "unchanged", "not agreed", "no runs", "skipp
 """The outcome for a case.
 
 `unchanged`: the case already expects the calls. `not agreed`: no expectation lets all runs pass. `no runs`: no run
-counts.
+counted.
 """
 
 OUTCOME_MARKS: dict[AcceptOutcome, tuple[str, Role]] = {

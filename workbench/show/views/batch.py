@@ -80,7 +80,7 @@ def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
 
 
 def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
-    """Yield a note on runs without grades from the regrade in use, because they ended after it.
+    """Yield a note on runs that lack grades of the regrade in use because they ended after it.
 
     `history` is the option with which commands find the batch.
     """

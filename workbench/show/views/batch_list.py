@@ -230,7 +230,7 @@ def why_missing(batch: BatchRow) -> str:
 
 
 def merge_hint(batch: BatchRow) -> str:
-    """Return a hint on completing a merged batch by merging further shards.
+    """Return a hint on how merging completes a merged batch.
 
     Empty for any other batch, and for one whose shards come from different splits of the plan.
     """

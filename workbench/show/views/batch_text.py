@@ -200,7 +200,7 @@ def run_lines(
 
 
 def _ends_of_repeats(results: Sequence[RunResult], cases: Cases) -> dict[str, CaseResult]:
-    """Return the cases by the id of the last run shown for each.
+    """Return the cases with repeats, each by the id of the last of its runs that is shown.
 
     Ids identify runs, because a run without its secrets is a different object from the run in its case.
     """

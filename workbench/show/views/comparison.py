@@ -371,10 +371,10 @@ def totals_rows(
 
     Counts that are 0 for all models are omitted, as are pass@k and pass^k without repeats. `cases` is the number of
     compared cases; a value that rests on fewer cases is followed by their number. The Pareto front is that of
-    `on_same_cases`, which is `None` during a run: then only the pass rate has its number of cases, and there is no
-    front.
+    `on_same_cases`, which is `None` while runs are in progress: then only the pass rate has its number of cases, and
+    there is no front.
     """
-    # During a run, a number of cases after every value would make the values hard to find.
+    # While runs are in progress, a number of cases after every value would make the values hard to find.
     all_cases = cases
     if on_same_cases is None:
         all_cases = 0

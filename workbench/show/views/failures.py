@@ -209,8 +209,8 @@ def example_lines(group: CauseGroup, names: RunNames, width: int) -> Iterator[Li
     for (title, symptoms), which in islice(alike.items(), MAX_EXAMPLES):
         shown = which
         if len(which) > 1:
-            # `which` is empty for a run with the only model that is no numbered repeat; here it is the first of several
-            # runs.
+            # `which` is empty if there is only one model and the run has no number; here the run is the first of
+            # several.
             shown = [run or "#1" for run in which[:MAX_RUNS_OF_EXAMPLE]]
         if len(which) > MAX_RUNS_OF_EXAMPLE:
             shown.append(ELLIPSIS)

@@ -108,7 +108,7 @@ def result_text(result: RunResult) -> str:
     return text
 
 
-# Kinds of issues that lower a score
+# Kinds of issues that lower a score.
 _AGAINST_SCORE: frozenset[IssueKind] = frozenset(
     {
         "wrong tool",
@@ -269,14 +269,14 @@ CUT = " … (cut)"
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text cut to at most `most` characters, with an ellipsis if it was cut."""
+    """Return a text of at most `most` characters, which ends with `CUT` if it was cut."""
     if len(text) <= most:
         return text
     return text[: most - len(CUT)] + CUT
 
 
 def issue_lines(run: RunResult) -> list[str]:
-    """Return the issues of the grade that decides, or the reason for which the run was not graded."""
+    """Return the issues of the grade that decides, or the reason why the run was not graded."""
     grade = run.grade
     if grade is not None:
         # A run may pass in spite of its issues; the threshold that it met then explains the verdict.

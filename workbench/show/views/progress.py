@@ -70,7 +70,7 @@ class Progress:
             self._models.setdefault(model, _OfModel()).planned += 1
 
     def over_already(self, model: str, status: Status, cost_usd: float | None, runs: int = 1) -> None:
-        """Count runs that had ended before this batch went on; `cost_usd` is the cost of all of them."""
+        """Count runs that had ended before this batch was resumed; `cost_usd` is the cost of all of them."""
         self._models.setdefault(model, _OfModel()).planned += runs
         self._over(model, status, cost_usd, runs)
 

@@ -64,7 +64,7 @@ class NoticeItem:
 
 @dataclass(slots=True)
 class OwnCallItem:
-    """A call that the suite made itself, before or after the run, with its result.
+    """A call that the suite itself made, before or after the run, with its result.
 
     `holds` says, for a call after a graded run, whether its result is as expected.
     """
@@ -107,8 +107,7 @@ class StepItem:
 class HoldItem:
     """The place before the request of a round.
 
-    The run is held there while `why` is set. `request` is the request, or the reason for which it cannot be sent, if
-    known.
+    The run is held there while `why` is set. `request` is the request, or the reason why it cannot be sent, if known.
     """
 
     round: int
