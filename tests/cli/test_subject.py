@@ -203,5 +203,9 @@ def test_trust_covers_the_command_and_rules_name_what_does_not_fit(agent: Progra
     done = agent.run("validate", "wrong.toml")
     assert done.returncode == USAGE
     said = done.stdout + done.stderr
-    for each in ("`models` beside `subject`", "cannot be the name of a subject", 'write ["python", "agent.py"]'):
+    for each in (
+        "`models` cannot stand beside `subject`",
+        "cannot be the name of a subject",
+        'write ["python", "agent.py"]',
+    ):
         assert each in said
