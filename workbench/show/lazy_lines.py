@@ -73,7 +73,7 @@ class JoinedLines(LazyLines):
 
 
 class JsonLines(LazyLines):
-    """A value as indented JSON, in rows of at most `width` cells, of which `indent` are blank.
+    """A value as indented JSON, in rows of at most `width` cells that each begin with `indent` blanks.
 
     Rows are counted on creation, and coloured when they are read.
     """

@@ -32,7 +32,7 @@ def write_report(file: Path, pieces: Iterable[str]) -> None:
             if target.exists():
                 temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         temporary.replace(target)
-    # Also on Ctrl-C, so that an interrupted command leaves no half of a report behind.
+    # Also on Ctrl-C, so that an interrupted command leaves no partial report.
     except BaseException:
         with suppress(OSError):
             temporary.unlink()

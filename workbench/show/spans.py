@@ -1,4 +1,4 @@
-"""Lines of text with roles, of which every pane consists, independent of colours and terminals.
+"""Lines of text with roles, from which every pane is built, independent of colours and terminals.
 
 Widths are terminal cells, never characters. Text from models, tools or files passes `visible` or `one_line` of
 `workbench.show.visible` before it becomes a span.
@@ -91,7 +91,7 @@ def cut(text: str, width: int) -> str:
 
 
 _MIN_MIDDLE_CELLS = 12
-"""Narrowest room in which a text is cut in its middle; in less, it is cut at its end."""
+"""Least width in cells at which a text is cut in its middle; at smaller widths, it is cut at its end."""
 
 
 def cut_middle(text: str, width: int) -> str:

@@ -104,7 +104,7 @@ def _left_out(case: AcceptedCase) -> Value:
 
 
 def toml_of_accept(suites: Sequence[AcceptedSuite]) -> Iterator[str]:
-    """Yield the cases with a proposal as they would stand in their suites."""
+    """Yield the cases with a proposal as TOML, as their suites would contain them."""
     for suite in suites:
         if suite.proposed:
             yield f"# {one_line(suite.path)}\n"

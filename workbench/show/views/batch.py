@@ -82,7 +82,7 @@ def _graded_by(runs: Iterable[RunRow]) -> Iterator[str]:
 def later_runs(batch: BatchRow, grading: Regrade | None, runs: Sequence[RunRow], history: str) -> Iterator[str]:
     """Yield a note on runs that lack grades of the regrade in use because they ended after it.
 
-    `history` is the option with which commands find the batch.
+    `history` is the option that lets commands find the batch.
     """
     if grading is None or (at_ms := epoch_ms(grading.graded_at)) is None:
         return

@@ -223,7 +223,7 @@ def title_of(before: DiffSide, after: DiffSide) -> str:
 
 
 def by_grading(grading: Regrade | None) -> str:
-    """Return a text that follows a batch's name and tells the regrade in use; empty for the original grades."""
+    """Return the text after a batch's name that names the regrade in use; empty for the original grades."""
     if grading is None:
         return ""
     return f", grading {grading.number}"

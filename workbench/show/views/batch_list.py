@@ -249,7 +249,7 @@ def shards_text(merged: MergedShards) -> str:
 
 
 def times_text(batch: BatchRow) -> str:
-    """Return the start of a batch, and its duration if it is over."""
+    """Return the start of a batch, and its duration if it has ended."""
     text = local_time(batch.started_at)
     if (took := took_s(batch.started_at, batch.ended_at)) is not None:
         text += f", took {duration_text(took * 1000)}"

@@ -37,7 +37,7 @@ class TextRedactor(Redactor, Protocol):
 
 
 class ShownRun(NamedTuple):
-    """A run without secrets, and the case by which it was graded.
+    """A run without secrets, and the case that graded it.
 
     `case` is `None` if its stored suite can no longer be read. `line` is the line of the case in the file of its
     suite, from 1; `None` without such a file.
