@@ -372,8 +372,7 @@ def choices_for(
         checks = _checks_for(value)
     for kind, written in checks:
         with_options = {**_explicit(written), **options} if options else as_argument(name, written)
-        # Each check is read back and evaluated, because it can mean something else than the value, as a date in text
-        # can.
+        # Each check is read back and evaluated, because a text can turn into a date on the way.
         if _can_be_written(with_options) and all(_is_met(with_options, each) for each in values):
             found.append(CheckChoice(kind, with_options))
     return (*found, CheckChoice(LEAVE_OUT))
@@ -671,9 +670,8 @@ def _no_longer(case: Case, number: int, taken: AcceptedCall | None) -> tuple[str
     return (f"{expected.tool_text} in step {number + 1}",)
 
 
-# Secrets are kept out of text that the program writes into a suite from a run or a call. A check on a value that
-# contains a secret becomes `present`, because a check on the replacement `$NAME` would expect a different value. Text
-# that is already in the suite stays unchanged.
+# Secrets are kept out of text that a run or a call adds to a suite. A check on a value that contains a secret becomes
+# `present`, because a check on the replacement `$NAME` would expect another value. Text already in the suite stays.
 
 _CHECKS = ("args", "when")
 

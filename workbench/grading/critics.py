@@ -37,7 +37,7 @@ from workbench.grading.pairing_issues import findings
 from workbench.grading.scoring import NO_OBJECT, ROUNDING_SLACK, is_required, resolve_weights, verdict_of
 from workbench.grading.status import Status, Verdict
 from workbench.numerals import counted
-from workbench.suite.expected_calls import ANY_TOOL, AnyOrder, ExpectedCall, comparable_name, same_tool
+from workbench.suite.expected_calls import ANY_TOOL, ExpectedCall, comparable_name, same_tool
 from workbench.suite.model import Case
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.events import JsonValue, ToolDefinition
@@ -162,30 +162,6 @@ def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_
     if arcade_compatible:
         return [_weighted(critics) for critics in _by_name_over_the_case(calls, registry)]
     return [_of_call(call, registry) for call in calls]
-
-
-def weighted_case(case: Case, weights: Mapping[str, float | str]) -> Case:
-    """Return the case with the list of weights applied to each check that has no weight of its own."""
-
-    def call(each: ExpectedCall) -> ExpectedCall:
-        args = each.args
-        if args is not None:
-            args = {name: _with_weight(check, weights.get(name)) for name, check in args.items()}
-        return each.model_copy(update={"args": args, "any_of": tuple(map(call, each.any_of))})
-
-    def item(each: ExpectedCall | AnyOrder) -> ExpectedCall | AnyOrder:
-        if isinstance(each, AnyOrder):
-            return each.model_copy(update={"any_order": tuple(map(call, each.any_order))})
-        return call(each)
-
-    update = {"ordered": tuple(map(item, case.ordered)), "unordered": tuple(map(item, case.unordered))}
-    return case.model_copy(update=update)
-
-
-def _with_weight(check: Check, weight: float | str | None) -> Check:
-    if weight is None or check.weight is not None:
-        return check
-    return check.model_copy(update={"weight": weight})
 
 
 def _of_call(call: ExpectedCall, registry: ToolRegistry) -> CallCritics:

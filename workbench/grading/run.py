@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from workbench.checks.check import EMPTY_CONTEXT, CheckContext, EqualsRule, by_json, by_python, describe
+from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, EqualsRule, by_json, by_python, describe
 from workbench.checks.clock import Clock, fixed_clock
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.grading.accuracy import averaged, grade_accuracy
 from workbench.grading.at_most import budget_issues
-from workbench.grading.critics import by_casting, grade_critics, weighted_case
+from workbench.grading.critics import by_casting, grade_critics
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.endpoint_faults import endpoint_faults, fault_as_error
@@ -45,7 +45,7 @@ from workbench.grading.resolution import resolved_case
 from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.trajectory import grade_trajectory
 from workbench.grading.valid_arguments import check_calls
-from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.expected_calls import AnyOrder, ExpectedCall
 from workbench.suite.model import GRADERS, Case, GraderName, Suite
 from workbench.suite.settings import CaseSettings, Grading, Limits, settings_of
 from workbench.trajectory.events import FinishReason, RunFinished
@@ -109,7 +109,7 @@ def graded_whole(
     `grade_run` does.
     """
     if name == "critics" and settings.grading.critics.weights:
-        case = weighted_case(case, dict(settings.grading.critics.weights))
+        case = _weighted_case(case, dict(settings.grading.critics.weights))
     if not case.needs_resolving:
         grade = _graded_plainly(name, case, settings, trajectory, context, of_any_grader)
     else:
@@ -119,6 +119,30 @@ def graded_whole(
     if reasons := _reasons(case):
         grade = grade._replace(issues=tuple(_explained(issue, reasons) for issue in grade.issues))
     return grade
+
+
+def _weighted_case(case: Case, weights: Mapping[str, float | str]) -> Case:
+    """Return the case with the list of weights applied to each check that has no weight of its own."""
+
+    def call(each: ExpectedCall) -> ExpectedCall:
+        args = each.args
+        if args is not None:
+            args = {name: _with_weight(check, weights.get(name)) for name, check in args.items()}
+        return each.model_copy(update={"args": args, "any_of": tuple(map(call, each.any_of))})
+
+    def item(each: ExpectedCall | AnyOrder) -> ExpectedCall | AnyOrder:
+        if isinstance(each, AnyOrder):
+            return each.model_copy(update={"any_order": tuple(map(call, each.any_order))})
+        return call(each)
+
+    update = {"ordered": tuple(map(item, case.ordered)), "unordered": tuple(map(item, case.unordered))}
+    return case.model_copy(update=update)
+
+
+def _with_weight(check: Check, weight: float | str | None) -> Check:
+    if weight is None or check.weight is not None:
+        return check
+    return check.model_copy(update={"weight": weight})
 
 
 def _reasons_of_calls(case: Case) -> tuple[str | None, ...]:
