@@ -183,6 +183,11 @@ class HasElements(_Elements):
 
     has_elements: Annotated[tuple[Check, ...], Strict(False), Editor("checks", least=1)]
 
+    @classmethod
+    def started(cls, start: Start) -> Mapping[str, object]:
+        # This check needs an element, unlike `same_elements`.
+        return {cls.kind: super().started(start)[cls.kind] or [""]}
+
     def describe(self, say: Say) -> str:
         return f"[{self._described(say)}, …]" + " in any order" * (not self.in_order)
 
