@@ -1,15 +1,18 @@
 """Asks an endpoint for chains of calls with nothing around it: `-m benchmarks.bare_loops WAY URL CASES ROUNDS AT_ONCE`.
 
 The ways: `sockets` writes ready-made requests and reads each answer to its end; `sdk` and `sdk-streamed` are what one
-writes first with the openai SDK. All of them use as many connections as they ask at once.
+writes first with the openai SDK; `pydantic-evals` evaluates the streamed loop as its task, with one evaluator, and
+needs the package of that name. All of them use as many connections as they ask at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -73,7 +76,8 @@ async def over_sockets(url: str, cases: int, rounds: int, at_once: int) -> None:
     await ask_all(cases, at_once, worker)
 
 
-async def over_sdk(url: str, cases: int, rounds: int, at_once: int, *, streamed: bool) -> None:
+@asynccontextmanager
+async def chains_over_sdk(url: str, rounds: int, *, streamed: bool) -> AsyncGenerator[Ask]:
     """The chain as one writes it with the SDK; only the arguments are collected."""
     from openai import AsyncOpenAI, DefaultAsyncHttpx2Client
 
@@ -109,10 +113,31 @@ async def over_sdk(url: str, cases: int, rounds: int, at_once: int, *, streamed:
                 assert json.loads(arguments) == {"city": "Oslo"}
                 messages += call_and_result(call_id, arguments)
 
+        yield chain
+
+
+async def over_sdk(url: str, cases: int, rounds: int, at_once: int, *, streamed: bool) -> None:
+    async with chains_over_sdk(url, rounds, streamed=streamed) as chain:
+
         async def worker() -> Ask:
             return chain
 
         await ask_all(cases, at_once, worker)
+
+
+async def over_pydantic_evals(url: str, cases: int, rounds: int, at_once: int) -> None:
+    """The streamed chain as the task of a data set; its calls are checked as in the loop."""
+    evals: Any = importlib.import_module("pydantic_evals")
+    equals: Any = importlib.import_module("pydantic_evals.evaluators").EqualsExpected
+    async with chains_over_sdk(url, rounds, streamed=True) as chain:
+
+        async def task(number: int) -> int:
+            await chain()
+            return number
+
+        of_data_set = [evals.Case(name=f"Case {each}", inputs=each, expected_output=each) for each in range(cases)]
+        data_set = evals.Dataset(name="Weather", cases=of_data_set, evaluators=[equals()])
+        await data_set.evaluate(task, max_concurrency=at_once, progress=False)
 
 
 def main() -> None:
@@ -120,6 +145,8 @@ def main() -> None:
     cases, rounds, at_once = map(int, numbers)
     if way == "sockets":
         asyncio.run(over_sockets(url, cases, rounds, at_once))
+    elif way == "pydantic-evals":
+        asyncio.run(over_pydantic_evals(url, cases, rounds, at_once))
     else:
         asyncio.run(over_sdk(url, cases, rounds, at_once, streamed=way == "sdk-streamed"))
 

@@ -20,7 +20,8 @@ from workbench.analysis.failures import failures_of
 from workbench.analysis.gates import quality_of
 from workbench.analysis.totals import totals_of
 from workbench.engine.events import RunDone
-from workbench.evaluation.run import WHOLE_RUNS, Outcome
+from workbench.evaluation import run as run_module
+from workbench.evaluation.run import Outcome
 from workbench.grading.grade import CallPairing, Grade, Issue, RunResult
 from workbench.grading.packed import InCommon, PackedResult
 from workbench.grading.run_summary import summary_of
@@ -91,9 +92,10 @@ def test_reports_say_the_same_of_packed_runs() -> None:
 
 
 @pytest.mark.slow
-def test_the_bytes_of_a_run_stay_few_however_many_there_are() -> None:
+def test_the_bytes_of_a_run_stay_few_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "WHOLE_RUNS", whole := 50)
     outcome = Outcome()
-    for run in mixed(WHOLE_RUNS + 50):
+    for run in mixed(whole + 50):
         outcome.take(RunDone(run, 0.0, 1.0))
     more = 1000
     gc.collect()
@@ -106,8 +108,19 @@ def test_the_bytes_of_a_run_stay_few_however_many_there_are() -> None:
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(outcome.results) == WHOLE_RUNS + 50 + more
+    assert len(outcome.results) == whole + 50 + more
     assert held / more < MOST_BYTES
+
+
+def test_runs_with_long_texts_are_packed_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = mixed(12)
+    monkeypatch.setattr(run_module, "MAX_WHOLE_CHARACTERS", 100)
+    outcome = Outcome()
+    for run in runs:
+        outcome.take(RunDone(run, 0.0, 1.0))
+    packed = [isinstance(result, PackedResult) for result in outcome.results]
+    assert not packed[0] and packed[-1] and packed == sorted(packed)
+    assert list(outcome.results) == runs
 
 
 def mixed(number: int, name: str = "case") -> list[RunResult]:

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import field, replace
@@ -408,7 +409,40 @@ class _Signalled:
     number: int
 
 
-_Queue = queue.SimpleQueue[BatchEvent | _Signalled]
+MAX_GATHERED = 64
+"""The number of results after which a main thread that shows nothing is woken: each waking delays the runs."""
+
+
+class _Inbox:
+    """The events for the main thread, from any thread and from signal handlers, in their order.
+
+    If the main thread shows nothing, only results and what it must do at once arrive, and results do not wake it."""
+
+    def __init__(self, *, shows: bool) -> None:
+        self._shows = shows
+        self._events: deque[BatchEvent | _Signalled] = deque()
+        # A queue, because its `get` is interrupted by signals, and its `put` may be called by their handlers.
+        self._news: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def put(self, event: BatchEvent | _Signalled) -> None:
+        if not self._shows and isinstance(event, RunEvent | JudgeAsked | RequestPutOff):
+            return
+        self._events.append(event)
+        if self._shows or not isinstance(event, RunDone) or len(self._events) >= MAX_GATHERED:
+            self._news.put(None)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._events
+
+    def get(self, timeout_s: float | None = None) -> BatchEvent | _Signalled | None:
+        """Return the next event; `None` if none comes in time."""
+        while not self._events:
+            try:
+                self._news.get(timeout=timeout_s)
+            except queue.Empty:
+                return None
+        return self._events.popleft()
 
 
 def run_live(
@@ -431,7 +465,6 @@ def run_live(
     Raises HistoryError, before any run is made, if a resumed batch cannot be written, and ClusterError if the cluster
     cannot make the runs.
     """
-    events: _Queue = queue.SimpleQueue()
     live = Live()
     signals: list[_Signalled] = []
 
@@ -440,6 +473,13 @@ def run_live(
         signals.append(_Signalled(number))
         events.put(signals[-1])
 
+    progress = BatchProgress(plan.runs)
+    if plan.resumed is not None:
+        for tally in plan.resumed.before.tallies:
+            progress.over_already(*tally)
+    bar = ProgressBar(progress, sys.stderr, os.environ)
+    hears_events = show.steps or lines is not None or watcher is not None
+    events = _Inbox(shows=hears_events or bar.enabled)
     before = {number: signal.signal(number, take_signal) for number in _handled()}
     runtime = Runtime(
         events.put,
@@ -447,13 +487,8 @@ def run_live(
         own_pace=plan.own_pace,
         judge_anew=plan.judge_anew,
         history=plan.history,
-        hears_events=show.steps or lines is not None or watcher is not None,
+        hears_events=hears_events,
     )
-    progress = BatchProgress(plan.runs)
-    if plan.resumed is not None:
-        for tally in plan.resumed.before.tallies:
-            progress.over_already(*tally)
-    bar = ProgressBar(progress, sys.stderr, os.environ)
     show = replace(show, stream=bar.above(show.stream))
     printer = StepPrinter(plan, show) if lines is None else EventStream(plan.runs, lines, show.stream)
     errors = bar.above(sys.stderr)
@@ -480,7 +515,7 @@ def run_live(
 
 
 def _watch(
-    events: _Queue,
+    events: _Inbox,
     runtime: Runtime,
     printer: StepPrinter | EventStream,
     outcome: Outcome,
@@ -494,11 +529,10 @@ def _watch(
     said = set[str]()
     while True:
         bar.draw()
-        if events.empty():
+        if events.is_empty:
             never.wait(STOP_POLL_S)
-        try:
-            event = events.get(timeout=bar.wait_s())
-        except queue.Empty:
+        event = events.get(bar.wait_s())
+        if event is None:
             continue
         if isinstance(event, _Signalled):
             if outcome.interrupted:
@@ -535,9 +569,9 @@ def _watch(
                 pass
 
 
-def _drain(events: _Queue, outcome: Outcome) -> None:
+def _drain(events: _Inbox, outcome: Outcome) -> None:
     """Take the results that arrived after the watch had ended."""
-    while not events.empty():
+    while not events.is_empty:
         event = events.get()
         if isinstance(event, RunDone):
             outcome.take(event)

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from workbench.dataclasses import dataclass
-from workbench.engine.events import BatchDone, BatchEvent, ClusterSaid, Inbox, RunDone, StartUp
+from workbench.engine.events import BatchDone, BatchEvent, ClusterSaid, Inbox, RunDone, RunEvent, StartUp
 from workbench.engine.recordings import Recordings
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import FinishedRun, Plan, PlannedRuns, broken_suites_of
@@ -39,8 +39,11 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-WHOLE_RUNS = 256
-"""Number of finished runs of a batch that stay unpacked, so that small batches are read quickly."""
+WHOLE_RUNS = 4_000
+"""Number of finished runs of a batch that stay unpacked, because packing and unpacking take longer than grading."""
+
+MAX_WHOLE_CHARACTERS = 20_000_000
+"""The most characters of texts, arguments and results in the unpacked runs of a batch."""
 
 KEPT_RUNS = 5_000
 """Number of packed runs that stay in memory once the history has the others."""
@@ -48,14 +51,29 @@ KEPT_RUNS = 5_000
 _NEVER = float("nan")
 
 
+def _characters_of(result: RunResult) -> int:
+    """Return about how many characters a run holds beside its case."""
+    characters = 0
+    for each in result.trajectory.rounds:
+        characters += len(each.text) + len(each.reasoning)
+        if each.provider_state is not None:
+            characters += len(repr(each.provider_state))
+        for call in each.calls:
+            characters += len(repr(call.arguments))
+            if call.result is not None:
+                characters += len(call.result.content) + sum(len(media.data) for media in call.result.media)
+    return characters
+
+
 class Results(Lazy[RunResult]):
-    """The results of a batch in order of arrival; all but the first few are packed.
+    """The results of a batch in order of arrival; all but the first `WHOLE_RUNS` are packed.
 
     After `read_from`, at most `KEPT_RUNS` stay in memory, plus those that the history does not have yet.
     """
 
     def __init__(self) -> None:
         self._kept: list[RunResult] = []
+        self._left_whole = MAX_WHOLE_CHARACTERS
         self._let_go: LetGo | None = None
         self._in_common: InCommon | None = None
 
@@ -68,7 +86,8 @@ class Results(Lazy[RunResult]):
 
     def append(self, result: RunResult) -> None:
         """Add a finished run."""
-        if len(self._kept) < WHOLE_RUNS:
+        if len(self._kept) < WHOLE_RUNS and self._left_whole > 0:
+            self._left_whole -= _characters_of(result)
             self._kept.append(result)
             return
         if self._in_common is None:
@@ -287,7 +306,7 @@ class Evaluation:
         if runtime is None:
             plan = self.plan
             runtime = Runtime(
-                self._inbox.put,
+                self._put,
                 plan.program,
                 own_pace=plan.own_pace,
                 judge_anew=plan.judge_anew,
@@ -300,7 +319,7 @@ class Evaluation:
             self._outcome.begin()
             listener = None
             if self._shared is not None:
-                listener = self._inbox.put
+                listener = self._put
             start = partial(runtime.start, self.plan, self._approval, record=self._record, listener=listener)
             self._batch = await _to_its_end(start)
         except BaseException:
@@ -357,6 +376,12 @@ class Evaluation:
         else:
             await self._done.wait()
             await _to_its_end(self._runtime.settle_history)
+
+    def _put(self, event: BatchEvent) -> None:
+        # Each waking of the loop's thread delays the runs.
+        if self._is_watched is False and isinstance(event, RunEvent):
+            return
+        self._inbox.put(event)
 
     def _wake(self) -> None:
         if not self._loop.is_closed():

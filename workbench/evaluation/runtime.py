@@ -36,6 +36,7 @@ from workbench.engine.events import (
     in_turn,
     timed,
 )
+from workbench.engine.garbage import garbage_collected_rarely
 from workbench.engine.history_recorder import HistoryRecorder, settings_of_batch
 from workbench.engine.judges import Asking, JudgementCache, Questions, RunJudge
 from workbench.engine.model_specs import Specs
@@ -615,7 +616,8 @@ class Runtime:
             self._steppers.expect(batch.runs, until)
         self._batches[batch] = task
         try:
-            await batch.run()
+            with garbage_collected_rarely():
+                await batch.run()
         except Exception:
             # A listener raised. No caller awaits this task, and closing must still reach the servers.
             _logger.exception("%s broke", batch.name)

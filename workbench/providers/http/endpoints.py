@@ -257,6 +257,14 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
     """Return the number of requests that an endpoint computes at a time; `None` if the requests do not show it.
 
     `seen` pairs the number of requests ahead of each request with the seconds to its first token."""
+    # Looked at first, because comparing all pairs after each request would cost more than reading its answer.
+    if not seen:
+        return None
+    middle = median(ahead for ahead, _ in seen)
+    early = [first_s for ahead, first_s in seen if ahead < middle]
+    late = [first_s for ahead, first_s in seen if ahead >= middle]
+    if not early or median(late) < max(2 * median(early), median(early) + MIN_GROWTH_SECONDS):
+        return None
     # The number shows if requests wait for each other: then first tokens come later with more requests ahead. As in
     # Kendall's rank correlation, pairs of requests in this order are counted against pairs in the opposite order.
     pairs = []
@@ -268,11 +276,6 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
     rising = sum(pair > 0 for pair in pairs)
     falling = sum(pair < 0 for pair in pairs)
     if rising - falling < _IN_ORDER * len(pairs):
-        return None
-    middle = median(ahead for ahead, _ in seen)
-    early = [first_s for ahead, first_s in seen if ahead < middle]
-    late = [first_s for ahead, first_s in seen if ahead >= middle]
-    if not early or median(late) < max(2 * median(early), median(early) + MIN_GROWTH_SECONDS):
         return None
     # If the first token came in about the shortest time, the request waited for no other: the server computed it
     # together with all those ahead of it. The most that were computed together are the slots.

@@ -1,0 +1,44 @@
+"""Garbage collection while batches run: rare, and without the objects that were there before."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+OBJECTS_BETWEEN_COLLECTIONS = 50_000
+"""Number of new objects that start a collection of the youngest generation."""
+
+_lock = threading.Lock()
+_under_way = 0
+_before: tuple[int, int, int] = (0, 0, 0)
+_frozen = False
+
+
+@contextmanager
+def garbage_collected_rarely() -> Iterator[None]:
+    """Return a context in which garbage is collected rarely; for the outermost one, all settings are restored.
+
+    Objects of before, such as suites and plans, are not visited, unless the program froze some itself."""
+    # Runs make many objects but hardly any cycles, and their results stay until the report.
+    global _under_way, _before, _frozen
+    with _lock:
+        _under_way += 1
+        if _under_way == 1:
+            _before = gc.get_threshold()
+            if _before[0] != 0:  # 0 switches collection off
+                gc.set_threshold(max(_before[0], OBJECTS_BETWEEN_COLLECTIONS), *_before[1:])
+            # There is one set of frozen objects, so that thawing would also thaw those of another owner.
+            _frozen = gc.get_freeze_count() == 0
+            if _frozen:
+                gc.freeze()
+    try:
+        yield
+    finally:
+        with _lock:
+            _under_way -= 1
+            if _under_way == 0:
+                gc.set_threshold(*_before)
+                if _frozen:
+                    gc.unfreeze()
