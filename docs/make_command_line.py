@@ -14,6 +14,7 @@ from pathlib import Path
 from workbench.cli.app import parser_of_app
 from workbench.cli.main import COMMANDS, WORDS, parser_of
 from workbench.cli.parser import ABOUT_HELP, EXIT_CODES, words_of
+from workbench.config.settings_file import SETTINGS
 
 PAGE = Path(__file__).parent / "command-line.md"
 _MADE = "<!-- made by docs/make_command_line.py, but for what is marked -->\n"
@@ -128,12 +129,16 @@ def _section(parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
     title = parser.prog
     blocks = [f"{'#' * (len(title.split()) if ' ' in title else 2)} `{title}`", _purpose(parser)]
     rows: list[str] = []
+    keys: list[str] = []
     shared: dict[str, list[str]] = {}
     for action in parser._actions:
         option = action.option_strings[-1] if action.option_strings else ""
         if isinstance(action, argparse._SubParsersAction) or _explained(action):
             continue
         row = _row(action)
+        if title == "workbench models add" and _sets_key(option):
+            keys.append(option)
+            continue
         if option == "--format":
             rows.append(row)
             continue
@@ -148,6 +153,8 @@ def _section(parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
         if owner != title:
             shared.setdefault(owner, []).append("exit codes")
             codes = []
+    if keys:
+        rows.append(f"- {_listed(keys)}: the [keys](models.md#workbenchtoml) of these names")
     if rows:
         blocks.append("\n".join(rows))
     if shared:
@@ -155,6 +162,12 @@ def _section(parser: argparse.ArgumentParser, first_in: dict[str, str]) -> str:
         blocks.append(" ".join(_shared(owner, names, own) for owner, names in shared.items()))
     blocks += [f"Exit codes: {_marked(text)}." for text in codes]
     return "\n\n".join(blocks) + "\n"
+
+
+def _sets_key(option: str) -> bool:
+    """Return whether an option of `models add` sets the key of its name, which docs/models.md explains."""
+    name = option.removeprefix("--").replace("-", "_")
+    return name in SETTINGS or f"{name}s" in SETTINGS
 
 
 def _purpose(parser: argparse.ArgumentParser) -> str:

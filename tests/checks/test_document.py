@@ -49,13 +49,17 @@ def status_row(status: Status) -> str:
     return f"| {status.sign} | {status.ascii} | {status} | {status.meaning} |"
 
 
+def cause_rows() -> list[str]:
+    return [f"{number}. {cause}: {ADVICE[cause].meaning}" for number, cause in enumerate(CAUSES, start=1)]
+
+
 @pytest.mark.parametrize(
     ("page", "head", "rows"),
     [
         ("checks.md", "| check | holds for | options (default) |", [cls.row() for cls in CHECK_CLASSES.values()]),
         ("authoring.md", "| check | value as you type it |", form_rows()),
         ("glossary.md", "| sign | ASCII | status | meaning |", [*map(status_row, Status)]),
-        ("results.md", "| cause | what happened |", [f"| {cause} | {ADVICE[cause].meaning} |" for cause in CAUSES]),
+        ("results.md", "runs with another main cause are dimmed.", cause_rows()),
     ],
 )
 def test_the_rows_of_checks_statuses_and_causes_are_made_of_them(page: str, head: str, rows: list[str]) -> None:

@@ -97,7 +97,8 @@ def test_what_it_is_asked_and_given(agent: Program) -> None:
     agent.write("agent.py", "import sys\nopen('asked', 'w').write(sys.stdin.read())\nprint('{\"answer\": \"ok\"}')\n")
     agent.run("run", "weather.toml", "--trust")
     asked = json.loads((agent.folder / "asked").read_text())
-    assert asked.keys() == set(re.findall(r"^\| `(\w+)` \|", PAGE.partition("## The request")[2], re.MULTILINE))
+    section = PAGE.partition("\n## The request\n")[2].partition("\n## ")[0]
+    assert asked.keys() == set(re.findall(r"^- `(\w+)`: ", section, re.MULTILINE))
     assert (asked["format"], asked["case"], asked["repeat"]) == (1, "right", 0)
     assert asked["user"] == "What is the weather in Oslo?"
     assert asked["messages"] == [{"role": "user", "content": asked["user"]}]

@@ -40,14 +40,14 @@ def test_four_servers_are_there() -> None:
 
 
 def test_the_table_has_every_key_and_no_other() -> None:
-    table = PAGE[PAGE.index("| key | type |") : PAGE.index("All mistakes in the file")]
+    table = PAGE[PAGE.index("| key | type |") : PAGE.index("### Gateways")]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(SETTINGS)
     assert all(f"`{provider}`" in table for provider in PROVIDERS)
     assert f"| {DEFAULT_READ_TIMEOUT_S:g} | seconds" in table
 
 
 def test_the_known_endpoints_are_all_named() -> None:
-    table = PAGE[PAGE.index("| `--preset` |") : PAGE.index("`workbench models list` shows")]
+    table = PAGE[PAGE.index("| `--preset` |") : PAGE.index("`workbench models list` lists")]
     rows = re.findall(r"^\| `([\w-]+)` \| `(\S+)` \| (?:`(\w+)` )?\|$", table, re.MULTILINE)
     assert rows == [(preset.name, preset.base_url, preset.api_key_env or "") for preset in PRESETS]
 
