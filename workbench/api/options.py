@@ -111,7 +111,7 @@ def with_keywords(
                     raise TypeError(f"{function.__name__} has no option {name!r}: {near}")
             if not isinstance(options, RunOptions | None):
                 what = f"not a {type(options).__name__}: a model is given as model=…"
-                raise TypeError(f"the second argument of {function.__name__} is a workbench.RunOptions, {what}")
+                raise TypeError(f"the second argument of {function.__name__} must be a workbench.RunOptions, {what}")
             return function(suites, replace(options or RunOptions(), **keywords))
 
         # The signature serves notebooks and `help`; type checkers use the annotations.

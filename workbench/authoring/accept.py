@@ -449,7 +449,7 @@ def _enumerated(runs: Sequence[RunToAccept]) -> Callable[[str], Callable[[str], 
 # Acceptance for whole suites: for each case, the calls that its runs share.
 
 _ENDED = ("answered", "decided", "steps done", "step failed")
-"""The reasons for a run's end with which its calls are complete: no limit and no refusal cut it short."""
+"""Finish reasons of runs that no limit and no refusal cut short, so that their calls are complete."""
 
 
 @dataclass(frozen=True)

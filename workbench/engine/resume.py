@@ -283,8 +283,8 @@ def _differences(
 ) -> Iterator[str]:
     asked_now = {run.model for run in runs}
     brought = {run.model: brought_settings(run) for run in runs}
-    # The batch stored the settings of a model by the suite of the model's first run. They are looked up by that suite
-    # again, even if its run is not missing.
+    # The batch stored a model's settings under the suite of the model's first run. Look them up under that suite,
+    # even if it has no run left to make.
     models: dict[str, JsonValue] = {}
     for suite, model, of_suite in used:
         if model in asked_now and model not in models:

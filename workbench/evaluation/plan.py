@@ -246,7 +246,7 @@ class Plan:
 
     @property
     def shard_ref(self) -> ShardRef | None:
-        """The shard of a plan that the batch is, if it is one."""
+        """The shard that this batch runs; `None` for a batch that is not sharded."""
         if self.resumed is not None:
             return self.resumed.batch.shard
         if self.shard is None:

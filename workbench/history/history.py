@@ -318,8 +318,8 @@ _COUNTS = (
     f"status IN ({_COUNTED}) AND NOT is_fork "
     "AND EXISTS (SELECT 1 FROM batches WHERE batches.id = runs.batch AND kind IS NOT 'reruns')"
 )
-# A case may have thousands of runs. In the index of cases they are in the order of their ids, so one step finds the
-# last one; the other runs of its batch have ids from that of the batch's first run on. CROSS JOIN and INDEXED BY keep
+# A case may have thousands of runs. The index of cases orders them by id, so one step finds the last one. The other
+# runs of its batch have ids no smaller than the id of the batch's first run. CROSS JOIN and INDEXED BY keep
 # SQLite from choosing another order, which would read every run of the case.
 _LAST = f"""
 WITH asked AS (SELECT key AS suite, value FROM json_each(?)),

@@ -335,7 +335,7 @@ def _with_fault_variants(files: Sequence[SuiteFile], trials: Iterable[Trial]) ->
         table["name"] = _variant_name(trial)
         table["description"] = f"{trial.fault} in the first result of {trial.call.tool}"
         if trial.lasts == "for good":
-            # The fork edits one result; a mock before all others answers the further calls in the same way.
+            # The fork edits only the first result. A mock, placed first, gives later calls the same answer.
             answer = "error" if trial.made.is_error else "result"
             mocks: list[object] = [{"tool": trial.call.tool, answer: trial.made.content}]
             if isinstance(written := table.get("mocks"), list):

@@ -175,7 +175,7 @@ def _thresholds(suite: Suite, case: Case | None, place: Place) -> Iterator[Findi
     fail = _first(own.fail_threshold, suite.grading.fail_threshold, _DEFAULT_GRADING.fail_threshold)
     warn = _first(own.warn_threshold, suite.grading.warn_threshold, _DEFAULT_GRADING.warn_threshold)
     if warn < fail:
-        # The finding stands at a threshold that is written here; the other one may be inherited.
+        # Report the threshold that is written in this table; the other one may be inherited.
         key = "fail_threshold" if own.warn_threshold is None else "warn_threshold"
         both = f"the warn threshold ({setting_text(warn)}) is below the fail threshold ({setting_text(fail)})"
         message = f"{both}: scores below the lower one fail"

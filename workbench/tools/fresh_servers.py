@@ -101,7 +101,7 @@ class FreshServers:
             self._spare = None
 
     async def close(self) -> None:
-        """End all servers within their limits, including those that runs still have."""
+        """End all servers, also those that runs still use."""
         servers = [*self._used]
         if self._spare is not None:
             servers.append(self._spare.server)

@@ -560,8 +560,8 @@ class OwnCallAnswered:
 class RunFinished:
     """The run ends.
 
-    For the reasons `error` and `timed out`, `error` is the failure of the infrastructure, and `server_output` the last
-    output of the server that failed, if one did.
+    If the reason is "error" or "timed out", the field `error` says what failed. `server_output` is the last output of
+    a failed server.
     """
 
     reason: FinishReason

@@ -45,7 +45,7 @@ def test_a_configuration_becomes_a_suite() -> None:
     assert [case.user for case in (rome, bergen)] == ["Is it raining in Rome?", "Is it raining in Bergen?"]
     assert rome.expected_calls()[0].only_args
     said = [note.why for note in made.cases[1].notes]
-    other = "JavaScript that does more than compare the name or one argument of the first call"
+    other = "JavaScript other than a comparison of the name or of one argument of the first call"
     assert f"javascript: not mapped: {other}" in said
     assert bergen.at_most is not None and "# javascript: not mapped" in made.file.text
     assert [note.why for note in made.notes] == ["not imported: the provider's temperature"]

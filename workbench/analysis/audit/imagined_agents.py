@@ -340,7 +340,8 @@ def _with_values(
 
 
 def _tool_of(name: str, tools: Sequence[ToolDefinition]) -> str:
-    """Return the tool to call; for any tool, the last one offered, which the case is least likely to name elsewhere."""
+    """Return the tool that an expectation of `name` calls."""
+    # If any tool will do, the last one offered is the least likely to be expected elsewhere in the case.
     return tools[-1].name if name == ANY_TOOL and tools else name
 
 

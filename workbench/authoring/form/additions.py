@@ -54,9 +54,9 @@ class Search:
 
 
 def additions(source: FormSource, place: Place) -> list[Addition]:
-    """Return all additions: to the element at a place, to the case or suite, to its other elements, and of calls.
+    """Return what can be added: keys of the element at `place`, of the case or suite, of other elements, then calls.
 
-    In each part, the keys that most cases and suites need come first, and rare ones last."""
+    Each group lists common keys first."""
     here = item_of(source, place)
     found: list[tuple[tuple[bool, bool, bool, int], Addition]] = []
     owners: set[Place] = set()

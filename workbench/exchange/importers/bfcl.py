@@ -211,7 +211,7 @@ def _table_check(node: Node) -> Table:
     for name in node.table():
         listed = node.at(name).listed()
         if not listed:
-            raise node.at(name).refused("has no accepted value")
+            raise node.at(name).refused("lists no accepted values")
         optional = any(each.value == _LEAVE_OUT for each in listed)
         checks = _checks(listed, in_table=True)
         # For an optional field, the leaderboard also accepts the empty text.

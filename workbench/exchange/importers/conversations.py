@@ -141,7 +141,7 @@ class ImportedCase:
         return without_keys(self.table, *keys)
 
     def scored(self, scores: tuple[SourceScore, ...]) -> ImportedCase:
-        """Return the case with the same verdicts of the original system at each of its runs."""
+        """Return the case with the original system's scores set on every run."""
         return replace(self, runs=tuple(replace(run, scores=scores) for run in self.runs))
 
     @property

@@ -111,7 +111,7 @@ def _asked(record: Node, messages: Node) -> list[JsonValue]:
     elif inputs is not None and isinstance(inputs.value, str):
         texts.append(inputs.value)
     if len(texts) != 1:
-        raise record.refused("has no request: neither the trajectory nor inputs holds exactly one")
+        raise record.refused("needs exactly one request, in the trajectory or in inputs")
     return [{"role": "user", "content": texts[0]}]
 
 

@@ -216,7 +216,7 @@ class Expectations:
             value = self._literal(match[2])
         if match and value is not _NONE:
             return self._first_argument(match[1], {"equals": value, "cast": False})
-        raise node.refused("JavaScript that does more than compare the name or one argument of the first call")
+        raise node.refused("JavaScript other than a comparison of the name or of one argument of the first call")
 
     def _of_transform(self, node: Node, transform: str, check: Table) -> str:
         if _OF_NAME.fullmatch(transform) and isinstance(name := check.get("equals"), str):

@@ -695,7 +695,7 @@ def _listed_as(offered: str, listed: Mapping[str, Table]) -> Table | None:
 
 
 def _is_tool(offered: str, listed: str) -> bool:
-    """Return whether a model's tool is that of a server; programs may put the server's name before the tool's."""
+    """Return whether the name offered to the model is the server's tool, with or without a prefix such as `server_`."""
     return offered == listed or re.search(rf"[_./:-]{re.escape(listed)}$", offered) is not None
 
 

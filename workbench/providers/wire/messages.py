@@ -525,7 +525,7 @@ def _blocks(message: Message, names: ToolNames, ids: Mapping[str, str]) -> Itera
     """Yield the blocks of a message, and `None` at each place where the provider paused the answer."""
     if message.role == "tool":
         result: dict[str, Any] = {"type": "tool_result", "tool_use_id": ids.get(message.call_id or "", "unnamed")}
-        # The API refuses blank texts and, in a failed result, a missing text and images.
+        # The API refuses blank texts. It also refuses a failed result with images or without text.
         if message.media and not message.is_error:
             result["content"] = [*_content(message)]
         elif message.content.strip():

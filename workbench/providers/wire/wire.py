@@ -189,7 +189,7 @@ def provider_state(wire: str, parts: list[Part]) -> JsonValue:
 
 
 def state_of(message: Message, wire: str) -> dict[str, Any]:
-    """Return the provider state of a message; an empty one if it has none, or one of another wire."""
+    """Return the state that `wire` stored in a message; empty if there is none."""
     state = as_dict(message.provider_state)
     return state if state.get("wire") == wire else {}
 

@@ -138,7 +138,7 @@ class AgainstBaseline:
 
     @property
     def _beside(self) -> Iterator[str]:
-        """Yield a text on the cases that the verdict does not count because their evidence is against a regression."""
+        """Yield the counts of failed cases that are no regressions."""
         if self.confirmed is None:
             return
         if recovered := self.confirmed.of("recovered"):
