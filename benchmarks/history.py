@@ -175,15 +175,14 @@ def sqlite_alone(folder: Path, packed: list[PackedRun], synchronous: str) -> flo
     with closing(sqlite3.connect(folder / f"{synchronous}.sqlite3", isolation_level=None)) as bare:
         bare.executescript(
             f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};"
-            "CREATE TABLE runs (id INTEGER PRIMARY KEY, score REAL, events BLOB, outcome BLOB)"
+            "CREATE TABLE runs (id INTEGER PRIMARY KEY, score REAL, text BLOB)"
         )
         began = time.perf_counter()
         for _ in range(10):
             for small in packed:
                 bare.execute("BEGIN IMMEDIATE")
                 bare.execute(
-                    "INSERT INTO runs (score, events, outcome) VALUES (?, ?, ?)",
-                    (small.values["score"], small.events, small.outcome),
+                    "INSERT INTO runs (score, text) VALUES (?, ?)", (small.values["score"], small.block.packed)
                 )
                 bare.execute("COMMIT")
         return 10 * len(packed) / (time.perf_counter() - began)

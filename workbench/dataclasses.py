@@ -411,5 +411,8 @@ def _finite(text: str) -> float:
     return number
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)
+# Without the check, which takes a third of the time, a value that contains itself ends in a RecursionError.
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, separators=(",", ":"), allow_nan=False, default=_plain
+)
 _DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)

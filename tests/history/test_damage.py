@@ -6,15 +6,21 @@ import re
 import sqlite3
 import zlib
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 
 from tests.history.batches import SUITE, run_kept
+from tests.history.entries import batch_of, done
+from tests.history.unpacking import store_alone
 from tests.quick import first_rows
 from workbench.history.edits import name_batch, remove_batches
 from workbench.history.history import History
+from workbench.history.packing import RUNS_IN_BLOCK
 from workbench.history.records import DamagedError, HistoryError
+from workbench.history.writer import HistoryWriter
 
 NO_JSON = "settings Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
 
@@ -104,8 +110,9 @@ def test_a_damaged_run_costs_no_other_run_of_its_case(three: Path) -> None:
     first_rows(
         [
             ("DELETE FROM details WHERE run = ?", 1, "its events are missing"),
-            ("UPDATE details SET outcome = ? WHERE run = 1", zlib.compress(b"{}"), "status is missing"),
-            ("UPDATE details SET events = ? WHERE run = 1", b"", "cannot be unpacked"),
+            ("UPDATE details SET nth = ? WHERE run = 1", 7, "list index out of range"),
+            ("UPDATE details SET nth = ? WHERE run = 1", -1, "must not be negative"),
+            ("UPDATE details SET block = ? WHERE run = 1", 99, "a text that the run shares with other runs is missing"),
         ],
         2,
     ),
@@ -120,6 +127,28 @@ def test_a_damaged_run_is_named_and_left_out(three: Path, statement: str, value:
     assert len(damaged) == 1 and damaged[0].startswith(f"run 1 of batch 1 in {three} is damaged: {why}")
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "why"),
+    [("outcome", zlib.compress(b"{}"), "status is missing"), ("events", b"", "cannot be unpacked")],
+)
+def test_a_damaged_run_of_an_earlier_version_is_named_and_left_out(
+    three: Path, column: str, value: bytes, why: str
+) -> None:
+    store_alone(three)
+    test_a_damaged_run_is_named_and_left_out(three, f"UPDATE details SET {column} = ? WHERE run = 1", value, why)
+
+
+@pytest.mark.parametrize("bytes_", [b"", b"x", zlib.compress(b"[]"), zlib.compress(b"{}\x1f{}\x1f{}")])
+def test_a_damaged_block_costs_its_runs_and_no_others(three: Path, bytes_: bytes) -> None:
+    written(three, "UPDATE shared SET text = ? WHERE id = (SELECT block FROM details WHERE run = 1)", bytes_)
+    damaged: list[str] = []
+    with History(three) as history:
+        for batch in (1, 2):
+            for _ in history.recordings(history.runs(batch), None, damaged.append):
+                assert batch == 2
+    assert [said.partition(" in ")[0] for said in damaged] == ["run 1 of batch 1", "run 2 of batch 1"]
+
+
 def test_a_run_that_never_finished_is_not_damaged(three: Path) -> None:
     written(three, "DELETE FROM details WHERE run = 1")
     written(three, "UPDATE runs SET status = NULL WHERE id = 1")
@@ -128,22 +157,25 @@ def test_a_run_that_never_finished_is_not_damaged(three: Path) -> None:
     assert not isinstance(caught.value, DamagedError)
 
 
-def test_every_run_whose_pages_are_damaged_is_named(tmp_path: Path, file: Path) -> None:
-    run_kept(tmp_path, file, repeats=20)
+def test_every_run_whose_pages_are_damaged_is_named(tmp_path: Path) -> None:
+    runs, file = 6 * RUNS_IN_BLOCK, tmp_path / "history.sqlite3"
+    writer = HistoryWriter(file, nothing_said)
+    handle = writer.begin(batch_of(runs))
+    for number in range(runs):
+        run = done(number)
+        writer.write_run(handle, replace(run, result=replace(run.result, error=token_hex(200))))
+    assert writer.close()
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        (root,) = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'details'").fetchone()
         (size,) = connection.execute("PRAGMA page_size").fetchone()
+        ((block,),) = connection.execute("SELECT text FROM shared ORDER BY length(text) DESC LIMIT 1")
     content = bytearray(file.read_bytes())
-    # The third child of the table's first page: the others are whole.
-    at = int.from_bytes(content[(root - 1) * size + 12 + 4 : (root - 1) * size + 12 + 6], "big")
-    child = int.from_bytes(content[(root - 1) * size + at : (root - 1) * size + at + 4], "big")
-    content[(child - 1) * size : child * size] = b"\xff" * size
+    page = content.index(block[-2000:-1900]) // size
+    content[page * size : (page + 1) * size] = b"\xff" * size
     file.write_bytes(content)
     damaged: list[str] = []
     with History(file) as history:
-        runs = history.runs(1)
-        left = [run.place for run, _ in history.recordings(runs, None, damaged.append)]
+        left = [run.place for run, _ in history.recordings(history.runs(1), None, damaged.append)]
     named = [int(number) - 1 for said in damaged for number in re.findall(r"^run (\d+) of batch 1 ", said)]
-    assert left and named and sorted([*left, *named]) == list(range(40))
+    assert left and named and sorted([*left, *named]) == list(range(runs))
     assert len(named) == len(damaged)

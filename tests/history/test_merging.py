@@ -125,7 +125,7 @@ def test_shards_in_any_order_are_the_undisturbed_batch(data: st.DataObject, runs
         assert merged(Path(folder) / "again.sqlite3", both).taken == runs, "what is merged is merged again"
         assert content(Path(folder) / "again.sqlite3", 1) == expected
         with closing(sqlite3.connect(target)) as one, closing(sqlite3.connect(source)) as other:
-            packed = "SELECT place, events, outcome FROM runs JOIN details ON run = runs.id"
+            packed = "SELECT place, nth, text FROM runs JOIN details ON run = runs.id JOIN shared ON shared.id = block"
             assert set(one.execute(packed)) <= set(other.execute(packed)), "what is packed is not packed again"
 
 
@@ -203,7 +203,7 @@ def test_a_batch_that_goes_on_is_left_alone(file: Path, tmp_path: Path) -> None:
         ("UPDATE runs SET case_id = 'rome' WHERE place = 2", "run 3 of .*: it differs from the run in its plan"),
         ("UPDATE runs SET score = 'good' WHERE place = 2", "run 3 of .*: score must be a score"),
         ("UPDATE runs SET place = 77 WHERE place = 2", "run 78 of .*: it differs from the run in its plan"),
-        ("UPDATE details SET sample = 99", "a text that the run shares with other runs is missing from the history"),
+        ("UPDATE details SET block = 99", "a text that the run shares with other runs is missing from the history"),
         ("DELETE FROM details WHERE run = 2", "run 3 of .*: its events are missing"),
     ],
 )

@@ -16,6 +16,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.history.batches import SUITE, run_kept
+from tests.history.unpacking import store_alone
 from tests.junk import recording_lines, with_junk
 from tests.limits import lower
 from workbench.engine.recordings import result_of_recording
@@ -119,8 +120,8 @@ def test_what_no_packed_value_can_be_is_damage_and_nothing_else(history: Path, t
     sound, outcome = history.read_bytes(), last["result"]
     of_all = {"events": events, "settings": SETTINGS}.get(column, outcome)
     statement = {
-        "events": "UPDATE details SET events = ?, outcome = ?, tools = NULL, sample = NULL",
-        "outcome": "UPDATE details SET events = ?, outcome = ?, tools = NULL, sample = NULL",
+        "events": "UPDATE details SET events = ?, outcome = ?, tools = NULL, sample = NULL, block = NULL",
+        "outcome": "UPDATE details SET events = ?, outcome = ?, tools = NULL, sample = NULL, block = NULL",
         "settings": "UPDATE batches SET settings = ?",
         "regrade": "UPDATE regrades SET outcome = ?",
     }[column]
@@ -149,7 +150,7 @@ def test_what_would_fill_the_memory_is_not_unpacked(
     history: Path, column: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lower(monkeypatch, packing, "MAX_STORED_TEXT_BYTES", 1 << 20)
-    written(history, f"UPDATE details SET {column} = ?", zlib.compress(b" " * ((1 << 20) + 1)))
+    written(history, f"UPDATE details SET {column} = ?, block = NULL", zlib.compress(b" " * ((1 << 20) + 1)))
     with History(history) as kept, pytest.raises(HistoryError, match="longer than 1 MiB"):
         kept.recording(kept.runs(1)[0])
 
@@ -196,6 +197,7 @@ def test_a_history_that_came_with_a_project_is_for_its_owner_only_once_it_is_wri
 
 
 def test_a_batch_that_goes_on_shows_what_it_has_already_without_acting_on_it(program: Program, history: Path) -> None:
+    store_alone(history)
     with closing(sqlite3.connect(history)) as connection, connection:
         _escapes_in_runs(connection)
         connection.execute("UPDATE runs SET reason = ?", (ESCAPE,))
@@ -297,6 +299,7 @@ SETTINGS = {
 
 def test_no_text_of_a_history_is_acted_on_by_a_terminal(program: Program, history: Path) -> None:
     program.write("weather.toml", SUITE)
+    store_alone(history)
     with closing(sqlite3.connect(history)) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
         _escapes_in_runs(connection)

@@ -175,9 +175,14 @@ ALTER TABLE parts ADD COLUMN checked_calls INTEGER NOT NULL DEFAULT 0
 # JSON [kind, ...] of the endpoint's deviations that were repaired in a run; NULL where there are none.
 _REPAIRED = "ALTER TABLE runs ADD COLUMN repaired TEXT"
 
+# Runs that ended at nearly the same time are compressed together: `block` is the row in `shared` with their texts
+# (compressed with `sample`), and `nth` the place of this run's text, from 0; `events` and `outcome` are then empty.
+# Runs of earlier versions are compressed alone and have NULL.
+_BLOCKS = "ALTER TABLE details ADD COLUMN block INTEGER;\nALTER TABLE details ADD COLUMN nth INTEGER"
+
 MIGRATIONS: tuple[str, ...] = (
     *(_FIRST, _GRADINGS, _LOOP_TIME, _SHARED, _NOT_GRADED, _METRICS, _SHARDS, _LISTING),
-    *(_ARGUMENTS, _REPAIRED),
+    *(_ARGUMENTS, _REPAIRED, _BLOCKS),
 )
 """The migrations to each version from the previous one; the first creates the tables.
 

@@ -33,7 +33,11 @@ RUNS_AT_ONCE = 500
 PAGES_AT_ONCE = 1_000
 """The number of free pages of the file that are given back to the disk in one step."""
 
+TEXTS_AT_ONCE = 100
+"""The number of blocks of runs, or of other shared texts, that are removed in one step."""
+
 _WITHOUT_BATCH = f"{values_in('runs', 'batch')} AND batch NOT IN (SELECT id FROM batches)"
+_SHARED_WITHOUT_BATCH = f"{values_in('shared', 'batch')} AND batch NOT IN (SELECT id FROM batches)"
 
 
 def check_name(name: str) -> None:
@@ -188,8 +192,15 @@ def _clear(connection: sqlite3.Connection) -> None:
                     "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE batch = ? ORDER BY place LIMIT ?)",
                     (batch, RUNS_AT_ONCE),
                 ).rowcount
+    for (batch,) in connection.execute(_SHARED_WITHOUT_BATCH).fetchall():
+        removed = TEXTS_AT_ONCE
+        while removed == TEXTS_AT_ONCE:
+            with unhurried(), transaction(connection):
+                removed = connection.execute(
+                    "DELETE FROM shared WHERE id IN (SELECT id FROM shared WHERE batch = ? LIMIT ?)",
+                    (batch, TEXTS_AT_ONCE),
+                ).rowcount
     with transaction(connection):
-        connection.execute("DELETE FROM shared WHERE batch NOT IN (SELECT id FROM batches)")
         connection.execute("DELETE FROM suites WHERE id NOT IN (SELECT suite FROM parts)")
 
 

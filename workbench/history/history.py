@@ -19,7 +19,7 @@ from workbench.grading.result_json import outcome_from_json
 from workbench.grading.status import FINAL, Status
 from workbench.history import columns
 from workbench.history.database import Say, as_history_errors
-from workbench.history.packing import case_texts_of, unpacked, unpacked_blocks, unpacked_events, unpacked_outcome
+from workbench.history.packing import case_texts_of, events_in, outcome_in, unpacked, unpacked_blocks
 from workbench.history.records import (
     BatchPart,
     BatchRow,
@@ -36,7 +36,7 @@ from workbench.history.records import (
     SuiteRef,
     Tally,
 )
-from workbench.history.rows import DAMAGE, StoredRows, values_in
+from workbench.history.rows import DAMAGE, TEXTS, StoredRows, values_in
 from workbench.history.run_table import RunTable
 from workbench.suite.model import Gate
 from workbench.trajectory.events import JsonValue
@@ -591,7 +591,7 @@ class History(StoredBatches):
         with self._at_one_moment():
             with self._reading(which):
                 rows = self._stored(
-                    "SELECT run_id, program, suite, events, outcome, details.tools, details.sample FROM runs "
+                    f"SELECT run_id, program, suite, details.tools, {TEXTS} FROM runs "
                     "JOIN batches ON batches.id = runs.batch JOIN details ON details.run = runs.id WHERE runs.id = ?",
                     (run.id,),
                 )
@@ -602,24 +602,24 @@ class History(StoredBatches):
                 raise HistoryError("the run never finished: none of it was stored")
             if not rows:
                 raise self._damaged(which, "its events are missing")
-            run_id, program, suite_id, events_packed, outcome, tools_id, sample_id = rows[0]
+            run_id, program, suite_id, tools_id, *texts_row = rows[0]
             with self._damage_of(which):
                 texts: CaseTexts = self.regraded_texts(grading) if grading and again else {}
                 suite = self._cut_text(suite_id).of(run.case_id, texts.get(run.suite.key, {}).get(run.case_id))
-                tools, sample = self._shared_text(tools_id), self._shared_text(sample_id)
+                tools = self._shared_text(tools_id)
+                events_text, outcome_text = self._texts_of(texts_row)
         with self._damage_of(which):
             run_id, program = columns.text(run_id), columns.text(program)
             offered = None
             if tools is not None:
                 offered = tools.decode()
-            events = tuple(unpacked_events(events_packed, offered, sample or b""))
+            events = tuple(events_in(events_text, offered))
             trajectory = Trajectory(run_id)
             if events:
                 trajectory = fold(events)
-            result_packed, result_sample = outcome, sample or b""
             if again:
-                result_packed, result_sample = again[0][0], b""
-            result = unpacked_outcome(result_packed, result_sample)
+                outcome_text = unpacked(again[0][0])
+            result = outcome_in(outcome_text)
             # Called only to validate the result, so that damage is reported here and not at a later use.
             outcome_from_json(result)
             began_ms = 0.0

@@ -142,7 +142,7 @@ _FIGURES = (
     *("asked", "repaired"),
 )
 _ASKED = ("suite", "case_id", "model", "repeat")
-_DETAILS = ("events", "outcome", "tools", "sample")
+_DETAILS = ("events", "outcome", "nth", "tools", "sample", "block")
 _FOUND = ("place", *_ASKED, *_FIGURES)
 _ASSIGNMENTS = ", ".join(f"{name} = ?" for name in _FIGURES)
 # The values of `case_id` and `model` need no validation: they are compared with those of the plan.
@@ -432,14 +432,14 @@ class _Merging:
             return
         if there["status"] == found["status"]:
             return
-        events, outcome, tools, sample = details
+        *texts, tools, sample, block = details
         # Done before the first write, because a missing text damages this run, which must then be left out completely.
-        shared = self._shared_id(number, tools), self._shared_id(number, sample)
+        shared = [self._shared_id(number, id_) for id_ in (tools, sample, block)]
         figures = [found[name] for name in _FIGURES]
         self._target.execute(f"UPDATE runs SET {_ASSIGNMENTS} WHERE id = ?", (*figures, known[0]))
         self._target.execute(
-            f"INSERT OR REPLACE INTO details (run, {', '.join(_DETAILS)}) VALUES (?, ?, ?, ?, ?)",
-            (known[0], events, outcome, *shared),
+            f"INSERT OR REPLACE INTO details (run, {', '.join(_DETAILS)}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (known[0], *texts, *shared),
         )
         count_calls(self._target, (number, known[1], known[3]), found["arguments"])
         ended[known[1], known[3], found["status"]] += 1

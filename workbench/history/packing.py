@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workbench.dataclasses import compact_json, dataclass, parsed_json
 from workbench.grading.grade import RunResult
@@ -41,19 +41,21 @@ class Packing:
         self._zlib = zlib.compressobj(_LEVEL, zdict=sample) if sample else zlib.compressobj(_LEVEL)
         self._length = 0
         self._done = bytearray()
-        self.beginning = b""
-        """The first bytes of the text, at most 4 KiB, which serve as the sample for later runs of the batch."""
 
     def add(self, piece: str) -> None:
         """Add a piece of the text, which may hold lone surrogates.
 
         Raises ValueError if the text exceeds MAX_STORED_TEXT_BYTES."""
-        data = piece.encode("utf-8", "surrogatepass")
+        self.add_bytes(piece.encode("utf-8", "surrogatepass"))
+
+    def add_bytes(self, data: bytes) -> None:
+        """Add a piece of the text as bytes.
+
+        Raises ValueError if the text exceeds MAX_STORED_TEXT_BYTES."""
         self._length += len(data)
         if self._length > MAX_STORED_TEXT_BYTES:
             raise ValueError(MAX_STORED_TEXT_BYTES.reached())
         self._done += self._zlib.compress(data)
-        self.beginning = self.beginning or data[:_BEGINNING]
 
     def end(self) -> bytes:
         """Return the compressed text."""
@@ -76,18 +78,19 @@ def unpacked(data: bytes, sample: bytes = b"") -> str:
     return unpacked_bytes(data, sample).decode("utf-8", "surrogatepass")
 
 
-def unpacked_bytes(data: bytes, sample: bytes = b"") -> bytes:
+def unpacked_bytes(data: bytes, sample: bytes = b"", more: int = 0) -> bytes:
     """Decompress bytes; `sample` must be the one used for their compression.
 
-    Raises ValueError for bytes that are not compressed or exceed MAX_STORED_TEXT_BYTES."""
+    Raises ValueError for bytes that are not compressed, or are more than MAX_STORED_TEXT_BYTES plus `more`."""
+    most = MAX_STORED_TEXT_BYTES + more
     unpacking = zlib.decompressobj(zdict=sample) if sample else zlib.decompressobj()
     try:
         # A file may come from anywhere: a few kilobytes of zlib can expand to gigabytes.
-        content = unpacking.decompress(data, MAX_STORED_TEXT_BYTES + 1)
+        content = unpacking.decompress(data, most + 1)
     except zlib.error as error:
         raise ValueError(f"cannot be unpacked: {error}") from error
-    if not unpacking.eof or len(content) > MAX_STORED_TEXT_BYTES:
-        raise ValueError(f"cannot be unpacked: it is incomplete, or longer than {MAX_STORED_TEXT_BYTES >> 20} MiB")
+    if not unpacking.eof or len(content) > most:
+        raise ValueError(f"cannot be unpacked: it is incomplete, or longer than {most >> 20} MiB")
     return content
 
 
@@ -101,21 +104,20 @@ def packed_outcome(result: RunResult) -> bytes:
     return packing.end()
 
 
-def unpacked_outcome(data: bytes, sample: bytes = b"") -> dict[str, Any]:
-    """Decompress the outcome of a run and return it as parsed JSON.
+def outcome_in(text: str) -> dict[str, Any]:
+    """Return the outcome of a run as parsed JSON.
 
-    Raises ValueError for damaged bytes and for JSON that is not an object."""
-    outcome = parsed_json(unpacked(data, sample))
+    Raises ValueError for damage, and for JSON that is not an object."""
+    outcome = parsed_json(text)
     if not isinstance(outcome, dict):
         raise ValueError("must be an object")
     return outcome
 
 
-def unpacked_events(data: bytes, tools: str | None = None, sample: bytes = b"") -> list[Event]:
-    """Decompress the events of a run.
+def events_in(text: str, tools: str | None = None) -> list[Event]:
+    """Return the events of a run from their lines.
 
     `tools` is the JSON of the tools in the first event if they are stored separately. Raises ValueError for damage."""
-    text = unpacked(data, sample)
     lines = []
     if text:
         lines = list(map(parsed_json, text.split("\n")))
@@ -139,6 +141,8 @@ def unpacked_blocks(data: bytes) -> Blocks:
     return tuple(blocks)
 
 
+# The runs of a batch differ in few options, and comparing options takes as long as writing the events of a run.
+@lru_cache(maxsize=256)
 def grading_text(grading: Grading) -> str | None:
     """Return the JSON of grading options that differ from those of the first version, `None` if none does."""
     if grading == _ABSENT:
@@ -173,11 +177,22 @@ def _gradings() -> TypeAdapter[Grading]:
 
 
 # The runs of a batch resemble one another: they offer the same tools and begin with the same prompts. So the history
-# stores the tools once for the batch, and the beginning of its first run as a sample: zlib replaces what a later run
-# shares with the sample by references to it.
+# stores the tools once for the batch, and runs that end at nearly the same time are compressed together, in blocks. The
+# beginning of the first run is the sample of later blocks: zlib replaces what they share with it by references.
+
+RUNS_IN_BLOCK = 64
+"""The most runs that are compressed together."""
+
+_BLOCK_BYTES = 1 << 19
+"""The size in bytes of uncompressed text at which a block takes no further run, so that one run is read quickly."""
+
+# JSON escapes both characters in its strings.
+_BETWEEN_RUNS = "\x1e"
+_BEFORE_OUTCOME = "\x1f"
 
 _CHUNK = 1 << 15
-"""The number of characters searched and compressed at a time, so that a long run is never completely in memory."""
+"""The number of characters searched and compressed at a time, so that a long run is never completely in memory; a
+run of more is in a block of its own."""
 
 _LISTS_OF_TOOLS = 64
 """The number of compressed lists of tools that a packer keeps for later runs."""
@@ -215,7 +230,9 @@ class NoRedaction:
 
 @dataclass(frozen=True, slots=True)
 class SharedText:
-    """A compressed text that several runs of a batch have in common; `hash` is its SHA-256, hexadecimal."""
+    """A compressed text that several runs of a batch have in common.
+
+    `hash` is the SHA-256, hexadecimal, of its content or, for a block, of its compressed bytes."""
 
     hash: str
     packed: bytes
@@ -223,16 +240,16 @@ class SharedText:
 
 @dataclass(frozen=True, slots=True)
 class PackedRun:
-    """A finished run in its stored form: events and outcome compressed, figures by the names of their columns.
+    """A finished run in its stored form: its texts in a block, its figures by the names of their columns.
 
-    `tools` are the tools of its first event, and `sample` the text with which events and outcome were compressed;
-    both are shared with other runs of the batch."""
+    `nth` is its place in the block, from 0; `tools` are the tools of its first event, and `sample` is the text with
+    which the block was compressed. All three are shared with other runs of the batch."""
 
     run_id: str
     status: Status
     values: Mapping[str, object]
-    events: bytes
-    outcome: bytes
+    block: SharedText
+    nth: int = 0
     tools: SharedText | None = None
     sample: SharedText | None = None
 
@@ -241,21 +258,43 @@ class PackedRun:
         tools = None
         if self.tools:
             tools = unpacked(self.tools.packed)
-        return tuple(unpacked_events(self.events, tools, self._sample_bytes()))
+        return tuple(events_in(self.unpacked_texts()[0], tools))
 
     def unpacked_texts(self) -> tuple[str, str]:
         """Return the JSON texts of its events, without tools, and of its outcome."""
-        sample = self._sample_bytes()
-        return unpacked(self.events, sample), unpacked(self.outcome, sample)
+        sample = b""
+        if self.sample is not None:
+            sample = unpacked_bytes(self.sample.packed)
+        return texts_of_run(texts_in_block(self.block.packed, sample)[self.nth])
 
-    def _sample_bytes(self) -> bytes:
-        if self.sample is None:
-            return b""
-        return unpacked_bytes(self.sample.packed)
+
+def texts_in_block(data: bytes, sample: bytes = b"") -> list[str]:
+    """Decompress a block into the texts of its runs; `sample` must be the one used for its compression.
+
+    Raises ValueError for damage."""
+    whole = unpacked_bytes(data, sample, _BLOCK_BYTES)
+    return whole.decode("utf-8", "surrogatepass").split(_BETWEEN_RUNS)
+
+
+def texts_of_run(text: str) -> tuple[str, str]:
+    """Return the texts of a run's events and outcome from its text in a block.
+
+    Raises ValueError for damage."""
+    events, outcome = text.split(_BEFORE_OUTCOME)
+    return events, outcome
 
 
 class _SecretFoundError(Exception):
     """A text may hold a secret, so the run must be redacted before it is stored."""
+
+
+class _RunInBlock(NamedTuple):
+    """A run whose text is in the open block: the fields of its `PackedRun`."""
+
+    run_id: str
+    status: Status
+    values: Mapping[str, object]
+    tools: SharedText | None
 
 
 class RunPacker:
@@ -268,51 +307,97 @@ class RunPacker:
         if redaction is not None:
             self._redaction = redaction
         self._tools: dict[tuple[str, tuple[str, ...]], tuple[tuple[ToolDefinition, ...], SharedText]] = {}
+        self._next_sample = b""
         self._sample_text = b""
         self._sample: SharedText | None = None
+        self._packed: list[PackedRun] = []
+        self._open: list[_RunInBlock] = []
+        """The runs of the open block, which is compressed once it is full."""
+        self._texts: list[bytes] = []
+        """The texts of these runs."""
+        self._size = 0
+        """The bytes of these texts."""
 
     def packed(self, run: DoneRun) -> PackedRun | None:
-        """Redact and compress a run.
+        """Redact and compress a run alone, as `add` and `all_packed` do with many."""
+        if not self.add(run):
+            return None
+        (packed,) = self.all_packed()
+        return packed
 
-        Returns `None` for a run that was stopped before its first event without a reason: it counts as never begun.
+    def add(self, run: DoneRun) -> bool:
+        """Redact a run and put it into a block, which `all_packed` completes.
+
+        Returns false for a run that was stopped before its first event without a reason: it counts as never begun.
 
         Raises TypeError, ValueError or RecursionError for a value that cannot be stored."""
         if run.result.status == Status.STOPPED and run.result.error is None and not run.events:
-            return None
+            return False
         search = self._redaction.search(run)
         if search is not None:
             try:
-                return self._packed(run, search)
+                self._add(run, search)
             except _SecretFoundError:
                 pass
-        return self._packed(self._redaction.redacted(run), NoRedaction().search(run))
+            else:
+                return True
+        self._add(self._redaction.redacted(run), NoRedaction().search(run))
+        return True
 
-    def _packed(self, run: DoneRun, search: Search | None) -> PackedRun:
+    def add_packed(self, run: PackedRun) -> None:
+        """Add a run that another packer has packed."""
+        self._close_block()
+        self._packed.append(run)
+
+    def all_packed(self) -> list[PackedRun]:
+        """Return the runs that were added since the last call, in their order."""
+        self._close_block()
+        packed, self._packed = self._packed, []
+        return packed
+
+    def _add(self, run: DoneRun, search: Search | None) -> None:
+        """Put a run into a block; raise _SecretFoundError if `search` finds something in its text."""
         events, tools = self._without_tools(run.events)
-        if self._sample_text and self._sample is None:
-            self._sample = _shared(self._sample_text)
-        packed_events, events_beginning = self._packed_text(_lines(events), search)
-        outcome, outcome_beginning = self._packed_text(outcome_pieces(outcome_of(run.result)), search)
-        # The first run is compressed without a sample, and becomes the sample for later ones.
-        if self._sample is None:
-            self._sample_text = events_beginning + outcome_beginning
         values = figure_values(summary_of(run.result, began_ms=run.began_ms, ended_ms=run.ended_ms))
-        return PackedRun(run.run_id, run.result.status, values, packed_events, outcome, tools, self._sample)
-
-    def _packed_text(self, pieces: Iterable[str], search: Search | None) -> tuple[bytes, bytes]:
-        """Compress a text and return it with its beginning.
-
-        Raises _SecretFoundError if `search` finds something in it."""
-        packing = Packing()
-        if self._sample is not None:
+        in_block = _RunInBlock(run.run_id, run.result.status, values, tools)
+        chunks = _searched(_chunks(_pieces(events, run.result)), search)
+        first = next(chunks)
+        second = next(chunks, None)
+        if second is None:
+            self._open.append(in_block)
+            self._texts.append(first.encode("utf-8", "surrogatepass"))
+            self._size += len(self._texts[-1])
+            if len(self._open) == RUNS_IN_BLOCK or self._size >= _BLOCK_BYTES:
+                self._close_block()
+        else:
+            self._close_block()
             packing = Packing(self._sample_text)
-        for chunk in _chunks(pieces):
-            if search is not None and search(chunk):
-                raise _SecretFoundError
-            packing.add(chunk)
-            # Release this chunk now, because otherwise it lives until the next one is complete, and both may be large.
-            del chunk
-        return packing.end(), packing.beginning
+            packing.add(first)
+            packing.add(second)
+            # Release each chunk at once, because otherwise two of them live at a time, and both may be large.
+            del second
+            for chunk in chunks:
+                packing.add(chunk)
+                del chunk
+            self._append(packing.end(), [in_block])
+        self._next_sample = self._next_sample or _beginnings(first)
+
+    def _close_block(self) -> None:
+        if self._open:
+            packing = Packing(self._sample_text)
+            packing.add_bytes(_BETWEEN_RUNS.encode().join(self._texts))
+            self._append(packing.end(), self._open)
+            self._open, self._texts, self._size = [], [], 0
+
+    def _append(self, data: bytes, runs: Iterable[_RunInBlock]) -> None:
+        """Add runs with their compressed block to those that `all_packed` returns."""
+        block = SharedText(hashlib.sha256(data).hexdigest(), data)
+        for nth, (run_id, status, values, tools) in enumerate(runs):
+            self._packed.append(PackedRun(run_id, status, values, block, nth, tools, self._sample))
+        # The first block is compressed without a sample, and the beginning of its first run is that of later ones.
+        if self._sample is None and self._next_sample:
+            self._sample_text = self._next_sample
+            self._sample = _shared(self._sample_text)
 
     def _without_tools(self, events: tuple[Event, ...]) -> tuple[tuple[Event, ...], SharedText | None]:
         """Return the events without the tools of the first one, and these tools."""
@@ -332,11 +417,29 @@ class RunPacker:
         return (replace(events[0], payload=replace(started, tools=())), *events[1:]), known[1]
 
 
-def _lines(events: Iterable[Event]) -> Iterator[str]:
+def _pieces(events: Iterable[Event], result: RunResult) -> Iterator[str]:
+    """Yield the text of a run in a block, in pieces."""
     separator = ""
     for event in events:
         yield f"{separator}{event_to_line(event)}"
         separator = "\n"
+    yield _BEFORE_OUTCOME
+    yield from outcome_pieces(outcome_of(result))
+
+
+def _searched(chunks: Iterable[str], search: Search | None) -> Iterator[str]:
+    """Yield chunks of a text; raise _SecretFoundError if `search` finds something in one."""
+    for chunk in chunks:
+        if search is not None and search(chunk):
+            raise _SecretFoundError
+        yield chunk
+        del chunk
+
+
+def _beginnings(text: str) -> bytes:
+    """Return the beginnings of a run's events and of its outcome, as a sample."""
+    events, _, outcome = text.partition(_BEFORE_OUTCOME)
+    return (events[:_BEGINNING] + outcome[:_BEGINNING]).encode("utf-8", "surrogatepass")
 
 
 def figure_values(figures: RunSummary) -> Mapping[str, object]:

@@ -26,6 +26,8 @@ from workbench.history.packing import (
     grading_from,
     packed,
     packed_blocks,
+    texts_in_block,
+    texts_of_run,
     unpacked,
     unpacked_blocks,
     unpacked_bytes,
@@ -203,14 +205,9 @@ def write_run(connection: sqlite3.Connection, batch: int, place: int, run: Packe
         f"UPDATE runs SET run_id = ?, {changes} WHERE id = ?", (run.run_id, *run.values.values(), run_row)
     )
     connection.execute(
-        "INSERT OR REPLACE INTO details (run, events, outcome, tools, sample) VALUES (?, ?, ?, ?, ?)",
-        (
-            run_row,
-            run.events,
-            run.outcome,
-            _shared(connection, batch, run.tools),
-            _shared(connection, batch, run.sample),
-        ),
+        "INSERT OR REPLACE INTO details (run, events, outcome, tools, sample, block, nth)"
+        " VALUES (?, x'', x'', ?, ?, ?, ?)",
+        (run_row, *[_shared(connection, batch, text) for text in (run.tools, run.sample, run.block)], run.nth),
     )
     # Parts store the counts of statuses, so that a list of batches reads no runs. Each result updates them.
     ended = run.status.column
@@ -287,6 +284,12 @@ DAMAGE = (
 _TEXTS_AT_HAND = 16
 """The size of the caches of decompressed suites and of texts that runs share."""
 
+_BLOCKS_AT_HAND = 4
+"""The number of decompressed blocks of runs that are kept."""
+
+TEXTS = "events, outcome, details.sample, block, nth"
+"""The columns of `details` that hold the texts of a run."""
+
 _SUITE = "SELECT id, project, path, hash, name, cases FROM suites"
 
 _Text = TypeVar("_Text")
@@ -320,6 +323,8 @@ class StoredRows:
         self._regraded_texts: dict[int, CaseTexts] = {}
         """The texts of the regrade that was read last, by its id."""
         self._shared_texts: dict[int, bytes] = {}
+        self._blocks: dict[int, list[str]] = {}
+        """The texts of the runs in the blocks that were read last, by the ids of their rows."""
 
     def __enter__(self) -> Self:
         return self
@@ -428,11 +433,27 @@ class StoredRows:
         if id_ is None:
             return None
         if id_ not in self._shared_texts:
-            found = self._stored("SELECT text FROM shared WHERE id = ?", (id_,))
-            if not found:
-                raise ValueError("a text that the run shares with other runs is missing from the history")
-            _keep(self._shared_texts, id_, unpacked_bytes(found[0][0]))
+            _keep(self._shared_texts, id_, unpacked_bytes(self._packed_text(id_)))
         return self._shared_texts[id_]
+
+    def _texts_of(self, row: Sequence[Any]) -> tuple[str, str]:
+        """Return the texts of a run's events and outcome; `row` has the columns in `TEXTS`.
+
+        Raises ValueError if a text is missing or cannot be read."""
+        events, outcome, sample_id, block, nth = row
+        sample = self._shared_text(sample_id) or b""
+        if block is None:
+            return unpacked(events, sample), unpacked(outcome, sample)
+        if block not in self._blocks:
+            _keep(self._blocks, block, texts_in_block(self._packed_text(block), sample), _BLOCKS_AT_HAND)
+        return texts_of_run(self._blocks[block][columns.count(nth)])
+
+    def _packed_text(self, id_: int) -> bytes:
+        found = self._stored("SELECT text FROM shared WHERE id = ?", (id_,))
+        if not found:
+            raise ValueError("a text that the run shares with other runs is missing from the history")
+        packed_text: bytes = found[0][0]
+        return packed_text
 
     def _rows(
         self, what: str, wanted: Mapping[str, columns.Reader], statement: str, values: Sequence[Any]
@@ -481,6 +502,7 @@ class StoredRows:
             self._as_of = state
             for known in (self._suites, self._damaged_suites, self._cut_texts, self._shared_texts):
                 known.clear()
+            self._blocks.clear()
 
     @contextmanager
     def _damage_of(self, what: str) -> Iterator[None]:
@@ -502,8 +524,8 @@ class StoredRows:
         return DamagedError(f"{what} in {self.file} is damaged: {why}")
 
 
-def _keep(texts: dict[int, _Text], id_: int, text: _Text) -> None:
+def _keep(texts: dict[int, _Text], id_: int, text: _Text, most: int = _TEXTS_AT_HAND) -> None:
     # Drop the oldest entry: dictionaries keep the order of insertion.
-    if len(texts) >= _TEXTS_AT_HAND:
+    if len(texts) >= most:
         del texts[next(iter(texts))]
     texts[id_] = text

@@ -278,10 +278,10 @@ LOOK_S = 1.0
 """Interval at which a waiting thread checks whether the writer is still alive, in seconds."""
 
 # Each commit waits for the disk, so many short runs can only be written fast enough by committing several at once.
-GATHER_S = 0.05
+GATHER_S = 0.5
 """Time that a finished run waits for others to be committed with it, in seconds."""
 
-MAX_AT_ONCE = 64
+MAX_AT_ONCE = 512
 """The most runs that are committed together."""
 
 
@@ -430,39 +430,47 @@ class HistoryWriter:
         if isinstance(given, _Done):
             self._in_a_hurry.wait(GATHER_S)
         self._in_a_hurry.clear()
+        batches: dict[BatchHandle, None] = {}
+        """The batches with runs that are packed, but not waiting yet."""
         while given is not None:
             if isinstance(given, threading.Event):
                 self._settling.append(given)
-            else:
-                if isinstance(given, _Done) and not given.settled.done():
+            elif isinstance(given, _Done):
+                if not given.settled.done():
                     self._runs_waiting.append(given.settled)
-                if (entry := self._packed(given)) is not None:
-                    self._waiting.append(entry)
+                self._pack(given)
+                batches[given.handle] = None
+            else:
+                self._put_in_line(batches)
+                self._waiting.append(given)
             try:
                 given = self._given.get_nowait()
             except queue.Empty:
-                return True
-        return False
+                break
+        self._put_in_line(batches)
+        return given is not None
 
     def _let_go_on(self) -> None:
         """Release the callers that wait for runs, which are now written or cannot be written for now."""
         while self._runs_waiting:
             self._runs_waiting.pop().set_result(None)
 
-    def _packed(self, given: Entry | _Done) -> Entry | None:
-        if not isinstance(given, _Done):
-            return given
-        if isinstance(given.run, PackedRun):
-            return WriteRun(given.handle, given.run)
+    def _pack(self, given: _Done) -> None:
+        packer = self._packers[given.handle]
         try:
-            packed = self._packers[given.handle].packed(given.run)
+            if isinstance(given.run, PackedRun):
+                packer.add_packed(given.run)
+            elif not packer.add(given.run):
+                self._runs_written[given.handle] += 1
         except (TypeError, ValueError, RecursionError) as error:
             self._leave_out(error)
-            return None
-        if packed is None:
-            self._runs_written[given.handle] += 1
-            return None
-        return WriteRun(given.handle, packed)
+
+    def _put_in_line(self, batches: dict[BatchHandle, None]) -> None:
+        """Add the packed runs of batches to the waiting entries."""
+        for handle in batches:
+            for run in self._packers[handle].all_packed():
+                self._waiting.append(WriteRun(handle, run))
+        batches.clear()
 
     def _write_waiting(self, file: OpenHistory) -> None:
         while self._waiting:
