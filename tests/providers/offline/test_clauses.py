@@ -4,7 +4,7 @@ import pytest
 
 from tests.providers.offline.asking import choice, number, text, tool
 from workbench.providers.offline.clauses import Clause, clauses_of
-from workbench.providers.offline.language import ToolIndex
+from workbench.providers.offline.tools import ToolIndex
 
 INDEX = ToolIndex(
     (

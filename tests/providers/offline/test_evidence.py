@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.providers.offline.language import find_evidence, find_expressions, joined_groups
+from workbench.providers.offline.evidence import find_evidence, find_expressions, joined_groups
 
 
 def found(text: str) -> list[tuple[str, object]]:

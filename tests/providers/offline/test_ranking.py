@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.providers.offline.asking import ask, choice, number, text, tool
-from workbench.providers.offline.language import CALL_THRESHOLD, ToolIndex
+from workbench.providers.offline.tools import CALL_THRESHOLD, ToolIndex
 from workbench.trajectory.events import ToolDefinition
 
 ISSUES = (

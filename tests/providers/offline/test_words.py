@@ -2,21 +2,28 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.providers.offline.language import operation_of, split_name, stem, stems_of
+from workbench.providers.offline.words import operation_of, split_name, stem, stems_of
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("get_weather", ["get", "weather"]),
-        ("Weather_GetCurrent", ["weather", "get", "current"]),
-        ("searchHTTPDocs", ["search", "http", "docs"]),
-        ("calendar.events-list", ["calendar", "events", "list"]),
-        ("größeÄndern", ["größeändern"]),
-        ("", []),
+        ("get_weather", ("get", "weather")),
+        ("Weather_GetCurrent", ("weather", "get", "current")),
+        ("searchHTTPDocs", ("search", "http", "docs")),
+        (
+            "calendar.events-list",
+            (
+                "calendar",
+                "events",
+                "list",
+            ),
+        ),
+        ("größeÄndern", ("größeändern",)),
+        ("", ()),
     ],
 )
-def test_identifiers_fall_into_their_words(name: str, words: list[str]) -> None:
+def test_identifiers_fall_into_their_words(name: str, words: tuple[str, ...]) -> None:
     assert split_name(name) == words
 
 

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from itertools import islice
 
 from workbench.dataclasses import dataclass
-from workbench.providers.offline.language import (
-    CALL_THRESHOLD,
+from workbench.providers.offline.evidence import (
     MAX_CHARS,
-    QUESTION_WORDS,
-    VERB_STEMS,
     Evidence,
     Expression,
-    RankedTool,
-    ToolIndex,
-    Word,
+    Kind,
+    blanked,
     find_evidence,
     find_expressions,
-    numbers_in,
-    operation_of,
-    words_of,
+    of_kind,
 )
+from workbench.providers.offline.tools import CALL_THRESHOLD, RankedTool, ToolIndex
+from workbench.providers.offline.words import QUESTION_WORDS, VERB_STEMS, Word, operation_of, words_of
 from workbench.startup import late_pattern
 
 _MAX_CLAUSES = 12
@@ -38,11 +33,11 @@ _BOUNDARY = late_pattern(
 )
 _FILLER = late_pattern(
     r"\s*(?:please|kindly|hey|hi|hello|ok(?:ay)?|thanks|also|and|but|now|first|just|let\s+me\s+know|tell\s+me"
+    r"|then|next|finally|afterwards|after\s+that"
     r"|(?:can|could|would|will)\s+you|i(?:\s+want|\s+need|\s+would\s+like|['’]d\s+like)(?:\s+you)?\s+to|let['’]?s)"
     r"\b[\s,:!]*|\s+",
     re.I,
 )
-_THEN = late_pattern(r"\s*(?:and\s+)?(?:then|next|finally|afterwards|after\s+that)\b[\s,]*", re.I)
 _REFUSAL = late_pattern(r"(?:don['’]t|do\s+not|never|without|no\s+need\s+to)\b(?!\s+(?:forget|hesitate))", re.I)
 _CONTENT = late_pattern(r"\b(?:that|saying|says?|reading|called|named|titled|entitled)\b|:\s", re.I)
 _BACK = late_pattern(
@@ -54,9 +49,11 @@ _RESULT = late_pattern(
     r"|\bresult\b",
     re.I,
 )
-_UNRANKED = frozenset({"quoted", "url", "email", "handle", "pair", "path", "date", "datetime"})
+_UNRANKED: Collection[Kind] = {"quoted", "url", "email", "handle", "pair", "path", "date", "datetime"}
 """Kinds of evidence whose words are values, not words for a tool."""
-_QUOTED = frozenset({"quoted"})
+_HINTS: dict[Kind, str] = {"email": "email", "handle": "user", "url": "url"}
+"""Words for a tool that a kind of evidence implies."""
+_NO_INDEX = ToolIndex(())
 
 
 @dataclass(frozen=True)
@@ -68,6 +65,7 @@ class Clause:
 
     text: str
     evidence: tuple[Evidence, ...] = ()
+    index: ToolIndex = _NO_INDEX
     after: bool = False
     joined: bool = False
 
@@ -82,64 +80,54 @@ class Clause:
     @cached_property
     def operations(self) -> tuple[str, ...]:
         """The requested arithmetic operations, each once, from signs and words between numbers."""
-        numbers = len(numbers_in(self.evidence)) + bool(self.result_mention)
-        found: dict[str, None] = {}
-        for expression in self.expressions:
-            found[expression.operation] = None
+        numbers = len(of_kind(self.evidence, "number")) + bool(self.result_mention)
+        found: list[str | None] = [expression.operation for expression in self.expressions]
         # "add the files" is not arithmetic: words count only beside two numbers, or one and an earlier result.
         if numbers >= 2 or (numbers == 1 and (self.after or self.refers_back)):
-            for word in self.words:
-                if operation := operation_of(word.text):
-                    found[operation] = None
-        return tuple(found)
+            found += [operation_of(word.text) for word in self.words]
+        return tuple(operation for operation in dict.fromkeys(found) if operation)
 
-    @property
+    @cached_property
     def question(self) -> bool:
         return bool(self.words) and re.split("['’]", self.words[0].text.lower())[0] in QUESTION_WORDS
 
-    @property
+    @cached_property
     def refers_back(self) -> bool:
         """Whether a word such as "there" or "it" refers to an earlier part."""
-        return _BACK.search(blanked(self.text, self.evidence, _QUOTED)) is not None
+        return _BACK.search(self._unquoted) is not None
 
-    @property
+    @cached_property
     def result_mention(self) -> re.Match[str] | None:
         """The words that mention the result of an earlier call, such as "the sum"; None without such words."""
-        return _RESULT.search(blanked(self.text, self.evidence, _QUOTED))
+        return _RESULT.search(self._unquoted)
 
-    def rank(self, index: ToolIndex) -> list[RankedTool]:
-        """Return the offered tools by their fit to this clause, best first."""
-        text = blanked(self.text, self.evidence, _UNRANKED)
+    @cached_property
+    def _unquoted(self) -> str:
+        return blanked(self.text, of_kind(self.evidence, "quoted"))
+
+    @cached_property
+    def ranked(self) -> list[RankedTool]:
+        """The offered tools by their fit to this clause, best first."""
+        text = blanked(self.text, [one for one in self.evidence if one.kind in _UNRANKED])
         # The content of a message may mention any tool: "tell Ann that the calendar is full" asks for no calendar.
         content = _CONTENT.search(text)
-        if content and len(list(words_of(text[: content.start()]))) > 1:
+        if content and sum(word.end <= content.start() for word in words_of(text)) > 1:
             text = text[: content.end()]
-        hints: list[str] = []
-        for one in self.evidence:
-            hints += _HINTS.get(one.kind, ())
+        hints = [_HINTS[one.kind] for one in self.evidence if one.kind in _HINTS]
         if self.operations:
             hints += [*self.operations, "calculate"]
-        return index.rank(text, hints, self._naming_words(), question=self.question)
+        return self.index.rank(text, hints, self._naming_words(), question=self.question)
+
+    @property
+    def fits_a_tool(self) -> bool:
+        return bool(self.ranked) and self.ranked[0].score >= CALL_THRESHOLD
 
     def _naming_words(self) -> Iterator[str]:
         """Yield the stems of words right before a quotation: "subject 'Lunch'" names the subject."""
-        for one in self.evidence:
-            if one.kind == "quoted":
-                before = [word for word in self.words if word.end <= one.start]
-                if before and self.text[before[-1].end : one.start].strip(" \t:=-") == "":
-                    yield before[-1].stem
-
-
-_HINTS: dict[str, tuple[str, ...]] = {"email": ("email",), "handle": ("user",), "url": ("url",)}
-"""Words for a tool that a kind of evidence implies."""
-
-
-def blanked(text: str, evidence: Iterable[Evidence], kinds: frozenset[str], blank: str = " ") -> str:
-    """Return a text of the same length, with blanks in place of the evidence of some kinds."""
-    for one in evidence:
-        if one.kind in kinds:
-            text = text[: one.start] + blank * (one.end - one.start) + text[one.end :]
-    return text
+        for one in of_kind(self.evidence, "quoted"):
+            before = [word for word in self.words if word.end <= one.start]
+            if before and not self.text[before[-1].end : one.start].strip(" \t:=-"):
+                yield before[-1].stem
 
 
 def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
@@ -148,7 +136,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
     A part becomes a clause of its own if a tool fits it, and otherwise belongs to its neighbour. Parts that forbid
     something ("but don't …") are left out."""
     text = text[:MAX_CHARS]
-    whole = Clause(text, find_evidence(text))
+    whole = Clause(text, find_evidence(text), index)
     found: list[Clause] = []
     beginning = 0
     for start, end, joint in _parts(whole):
@@ -156,10 +144,8 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
         if _REFUSAL.match(part.text):
             # It is blanked in the whole text as well, because a later part may be cut from there with those before it.
             outside = tuple(one for one in whole.evidence if not start <= one.start < end)
-            whole = Clause(whole.text[:start] + " " * (end - start) + whole.text[end:], outside)
-        elif not found or (
-            _fits(found[-1], index) and _stands_alone(part, joint, found[-1], index) and len(found) < _MAX_CLAUSES
-        ):
+            whole = Clause(whole.text[:start] + " " * (end - start) + whole.text[end:], outside, index)
+        elif not found or (len(found) < _MAX_CLAUSES and found[-1].fits_a_tool and _stands_alone(part, found[-1])):
             found.append(part)
             beginning = start
         else:
@@ -170,7 +156,7 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
 def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
     """Yield the start, the end and the joint of every part between two boundaries."""
     # Evidence becomes letters, so that no boundary is found inside of a quotation or a number.
-    text = blanked(whole.text, whole.evidence, frozenset(one.kind for one in whole.evidence), "x")
+    text = blanked(whole.text, whole.evidence, "x")
     start, joint = 0, "sentence"
     for match in islice(_BOUNDARY.finditer(text), _MAX_PARTS):
         if text[start : match.start()].strip():
@@ -184,28 +170,20 @@ def _parts(whole: Clause) -> Iterator[tuple[int, int, str]]:
 
 
 def _cut(whole: Clause, start: int, end: int, *, after: bool, joined: bool) -> Clause:
-    """Return a part as a clause, without polite words and "then" at its beginning; the latter sets `after`."""
-    while match := _FILLER.match(whole.text, start, end) or _THEN.match(whole.text, start, end):
-        after = after or match.re is _THEN
+    """Return a part as a clause, without polite words and "then" at its beginning."""
+    while match := _FILLER.match(whole.text, start, end):
         start = match.end()
     inside = []
     for one in whole.evidence:
         if start <= one.start and one.end <= end:
-            inside.append(replace(one, start=one.start - start, end=one.end - start))
-    return Clause(whole.text[start:end].rstrip(), tuple(inside), after, joined)
+            inside.append(one._replace(start=one.start - start, end=one.end - start))
+    return Clause(whole.text[start:end].rstrip(), tuple(inside), whole.index, after, joined)
 
 
-def _stands_alone(part: Clause, joint: str, before: Clause, index: ToolIndex) -> bool:
-    if not _fits(part, index):
+def _stands_alone(part: Clause, before: Clause) -> bool:
+    if not part.fits_a_tool:
         return False
-    if joint != "join" or (part.words and part.words[0].stem in VERB_STEMS) or part.question:
+    if not part.joined or (part.words and part.words[0].stem in VERB_STEMS) or part.question:
         return True
     # After a mere "and" or comma, the part may continue the content of a message, or the values of the same tool.
-    if _CONTENT.search(before.text):
-        return False
-    return before.rank(index)[0].tool.name != part.rank(index)[0].tool.name
-
-
-def _fits(clause: Clause, index: ToolIndex) -> bool:
-    ranked = clause.rank(index)
-    return bool(ranked) and ranked[0].score >= CALL_THRESHOLD
+    return not _CONTENT.search(before.text) and before.ranked[0].tool is not part.ranked[0].tool

@@ -1,0 +1,223 @@
+"""Values that can be recognised in a text by their form alone: quoted words, numbers, dates, addresses, names.
+
+The clock is not read, so that runs repeat: a date without a year is no evidence, nor is "tomorrow"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import chain, pairwise
+from typing import Literal, NamedTuple
+
+from workbench.providers.offline.words import (
+    NUMBER_WORDS,
+    REQUEST_VERBS,
+    STOPWORDS,
+    operation_of,
+    without_possessive,
+    word_set,
+)
+from workbench.startup import late_pattern
+
+Kind = Literal["quoted", "url", "email", "date", "datetime", "time", "handle", "pair", "path", "id", "number", "name"]
+Span = tuple[int, int]
+"""The start and the end of a place in a text."""
+
+MAX_CHARS = 20_000
+"""The most characters of a text that are searched."""
+
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_CLOCK = r"(?:[0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?(?:\s?[ap]\.?m\b\.?)?|[01]?[0-9]\s?[ap]\.?m\b\.?)"
+_DAY = r"[0-9]{1,2}(?:st|nd|rd|th)?"
+_DATE = (
+    r"(?:(?<![\w-])[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?(?![\w-])"
+    rf"|(?<!\w)(?:{_CLOCK}\s+on\s+)?(?:{_DAY}\s+(?:of\s+)?{_MONTH},?|{_MONTH}\s+{_DAY},?)\s+[0-9]{{4}}(?!\w)"
+    r"|(?<![\w/])[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}(?![\w/]))"
+)
+_FORMS: tuple[tuple[Kind, str], ...] = (
+    ("quoted", r"""(?<!\w)'(?=\S)[^\n]{1,1000}?(?<=\S)'(?!\w)|"[^"\n]{1,1000}"|“[^”\n]{1,1000}”|`[^`\n]{1,1000}`"""),
+    ("url", r"\bhttps?://[^\s<>\"']{1,2000}(?<![.,;:!?)])"),
+    ("email", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}"),
+    ("datetime", rf"{_DATE}(?:,?\s+(?:at\s+)?{_CLOCK})?"),
+    ("time", rf"(?<![\w:.]){_CLOCK}(?![\w:])"),
+    ("handle", r"(?<!\w)@[\w][\w.-]{0,63}(?<![.-])"),
+    # Paths: from a root or a folder, of many parts or with a slash at the end, and names of files.
+    (
+        "path",
+        r"(?<![\w/.~\\<-])(?:(?:~|\.{1,2})?/(?=[\d.-]{0,64}[^\W\d])|[a-z]:[\\/]|\\\\(?=\w)|\.[\w-]{1,64}/)"
+        r"[\w.@+%~/\\-]{1,500}(?<!\.)"
+        r"|(?<![\w/.-])\w[\w.-]{0,63}(?:(?:/[\w.-]{1,64}){4,32}/?|(?:/[\w.-]{1,64}){1,3}/)(?<!\.)(?![\w/])"
+        r"|(?<![\w/.])(?:\.{0,2}/)?(?:[\w-]{1,64}/){0,8}[\w-]{2,64}\.[a-z]\w{0,4}(?![\w/])",
+    ),
+    ("pair", r"(?<![\w/.-])[a-z][\w.-]{0,63}(?:/[\w.-]{1,64}){1,3}(?<![.-])(?![\w/])"),
+    ("id", r"(?<![\w-])(?=[\w-]{0,63}\d)[a-z][\w-]{0,63}(?<=\w)(?![\w-])"),
+    (
+        "number",
+        r"(?<![\w.])(?:(?<![\d)]\s)[-−+])?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]{1,15})?(?![\w,])"
+        r"|(?<![\w.])(?:(?<![\d)]\s)[-−])?[0-9]{1,18}(?:\.[0-9]{1,15})?(?!\d)"
+        rf"|\b(?:{'|'.join(NUMBER_WORDS)})\b",
+    ),
+)
+# One search finds all kinds; at one place, the first form counts. Repetitions are bounded, so that no text takes more
+# than linear time.
+_EVIDENCE = late_pattern("|".join(f"(?P<{kind}>{form})" for kind, form in _FORMS), re.I)
+
+_NAME_LINKS = word_set("of de da do del la le du van von der den")
+_UNPUNCTUATED = late_pattern(r"[^\n\x00,;:.!?()\"“”]+")
+_NOT_BLANK = late_pattern(r"\S+")
+_SENTENCE_START = late_pattern(r"(?:^|[.!?:;]\s|\n)[\s\"'“(]*$")
+_NO_NAMES = STOPWORDS | word_set(
+    """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    september october november december"""
+)
+_SIGN = late_pattern(
+    r"\s*(?P<sign>\*\*|[-+*×·÷/^%−]|\b(?:x|plus|minus|times|over|mod(?:ulo)?|multiplied\s+by|divided\s+by)\b)\s*", re.I
+)
+_JOINED = late_pattern(
+    r"\s*(?:[,;]|\b(?:and|or|vs\.?|versus)\b|&)\s*(?:(?:and|or|in|to|for|at|of|from|the)\s+){0,3}", re.I
+)
+_NO_CLOCK = datetime(2000, 1, 1)
+
+
+class Evidence(NamedTuple):
+    """A value in a text, with its kind and its place; dates and times are ISO text.
+
+    `weak` marks a capitalised word at the beginning of a sentence, which may not be a name."""
+
+    kind: Kind
+    value: str | int | float
+    start: int
+    end: int
+    weak: bool = False
+
+
+class Expression(NamedTuple):
+    """Two numbers with an operation between them, such as `15 * 23`."""
+
+    operation: str
+    text: str
+    start: int
+    end: int
+
+
+def of_kind(evidence: Iterable[Evidence], kind: Kind) -> list[Evidence]:
+    """Return the evidence of one kind."""
+    return [one for one in evidence if one.kind == kind]
+
+
+def find_evidence(text: str) -> tuple[Evidence, ...]:
+    """Return all evidence in a text, in order, without overlaps."""
+    text = text[:MAX_CHARS]
+    found: list[Evidence] = []
+    for match in _EVIDENCE.finditer(text):
+        if (one := _read(match)) is not None:
+            found.append(one)
+    rest = blanked(text, found, "\x00")
+    return tuple(sorted((*found, *_names(rest)), key=lambda one: one.start))
+
+
+def blanked(text: str, evidence: Iterable[Evidence], blank: str = " ") -> str:
+    """Return a text of the same length, with blanks in place of some evidence."""
+    for one in evidence:
+        text = text[: one.start] + blank * (one.end - one.start) + text[one.end :]
+    return text
+
+
+def find_expressions(text: str, evidence: Iterable[Evidence]) -> tuple[Expression, ...]:
+    """Return the operations between neighbouring numbers of a text."""
+    found = []
+    for left, right in pairwise(of_kind(evidence, "number")):
+        between = _SIGN.fullmatch(text, left.end, right.start)
+        if between and (operation := operation_of(between["sign"].split()[0])):
+            found.append(Expression(operation, text[left.start : right.end], left.start, right.end))
+    return tuple(found)
+
+
+def joined_groups(text: str, evidence: Iterable[Evidence]) -> list[list[Evidence]]:
+    """Return evidence grouped into enumerations: values of one kind, joined by commas and conjunctions.
+
+    `Seattle, Portland and Boise` is one group."""
+    groups: list[list[Evidence]] = []
+    for one in evidence:
+        if groups and groups[-1][-1].kind == one.kind and _JOINED.fullmatch(text, groups[-1][-1].end, one.start):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return groups
+
+
+def _read(match: re.Match[str]) -> Evidence | None:
+    kind: Kind = match.lastgroup  # type: ignore[assignment]  # the groups are named after the kinds
+    text, (start, end) = match[0], match.span()
+    if kind == "quoted":
+        return Evidence(kind, text[1:-1], start, end)
+    if kind in ("datetime", "time"):
+        return _moment(kind, text, start, end)
+    if kind == "number":
+        return Evidence(kind, _number(text), start, end)
+    return Evidence(kind, text.removeprefix("@"), start, end)
+
+
+def _moment(kind: Kind, text: str, start: int, end: int) -> Evidence | None:
+    from dateutil import parser as date_parser  # on use: few texts name a moment
+
+    try:
+        moment = date_parser.parse(text, default=_NO_CLOCK)
+    except (ValueError, OverflowError):
+        return None
+    if kind == "time":
+        return Evidence("time", moment.strftime("%H:%M:%S" if moment.second else "%H:%M"), start, end)
+    # The parser gives a date without a time of day midnight, so the text has to tell whether there is one.
+    if ":" in text or re.search(r"\d\s?[ap]\.?m\b", text, re.I):
+        return Evidence("datetime", moment.isoformat(), start, end)
+    return Evidence("date", moment.date().isoformat(), start, end)
+
+
+def _number(text: str) -> int | float:
+    plain = text.lower().replace(",", "").replace("−", "-")
+    if plain in NUMBER_WORDS:
+        return NUMBER_WORDS[plain]
+    return float(plain) if "." in plain else int(plain)
+
+
+def _names(text: str) -> Iterator[Evidence]:
+    """Yield names: runs of capitalised words between two punctuation marks, such as "Bank of England"."""
+    for part in _UNPUNCTUATED.finditer(text):
+        run: list[re.Match[str]] = []
+        link: list[re.Match[str]] = []
+        for word in chain(_NOT_BLANK.finditer(text, *part.span()), (None,)):
+            if word and _capitalised(word[0]):
+                run += [*link, word]
+                link = []
+            elif word and run and not link and word[0] in _NAME_LINKS:
+                link = [word]
+            else:
+                yield from _name(text, run)
+                run, link = [], []
+
+
+def _name(text: str, run: list[re.Match[str]]) -> Iterator[Evidence]:
+    # The first word of a sentence is capitalised in any case: a stop word or a verb is dropped, another one is weak.
+    weak = False
+    if run and _SENTENCE_START.search(text, max(0, run[0].start() - 8), run[0].start()):
+        first = re.split("['’]", run[0][0], maxsplit=1)[0].lower()
+        if first in STOPWORDS or first in REQUEST_VERBS:
+            run = run[1:]
+        else:
+            weak = len(run) == 1
+    if run:
+        value = text[run[0].start() : run[-1].start()] + without_possessive(run[-1][0])
+        yield Evidence("name", value, run[0].start(), run[0].start() + len(value), weak)
+
+
+def _capitalised(word: str) -> bool:
+    if not word[:1].isupper():
+        return False
+    meaning = re.split("['’]", without_possessive(word), maxsplit=1)[0]
+    shouted = meaning.isupper() and len(meaning) > 1 and meaning.lower() in STOPWORDS
+    return shouted or meaning.lower() not in _NO_NAMES
