@@ -1,4 +1,4 @@
-"""Opening the app: checks of the terminal, and the settings that Textual reads when it is imported."""
+"""Open the app: check the terminal, and set the environment variables that Textual reads at import."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.analysis.side_by_side import WhenLeft
 
 OFFLINE_PACE_MS = 15.0
-"""The pace of the offline model, which slows it down so that its answers can be followed."""
+"""The delay between events of the offline model, so that a user can follow the answers."""
 
 
 _WITHOUT_TERMINAL: Mapping[Opened, str] = {
@@ -46,13 +46,13 @@ def open_app(
     left: WhenLeft | None = None,
     look_on: int | None = None,
 ) -> int:
-    """Open the app on suite files and folders, and return its exit code when the user has left it.
+    """Open the app on suite files and folders, and return the exit code of the session.
 
-    Without a path, it opens the current folder if that has suites, otherwise the bundled samples.
+    Without a path, open the current folder if the folder has suites, otherwise the bundled samples.
 
     `trust` trusts every suite. `theme` is the initial theme. Runs are recorded in the existing folder `record`, and
-    batches stored in the file `history`. `begin` starts runs; if they are a comparison, `left` receives the results.
-    `look_on` is the number of a batch that is shown at once. With `read_only`, the process can change nothing.
+    batches are stored in the file `history`. `begin` starts runs. If the runs are a comparison, `left` receives the
+    results. `look_on` is the number of a batch to open at once. With `read_only`, the process can change nothing.
     """
     reason = obstacle(os.environ, reads=_is_terminal(sys.stdin), writes=_is_terminal(sys.stderr))
     if reason is not None:
@@ -65,7 +65,7 @@ def open_app(
             _warn(f"the app cannot be shown: {reason}; {without} needs no terminal", program)
         return NO_TERMINAL
     terminal = terminal_environment(os.environ, only_ascii=only_ascii)
-    # Textual reads these variables once, when it is imported below.
+    # Textual reads these variables only once, during the import below.
     os.environ.setdefault("TEXTUAL_FPS", str(frames_per_second(os.environ)))
     os.environ.setdefault("TEXTUAL_COLOR_SYSTEM", terminal.colours)
     if terminal.served:
@@ -78,7 +78,7 @@ def open_app(
     from workbench.tui.runs.runner import AppRuntime
     from workbench.tui.shell.workbench import Workbench
 
-    # Imported modules live until the end, so the garbage collector need not visit their objects again.
+    # Imported modules live until the process ends, so garbage collection can skip their objects.
     gc.freeze()
     gc.enable()
 
@@ -134,7 +134,7 @@ def open_app(
 
 
 def let_go(stream: TextIO) -> None:
-    """Flush a stream, or discard its content if its reader is gone."""
+    """Flush a stream, or discard the content of the stream if its reader is gone."""
     # Python flushes the standard streams at its exit, and a failure would change the exit code.
     try:
         stream.flush()

@@ -1,4 +1,4 @@
-"""Accepting the calls of a run as the expectations of its case, after a dialog that shows the change."""
+"""Turn the calls of a run into the expectations of its case, after the user confirmed the change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class RunAccepter:
-    """Accepts the displayed run, or one of its calls, into its case."""
+    """Accepts the displayed run, or one call of the run, into its case."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -44,9 +44,9 @@ class RunAccepter:
         self._secrets = app.program.secrets
 
     def accept(self, *, whole: bool) -> None:
-        """Show the change that accepting makes, and apply it if the user confirms.
+        """Show the change that accepting makes. Apply the change if the user confirms.
 
-        Accepts the selected call or, with `whole` or without a selected call, all calls of the run."""
+        With `whole`, or if no call is selected, accept all calls of the run. Otherwise accept the selected call."""
         suite, run, outline = self._selection.suite, self._selection.run, self._selection.outline
         if suite is None or run is None or outline is None:
             return
@@ -66,13 +66,13 @@ class RunAccepter:
         result = run.result
         if result is None or run.broke_off:
             raise AcceptError(f"only a finished run can be accepted; {key_for('run.case')} runs the case again")
-        # A redacted argument is not the one that the model gave, so it must not become an expectation.
+        # A redacted argument differs from the model's argument and must not become an expectation.
         if result.has_redacted_calls:
             raise AcceptError(
                 f"secrets in its calls are not stored with this run; {key_for('run.case')} runs the case again"
             )
         variant = run.planned.variant
-        # The calls of such a run have names that the suite does not know.
+        # The calls of a run of this variant use names that the suite does not know.
         if variant is not None and (variant.names or any(each.name or each.arguments for each in variant.changes)):
             raise AcceptError(
                 "this run is of a variant that renames tools or arguments: accept a run of the suite as written"
@@ -96,7 +96,7 @@ class RunAccepter:
             return accept_call(case, table, result.trajectory, pairings, call.index)
         if not whole and isinstance(item, MissingItem):
             if not unchanged:
-                # The item names the expected call by its index in the case that graded the run.
+                # A missing item refers to the expected call by index, and the index is only valid for the graded case.
                 raise AcceptError(f"the case has changed since this run; {key_for('run.case')} runs it again")
             return accept_missing(case, item.expected)
         if not whole and isinstance(item, StepItem) and item.step is not None and case.steps:
@@ -141,12 +141,12 @@ def pairings_of(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPai
 
 
 def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
-    """Return a clause on the status of a run, graded by its changed case, such as `the run now passes`."""
+    """Grade a run by its changed case, and return a clause such as `the run now passes`."""
     now, result = read_now(suite, outline), run.result
     if now is None or result is None:
         return "the case has errors now"
     if not graded_alike(run.planned, now.suite, now.case):
-        # Expensive checks are done in the background, so the new status is not known yet.
+        # Expensive checks run in the background, so the new status is not known yet.
         return "the run is being regraded"
     if result.status == Status.PASSED:
         return "the run now passes"
@@ -174,7 +174,7 @@ _FRAME_ROWS = 4
 
 
 class AcceptScreen(Dialog[Proposal]):
-    """A dialog that shows a proposal, lets the user choose other checks, and closes with the confirmed proposal."""
+    """A dialog that shows a proposal and returns the confirmed one. The user can choose other checks in the dialog."""
 
     DEFAULT_CSS = "AcceptScreen > Vertical { width: 100; }"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -217,7 +217,7 @@ class AcceptScreen(Dialog[Proposal]):
 
 
 class AcceptLines(LineView):
-    """The lines of a proposal: its calls, each with its arguments, then expectations that are removed."""
+    """The calls of a proposal with their arguments, followed by the removed expectations."""
 
     GROUND: ClassVar[Ground] = "panel"
 

@@ -1,4 +1,4 @@
-"""Accepting several runs: the calls that all runs of a case share become its expectations, for the cases shown."""
+"""Accept several runs: the calls shared by all runs of a case become the expectations of the case."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ RunsToAccept = Literal["use", "missing", "all", "no"]
 
 @dataclass(frozen=True)
 class _Found:
-    """Some cases of a suite, each with the runs from which it can be accepted."""
+    """Cases of one suite, and the runs to accept for each case."""
 
     suite: OpenSuite
     keys: tuple[str, ...]
@@ -70,7 +70,7 @@ class _Found:
 
 
 class CasesAccepter:
-    """Accepts runs of the cases that the filter shows: asks which runs, shows the difference, and applies it."""
+    """Accepts runs of the filtered cases. Asks which runs to use, shows the difference, and applies the change."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -116,7 +116,7 @@ class CasesAccepter:
                 way = "choose 'Accept the calls that all runs of a case share' in the palette"
                 self._stage.announce(f"The runs have ended: {way}")
                 return
-            # The question was about these cases, even if the filter shows others by now.
+            # The filter may have changed since the question, so the cases of the question are used.
             found = list(self._found(shown))
         await self._propose(found)
 
@@ -130,7 +130,7 @@ class CasesAccepter:
         return tuple(below.values())
 
     def _found(self, shown: Cases) -> Iterator[_Found]:
-        """Yield the cases, with their present runs, of each suite whose runs can be accepted."""
+        """Yield the cases and current runs of each suite that can be changed."""
         for suite, wanted in shown:
             now = suite.file.suite
             if now is None or _why_not_accepted(suite) is not None:
@@ -177,7 +177,7 @@ class CasesAccepter:
         return estimate(planned.items(), {cell: self._before(cell) for cell in planned}, is_free=is_built_in)
 
     def _before(self, cell: CellKey) -> Sequence[RunSummary]:
-        """Return the finished runs of a case with a model: those of this session or, without any, of the history."""
+        """Return the finished runs of a case with a model. Runs of the session come before runs of the history."""
         case, model = (Path(cell[0]), cell[1]), cell[2]
         runs: list[RunRecord | RunRow] = [run for run in self._selection.book.finished(case) if run.model == model]
         if not runs:
@@ -194,7 +194,7 @@ class CasesAccepter:
                 wanted.append((suite.path, key))
         await self._run_cases(cases, REPEATS)
         began = False
-        # The check and `clear` run in the event loop without a pause, so no delivery is lost between them.
+        # No await separates the check from `clear`, so no delivery is lost between the two.
         while self._selection.book.any_under_way(wanted):
             began = True
             self._delivered.clear()
@@ -225,7 +225,7 @@ class CasesAccepter:
             if not suite.proposed:
                 continue
             name = one_line(each.suite.path.name)
-            # The user confirmed a change to the text as it was then, so a suite edited since is skipped.
+            # The user confirmed a change to an older text if the suite was edited since. The edited suite is skipped.
             if each.suite.document.text != suite.before or self._selection.open_suites.at(each.suite.path) is None:
                 changed.append(name)
                 continue
@@ -256,7 +256,7 @@ def _why_not(result: RunResult) -> str | None:
 
 
 class AcceptSeveralScreen(AskScreen[RunsToAccept]):
-    """Asks which runs to accept: the present ones, or new ones, whose cost is estimated."""
+    """Asks whether to accept existing runs or to make new runs. Shows an estimate of the cost of new runs."""
 
     TITLE_LINE = "Accept what all runs share, for the cases that the filter shows"
 

@@ -1,4 +1,4 @@
-"""The screen of the audit: cases that check too little, expectations that can never be met, and uncovered tools."""
+"""The audit screen: cases with too few checks, expectations that no run can meet, and uncovered tools."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Target = tuple[Path, str | None]
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One line of the audit, and the place in a suite that it leads to."""
+    """One line of the audit, and the place in a suite to open from the line."""
 
     line: Line
     target: Target
@@ -55,7 +55,7 @@ class AuditedSuite:
 
 
 def audit_rows(audited: Sequence[AuditedSuite], width: int) -> list[AuditRow]:
-    """Return the rows of audited suites, those without findings included, at most `width` cells wide."""
+    """Return the rows of all audited suites, at most `width` cells wide. Suites without findings have rows too."""
     rows: list[AuditRow] = []
     for each in audited:
         if rows:
@@ -128,7 +128,7 @@ class AuditList(LineView):
     @property
     def rows(self) -> Sequence[AuditRow]:
         """The rows of all audited suites at the present width."""
-        # Suites are only added, so the rows are valid as long as their number is the same.
+        # Audited suites are never removed, so the rows stay valid while the number of suites is the same.
         now = (len(self.audited), self.text_width)
         if now != self._laid_out:
             self._laid_out = now
@@ -150,10 +150,10 @@ class AuditList(LineView):
 
 
 class AuditScreen(SearchedScreen[Target | None]):
-    """The screen that audits suites and closes with the place in a suite to go to."""
+    """The screen that audits suites. Closes with the place in a suite that the user chose."""
 
-    # Suites are audited one after the other in a thread, and each audit is shown when it is done. No server is started,
-    # and no model asked: the tools are those of the last listings.
+    # A thread audits one suite after another, and the screen shows each audit as it ends. Tools come from stored
+    # listings. No server is started, and no model is asked.
 
     NAME = "audit"
     TITLE_IN_TEXT = "the audit"
@@ -188,10 +188,10 @@ class AuditScreen(SearchedScreen[Target | None]):
             self._show_bars()
 
     def _go_to_beginning(self) -> None:
-        """Put the cursor on the case that is selected in the tree, as soon as it is audited."""
+        """Move the cursor to the case that is selected in the tree, once the audit of the case is done."""
         for index, row in enumerate(self._list.rows):
             if row.target == self._begin_at:
-                # The cursor moves only once, so that it stays while further suites are audited.
+                # The cursor moves only once, so audits that end later do not move it.
                 self._begin_at = None
                 self._list.move_cursor(index)
                 return
@@ -242,7 +242,7 @@ def _audited(file: SuiteFile, listings: Listings) -> AuditedSuite:
 
 
 def open_audit(app: Workbench) -> None:
-    """Open the audit of the selected suite or folder, and go to the case that the user chooses there."""
+    """Open the audit of the selected suite or folder. Afterwards, select the case that the user chose."""
     selection = app.selection
     suites, place = selection.suites_below()
     begin_at = None

@@ -1,4 +1,4 @@
-"""Actions that set breakpoints and list them."""
+"""The actions that set and list breakpoints."""
 
 from __future__ import annotations
 

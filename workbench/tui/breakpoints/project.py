@@ -1,4 +1,4 @@
-"""The breakpoints of a project: their file, their changes, and the parts of the app that react to changes."""
+"""Breakpoints of a project: the file, the changes, and the followers of changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Switched = Literal["set", "switched on", "removed"]
 
 
 class BreakpointFile:
-    """The file with the breakpoints of one project; if two programs write it, the last one wins."""
+    """The file of one project's breakpoints. If two programs write the file, the last write wins."""
 
     def __init__(self, folder: Path, project: Path) -> None:
         # The name is for people; the digest keeps projects of the same name apart.
@@ -61,7 +61,7 @@ class BreakpointFile:
             return (), f"{self.path} cannot be read ({error.strerror}): none of its breakpoints is set"
         points: list[Breakpoint] = []
         damaged = False
-        # Each line is decoded by itself, so that a damaged line does not make the others unreadable.
+        # Each line is decoded separately, so one damaged line does not hide the others.
         for line in content.split(b"\n"):
             try:
                 text = line.decode("utf-8").strip()
@@ -73,7 +73,7 @@ class BreakpointFile:
         return tuple(points), self._set_aside(points) if damaged else None
 
     def write(self, points: Sequence[Breakpoint]) -> str | None:
-        """Replace the stored breakpoints, and return why that failed, `None` if it did not."""
+        """Replace the stored breakpoints. Return the reason if that failed, otherwise `None`."""
         lines = [f"# Breakpoints of {one_line(str(self._project))}", *map(_stored_line, points)]
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -101,10 +101,10 @@ def _stored_line(point: Breakpoint) -> str:
 
 
 class Breakpoints:
-    """The breakpoints of a project, in the order in which they were set; without a `file`, for this session only.
+    """The breakpoints of a project in the order they were set.
 
-    Every change is stored at once and reported by a call of `changed`. `problem` is why storing failed. A breakpoint
-    with a secret in its condition is not stored.
+    Every change is stored at once and reported by a call of `changed`. Without a `file`, breakpoints last for the
+    session. `problem` is why storing failed. A breakpoint with a secret in its condition is not stored.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Breakpoints:
         return None
 
     def switch(self, point: Breakpoint) -> Switched:
-        """Set a breakpoint; one that is set already is removed or, if it was disabled, enabled."""
+        """Set a new breakpoint, enable a disabled one, or remove an enabled one."""
         index = self.index_of(point)
         if index is None:
             self._become((*self.points, point))
@@ -144,9 +144,9 @@ class Breakpoints:
         return "switched on"
 
     def put(self, point: Breakpoint, index: int | None = None) -> int:
-        """Set a breakpoint, in place of the one at an index if given, and return its index.
+        """Set a breakpoint and return its index.
 
-        A breakpoint at the same place is replaced, not duplicated."""
+        Replaces the breakpoint at `index`, if given, or else an existing breakpoint at the same place."""
         points = list(self.points)
         if index is not None and index < len(points):
             point = replace(point, enabled=points[index].enabled)
@@ -193,7 +193,7 @@ class Breakpoints:
 
 
 class ProjectBreakpoints:
-    """The breakpoints of the open project or of the command line, and the functions that follow their changes."""
+    """The breakpoints of the open project or of the command line, with the followers of their changes."""
 
     def __init__(
         self,
@@ -209,7 +209,7 @@ class ProjectBreakpoints:
         self._program = program
         self._followers: list[Callable[[Breakpoints], object]] = []
         self.given = for_this_time is not None
-        """Whether the breakpoints were given on the command line; such ones are not stored."""
+        """Whether the breakpoints come from the command line. Those are never stored."""
         self.all = Breakpoints(for_this_time or (), secrets=program.secrets)
         self.all.changed = self.tell
 
@@ -218,9 +218,9 @@ class ProjectBreakpoints:
         self._followers += followers
 
     def find(self, opened: Path) -> tuple[Breakpoints, str | None]:
-        """Return the stored breakpoints for the project of a file or folder, and a notice about their file, if any.
+        """Return the stored breakpoints for the project of a file or folder, and a notice if the file has problems.
 
-        Reads files, so it belongs on a thread."""
+        Reads files, so call it in a thread."""
         if self.given:
             return self.all, None
         program, folder = self._program, opened if opened.is_dir() else opened.parent
@@ -229,7 +229,7 @@ class ProjectBreakpoints:
         return Breakpoints(points, file, program.secrets), problem
 
     def take(self, found: Breakpoints) -> None:
-        """Use other breakpoints from now on, and report them."""
+        """Replace all breakpoints, and report the change."""
         self.all = found
         found.changed = self.tell
         self.tell()
@@ -242,7 +242,7 @@ class ProjectBreakpoints:
         return found
 
     def doubt(self, point: Breakpoint) -> str | None:
-        """Return why a breakpoint may never hold a run, such as an unknown tool, `None` if it may."""
+        """Return why a breakpoint may never hold a run, such as an unknown tool. Return `None` if it may."""
         return doubt_about(point, self.tools())
 
     def switch(self, found: Breakpoint | str, announce: Announce) -> None:
@@ -265,7 +265,7 @@ class ProjectBreakpoints:
             announce(f"Breakpoint {done}: {line}; {key_for('break.list')} lists all", "text", GLYPHS.breakpoint)
 
     def tell(self) -> None:
-        """Report the breakpoints to all followers, and announce why they are not stored, if they are not."""
+        """Report the breakpoints to all followers. Announce why storing failed, if it did."""
         for follower in self._followers:
             follower(self.all)
         if self.all.problem is not None:

@@ -1,4 +1,6 @@
-"""The screen of breakpoints, with a list and a field to type one, and the breakpoints for places in runs and forms."""
+"""The screen of breakpoints: a list, and a field to type one.
+
+Also finds the breakpoint for a place in a run or form."""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ NOTHING_IN_FORM = "put the cursor on an expected call, a step, a mock, or one of
 
 
 def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> Breakpoint | str:
-    """Return the breakpoint for an item of a run and its selected line, or the reason why there is none."""
+    """Return the breakpoint for an item of a run and the selected line, or why there is none."""
     match item:
         case CallItem():
             # On the line of a checked argument, the breakpoint is for failed checks of the tool.
@@ -72,9 +74,10 @@ def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> 
 
 
 def breakpoint_in_form(table: Table, place: Place) -> Breakpoint | str:
-    """Return the breakpoint for a row of a case's form, or the reason why there is none.
+    """Return the breakpoint for a row of a case's form, or why there is none.
 
-    The breakpoint holds at calls of the row's tool or, on the row of an argument, at calls that meet its check."""
+    The breakpoint holds at calls of the row's tool. On the row of an argument, the breakpoint holds at calls that meet
+    the check of the argument."""
     # The call is at the shortest beginning of the place that names a tool.
     length = next((length for length in range(1, len(place) + 1) if tool_of_call(table, place[:length])), 0)
     tool = tool_of_call(table, place[:length])
@@ -98,7 +101,7 @@ _NAMED = ("tool", "error", "failed-check")
 
 
 def point_line(point: Breakpoint, width: int) -> Line:
-    """Return the row of a breakpoint: whether it is enabled, and its text."""
+    """Return the row of a breakpoint: the text, and whether the breakpoint is enabled."""
     text = one_line(breakpoint_line(point))
     if point.enabled:
         return cut_line((Span(f" {GLYPHS.breakpoint} ", "failed"), Span(text)), width)
@@ -106,7 +109,7 @@ def point_line(point: Breakpoint, width: int) -> Line:
 
 
 def storage_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
-    """Return the lines that say where breakpoints are stored, or why they are not."""
+    """Return lines on where breakpoints are stored, or on why storing failed."""
     if breakpoints.problem is not None:
         return warned_lines(breakpoints.problem, width)
     if breakpoints.file is None:
@@ -117,7 +120,7 @@ def storage_lines(breakpoints: Breakpoints, width: int) -> list[Line]:
 
 
 def typing_lines(text: str, mistake: str | None, width: int) -> list[Line]:
-    """Return the lines below a typed breakpoint: its mistake, otherwise the meaning of its first word."""
+    """Return the lines below the input: the mistake, or else the meaning of the first word."""
     if mistake is not None:
         return warned_lines(mistake, width)
     meanings: Mapping[str, str] = {str(name): message for name, message in KINDS.items()}
@@ -133,9 +136,9 @@ def warned_lines(text: str | None, width: int) -> list[Line]:
 
 
 def completions_of(text: str, tools: Sequence[str]) -> tuple[Completion, ...]:
-    """Return the completions of a typed breakpoint as complete lines: first kinds, then names of tools.
+    """Return completions of a typed breakpoint as complete lines: kinds first, then names of tools.
 
-    Names that begin with the typed text come before those that contain it."""
+    Names that begin with the typed text come before names that contain it."""
     kind, blank, name = text.lstrip().partition(" ")
     found = []
     if not blank:
@@ -233,7 +236,7 @@ class _LineField(SafeInput):
 
 
 class BreakpointsScreen(SearchedScreen[None]):
-    """The screen of all breakpoints, whose changes apply at once, also to active runs."""
+    """The screen of all breakpoints. Changes apply at once, even to active runs."""
 
     DEFAULT_CSS = """
     BreakpointsScreen #breakpoints-body { height: 1fr; align: left bottom; }
@@ -340,7 +343,7 @@ class BreakpointsScreen(SearchedScreen[None]):
     @action("del", "Delete it", label="delete", needs=_some, changes=True)
     def do_delete(self) -> None:
         """Delete the selected breakpoint."""
-        # Breakpoints have no undo, so the notice shows the line with which the user can set it again.
+        # Breakpoints have no undo. The notice shows the deleted line, so the user can set the breakpoint again.
         self._note = f"Deleted: {breakpoint_line(self.breakpoints.points[self._list.cursor])}"
         self.breakpoints.remove(self._list.cursor)
         self._show()
@@ -433,7 +436,7 @@ class BreakpointsScreen(SearchedScreen[None]):
             self._mistake = str(error)
             self._show()
         else:
-            # The list does not change for a breakpoint that exists already, so a note says why.
+            # Adding an existing breakpoint does not change the list, so a note explains it.
             known = self.breakpoints.index_of(point)
             if known not in (None, self._changing):
                 self._note = f"{breakpoint_line(point)} already exists"

@@ -67,9 +67,10 @@ class EditActions(MainActions):
         words="change modify type write settings config prompt message expect assert",
     )
     def edit(self) -> None:
-        """Edit the expectation that the displayed run, or else the last stored one, failed; otherwise edit the case.
+        """Edit the selected place in the case pane, or the failed expectation elsewhere.
 
-        In the case pane, edit at its cursor."""
+        The failed expectation is that of the displayed run, or else of the last stored run. If nothing failed, edit the
+        case."""
         main = self.app.main
         last = self.app.selection.last_result
         # The places of an edited case may have moved since the run.
@@ -85,7 +86,7 @@ class EditActions(MainActions):
             main.case_pane.edit_at(place)
 
     def _failed_place(self) -> Place | None:
-        """Return the place of the expectation that failed at the cursor of the run, otherwise in the whole run."""
+        """Return the place of the failed expectation at the cursor of the run, or else the first one of the run."""
         from workbench.authoring.failed_expectation import failed_place
         from workbench.show.views.run_items import CallItem, MissingItem, ResultItem
 
@@ -134,7 +135,7 @@ class EditActions(MainActions):
     def _go(self, go: Callable[[OpenSuite, OpenSuites], list[SuiteChange] | str], what: str) -> None:
         """Undo or redo a change; `what` is "Undone" or "Redone"."""
         pane = self.app.main.case_pane
-        # Invalid text in a field is not part of any change yet: taking it back is the undo that the user expects.
+        # Invalid text in a field is not part of any change yet. Users expect undo to discard the invalid text first.
         if (refused := pane.give_up_refused()) is not None:
             text = f"The field is as it was, and nothing else was {what.lower()}. Its text was invalid: {refused}"
             self.app.announce(text, "warned", GLYPHS.warned)

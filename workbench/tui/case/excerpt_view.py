@@ -51,7 +51,7 @@ class Excerpt:
 
 
 def case_excerpt(suite: OpenSuite, index: int) -> Excerpt:
-    """Return the text of one case, or the whole file if its cases are not written as `[[cases]]` blocks."""
+    """Return the text of one case. Return the whole file if cases are not `[[cases]]` blocks."""
     document = suite.document
     if not document.in_blocks:
         return file_excerpt(suite)
@@ -59,21 +59,23 @@ def case_excerpt(suite: OpenSuite, index: int) -> Excerpt:
 
 
 def step_line(suite: OpenSuite, index: int, number: int) -> int | None:
-    """Return the line of a case's excerpt, from 0, at which a step (counted from 1) begins.
+    """Return the line in a case's excerpt where a step begins.
 
-    Returns `None` while the text is not TOML."""
+    Lines count from 0, steps from 1. Returns `None` while the text is not TOML."""
     document = suite.document
     if document.parts is None or index in document.unparsed:
         return None
     text = document.text
     if document.in_blocks:
-        # The block of one case, read alone, is the first case of its text.
+        # Each block is scanned alone, so the case has index 0.
         text, index = document.block(index), 0
     return scan(text).line(("cases", index, "steps", number - 1)) - 1
 
 
 def file_excerpt(suite: OpenSuite) -> Excerpt:
-    """Return the text before the first case, or the whole file if its cases are not in blocks or it is not TOML."""
+    """Return the text before the first case.
+
+    Return the whole file if cases are not in blocks or the text is not TOML."""
     document = suite.document
     if document.in_blocks:
         return _excerpt(suite, 1, document.block(HEAD), HEAD)
@@ -154,7 +156,7 @@ def _problem_rows(problems: Sequence[Problem], gutter: int, room: int) -> list[L
 
 @dataclass(frozen=True)
 class CasePicture:
-    """The content of the case pane: an excerpt or a message; `line` is the line of the file at which it opens."""
+    """The content of the case pane: an excerpt or a message. `line` is the line of the file to show first."""
 
     title: str
     excerpt: Excerpt | None
@@ -212,7 +214,7 @@ class CaseView(LineView):
 
     def show(self, excerpt: Excerpt | None, message: Message = (), line: int | None = None) -> None:
         """Show an excerpt, or a message if there is none; move the cursor to a line of the file, if given."""
-        # An excerpt that begins at the same line is an edited version of the previous one, so the cursor stays.
+        # An excerpt with the same first line is an edited version of the previous one, so the cursor stays.
         before = self.excerpt
         if excerpt != before or message != self._message:
             previous: int | None = None
@@ -240,7 +242,7 @@ class CaseView(LineView):
         return max(bisect_right(list(self._starts.values()), self.cursor) - 1, 0)
 
     def go_to(self, line: int) -> None:
-        """Move the cursor to a line of the excerpt, counted from 0, with some lines above it."""
+        """Move the cursor to a line of the excerpt (counted from 0), and show some lines above the cursor."""
         self._lay_out()
         starts = list(self._starts.values()) or [0]
         row = starts[min(max(line, 0), len(starts) - 1)]

@@ -1,4 +1,4 @@
-"""The case pane: the selected case, or the settings of its suite, as a form or as TOML."""
+"""The case pane: the selected case or its suite's settings, as a form or as TOML."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class CasePane(Vertical):
-    """The pane that shows the selected case, or the settings of its suite, as a form or as TOML (`view`)."""
+    """The pane of the selected case or its suite's settings. `view` is the form or the TOML."""
 
     DEFAULT_CSS = "CasePane > .hidden { display: none; }"
 
@@ -64,11 +64,11 @@ class CasePane(Vertical):
         """Called when the form's cursor moved, or typing in the form ended."""
         self.view: View = "form"
         self._stood: tuple[OpenSuite, int, str | None, int] | None = None
-        """The suite that was shown last, the index and key of its case, and the number of its cases."""
+        """The last displayed suite, with the index and key of its case and the number of cases."""
         self._step: int | None = None
         """The step of the case that was shown last."""
         self._forms = 0
-        """The number of different forms so far, which identifies the present form."""
+        """The number of different forms. It identifies the current form."""
 
     def compose(self) -> ComposeResult:
         yield PaneTitle("case-title")
@@ -131,9 +131,8 @@ class CasePane(Vertical):
         return row.step
 
     def _is_same(self, row: Row | None) -> bool:
-        """Return whether a row is the one that was shown last."""
-        # A case is identified by its key. Because typing an id or a name changes the key, the index identifies the case
-        # as well, as long as no case was added or removed.
+        # A key identifies a case. Typing an id or a name changes the key, so the index identifies the case too, as long
+        # as the number of cases is the same.
         before, self._stood = self._stood, None
         if row is None or row.open is None:
             return False
@@ -180,7 +179,7 @@ class CasePane(Vertical):
         return self._known_tools.of(suite.document.table(HEAD), suite.path)
 
     def _tools_of_row(self, row: Row | None) -> tuple[ToolDefinition, ...]:
-        """Return the known tools of a row's suite, and those of its case."""
+        """Return the known tools of a row's suite, and the tools of its case."""
         if row is None or row.open is None:
             return ()
         document, known = row.open.document, self._known_tools_of(row.open)
@@ -263,9 +262,10 @@ class CasePane(Vertical):
             form.edit_from_start()
 
     def edit_at(self, place: Place) -> None:
-        """Go to the expectation at a place of the case, and begin to type in its value or its tool.
+        """Go to the expectation at a place of the case, and open the field of its value or tool.
 
-        A key without a value gets a row first. A list or a switch is only selected, and a notice says so."""
+        A key without a value gets a row first. A list or a switch is only selected, and a notice explains how to change
+        it."""
         if self.view != "form":
             self.show_as("form")
         self._panes.go_to("case")
@@ -310,7 +310,7 @@ class CasePane(Vertical):
         self._selection.show_again()
 
     def line_of(self, part: TomlPart) -> int:
-        """Return the line of a part under the cursor, from 1; without a cursor in it, that of its first problem."""
+        """Return the line under the cursor in a part (from 1), or the line of the part's first problem."""
         if self.view == "toml" and self.toml.part == part and self.toml.line:
             return self.toml.line + 1
         return next((problem.line - part.first + 1 for problem in part.problems if problem.line), 1)
@@ -334,7 +334,7 @@ class CasePane(Vertical):
         return opened is not None and bool(opened.refused)
 
     def give_up_refused(self) -> str | None:
-        """Close the open field if its text is invalid, and return why it is."""
+        """Close a field with invalid text. Return why the text was invalid."""
         return self.form.give_up_refused()
 
     def form_refuses(self) -> dict[str, str]:

@@ -28,10 +28,10 @@ GOING_S = 1.0
 """The minimum time between two reloads of a batch in progress."""
 
 READING_SHARE = 0.1
-"""The maximum share of the time that reloading takes, so that large batches are reloaded less often."""
+"""The maximum share of time spent on reloading. Large batches are therefore reloaded less often."""
 
 SEARCH_S = 0.3
-"""The pause in typing after which a large batch that was only partly read is searched for the filter."""
+"""The pause in typing before the filter searches the unread part of a large batch."""
 
 AT_A_TIME = 50
 """The number of cases that are updated before the next key is handled."""
@@ -40,8 +40,8 @@ AT_A_TIME = 50
 class ComparedBatchScreen(CompareScreen):
     """Compares the models of a stored batch (`state`).
 
-    `read(words, are_wanted)` reloads the batch on a thread: of a large one, only the cases that contain all words, and
-    only as long as `are_wanted()` is true. `watched` follows the runs of a batch that another process is running."""
+    `read(words, are_wanted)` reloads the batch in a thread. From a large batch, it reads only cases that contain all
+    words, and stops when `are_wanted()` is false. `watched` follows a batch of another process."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class ComparedBatchScreen(CompareScreen):
         self._read = read
         self._read_at = datetime.now()
         self._is_ours = False
-        """Whether this program runs the batch, so that it is notified when runs end."""
+        """Whether this program runs the batch and reports the ends of its runs."""
         self._is_wanted = False
         self._is_asked = False
         """Whether the user asked for a reload and wants a notice of it."""
@@ -96,7 +96,7 @@ class ComparedBatchScreen(CompareScreen):
 
     @property
     def _wants_words(self) -> bool:
-        """Whether the words of the filter differ from those of the last search in a large batch."""
+        """Whether the filter has new words since the last search in a large batch."""
         return self._is_large and self.state.filter.split() != self._stored.read.words.split()
 
     def _show_state(self) -> None:
@@ -143,8 +143,7 @@ class ComparedBatchScreen(CompareScreen):
         if self._is_ours or self._watched is not None:
             ends = [f"{far} runs", far]
         else:
-            # No event reports the runs of a batch that another process runs without being observed, so the user reloads
-            # it.
+            # The other process is not observed and reports nothing, so the user must reload the batch.
             of_then = f"{far} as of {self._read_at:%H:%M}"
             ends = [f"{far} runs as of {self._read_at:%H:%M}, F5 reloads it", f"{of_then}, F5", of_then, far]
         return _ends(ends, "running", about)
@@ -238,7 +237,7 @@ class ComparedBatchScreen(CompareScreen):
         if others is None:
             state.read()
         else:
-            # Large batches are taken over in parts, so that keys are handled between them.
+            # A large batch is taken over in parts, so keys are handled between the parts.
             for at in range(0, len(others), AT_A_TIME):
                 state.look_again(others[at : at + AT_A_TIME])
                 await asyncio.sleep(0)

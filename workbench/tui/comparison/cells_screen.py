@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 class RepeatChoiceScreen(Dialog[int]):
     """Asks for a repeat of a cell.
 
-    The first running repeat (`going`) is preselected; if none runs, the one that decides the status of the cell."""
+    Preselects the first running repeat (`going`), or else the repeat that decides the status of the cell."""
 
     TITLE_LINE: ClassVar[str] = "Which run?"
     DEFAULT_CSS = "RepeatChoiceScreen #repeats { max-height: 16; }"
@@ -70,7 +70,7 @@ class RepeatChoiceScreen(Dialog[int]):
     def on_mount(self) -> None:
         repeats = self.query_one("#repeats", ChooseLines)
         self.set_focus(repeats)
-        # The list needs its height to scroll to the cursor, and knows it only after the layout.
+        # Scrolling to the cursor needs the height of the list, which is known after the layout.
         self.call_after_refresh(repeats.move_cursor, self._first)
 
     @on(ChooseLines.Chosen)
@@ -101,7 +101,7 @@ class CellsScreen(FilterScreen[None]):
 
     @action("enter", "Show the run of the cell", label="open")
     def do_open(self) -> None:
-        """Show the run of the cell; ask which one if it has several."""
+        """Show the run of the cell. If there are several runs, ask for one."""
         key = self.state.key
         if key is None:
             return
@@ -175,7 +175,7 @@ class CellsScreen(FilterScreen[None]):
             then()
 
     def _estimate(self, cells: Sequence[CellKey], times: int | None = None) -> tuple[Estimate, int]:
-        """Estimate the cost of running cells, and count those that ran before, in this session or in the history."""
+        """Estimate the cost of running cells, and count the cells with earlier runs in the session or the history."""
         state = self.state
         models = {key[2] for key in cells}
         # A cell without runs is estimated by other cases on the same model.
@@ -315,7 +315,7 @@ class CellsScreen(FilterScreen[None]):
         """Show the case of the row over time."""
         case = self.state.case
         if case is not None:
-            # Live runs name suites by their path as given, stored ones by the resolved path.
+            # Live runs store the path of a suite as given. Stored runs have the resolved path.
             suite = Path(case.suite) if self.state.source.live else case.suite
             self.stage.screens.show_timeline(self, suite, case.case_id, case.name)
 
@@ -336,8 +336,8 @@ class CellsScreen(FilterScreen[None]):
 
             def tested() -> PairedState | str:
                 watched = state.source.watched()
-                # A batch that may stop early tests the pairs that it watches with a method that allows for repeated
-                # looks at the data; an ordinary test of another pair would claim too much.
+                # A batch that may stop early tests its watched pairs with a method for repeated looks at the data. An
+                # ordinary test of another pair would claim too much.
                 if watched:
                     pair = next((each for each in watched if {each.first, each.second} == {base, model}), None)
                     if pair is None:
@@ -348,7 +348,7 @@ class CellsScreen(FilterScreen[None]):
                     one, other = base, model
                     found = all_paired(columns.pop(base), columns)[model]
                 shown = PairedState(found, names[one], names[other])
-                # The tests are computed on first use, so they are used here, in the thread, where they delay no key.
+                # Tests are computed on first use. Using them here computes them in the thread, where they delay no key.
                 shown.result_lines(80)
                 return shown
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 class PairedState(ListState[Pair]):
-    """The comparison of the column named `second` with the base, named `first`.
+    """The comparison of the column `second` with the base column `first`.
 
-    The rows are the cases graded with both, those with different verdicts (discordant ones) first."""
+    The rows are the cases graded in both columns. Cases with different verdicts (discordant) come first."""
 
     def __init__(self, found: Paired, first: str, second: str) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class PairedState(ListState[Pair]):
         role: Role = "strong"
         for sentence in found.sentences(self.first, self.second):
             lines += _wrapped(sentence, role, room)
-            # The first sentence is the answer; the others support it.
+            # The first sentence is the answer. The other sentences support the answer.
             role = "text"
         return [*lines, *_wrapped(self._numbers(), "muted", room), EMPTY]
 

@@ -1,4 +1,4 @@
-"""The screen of the comparison: cases as rows, models as columns, with the results of runs in the cells."""
+"""The comparison screen: cases as rows, models as columns, results of runs as cells."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 
 TOTALS_SHARE = 3 / 8
-"""The maximum share of the screen's rows for totals; they may also take the rows that the cases leave empty."""
+"""The maximum share of rows for totals. Totals may also take rows left empty by cases."""
 
 AROUND_ROWS = 6
-"""The rows for title, heads, the description of the selected cell, keys, and some space."""
+"""The rows for the title, the heads, the description of the cell, the keys, and some space."""
 
 _RUNNING = tuple(f"compare.{name}" for name in ("run", "run_all", "run_errors", "repeats", "models", "stop"))
 """The actions that are only available on live runs, not on a batch of the history."""
@@ -126,7 +126,7 @@ class CompareScreen(CellsScreen):
         rows = 0
         if self._shows_totals and height > AROUND_ROWS:
             rows = min(len(self.totals.rows) + 1, room)
-        # A changed height lays out and paints the whole screen again, so it is set only if it differs.
+        # A new height lays out and paints the whole screen, so an unchanged height is not set again.
         if rows != self._totals_rows:
             self._totals_rows = rows
             self._sums_shown = ((), None)
@@ -141,7 +141,7 @@ class CompareScreen(CellsScreen):
         self.query_one("#compare-head", CompareHead).say(lambda _: head)
         self.query_one("#compare-cell", Bar).say(lambda width: cell_text(state, width))
         sums = self.totals.rows, table.columns
-        # A cursor key repaints the totals only if they changed or other columns are visible.
+        # Totals are repainted only if they changed or other columns are visible, not on every cursor key.
         if self._shows_totals and (self._sums_shown[0] is not sums[0] or self._sums_shown[1] != sums[1]):
             self._sums_shown = sums
             self._sums.repaint()
@@ -365,8 +365,7 @@ class CompareScreen(CellsScreen):
             text = await in_background(written)
             self.stage.copy(text, "the comparison", self.announce)
 
-        # The work has a group of its own, because starting exclusive work cancels other work of its group, such as
-        # opening a run.
+        # The copy has its own work group. Exclusive work cancels other work of its group, such as opening a run.
         self.stage.work(copy(), "compare_copy", exclusive=True)
 
     @action("*", "Set or clear the base column", label="base")
@@ -413,8 +412,7 @@ class Comparison:
         suites, place = selection.suites_below()
         paths = {suite.path for suite in suites}
         if self._last is not None and self._last[0] == place:
-            # A closed screen gets no news of runs, so cells with runs in progress are updated here, and others by the
-            # screen.
+            # A closed screen receives no events of runs. Active cells are updated here, the other cells by the screen.
             _, state, totals = self._last
             state.look_again(dict.fromkeys(key[:2] for key in state.going))
         else:
@@ -431,9 +429,9 @@ class Comparison:
 
     @property
     def last_batch(self) -> int | None:
-        """The number of the last batch that compared models on the selected suites, all chosen models among them.
+        """The number of the last batch that compared all chosen models on the selected suites.
 
-        `None` if there is none, or once a case ran in this session."""
+        `None` without such a batch, or once a case ran in this session."""
         book, remembered = self._app.selection.book, self._app.selection.tree.remembered
         models: dict[int, set[str]] = {}
         for suite in self._app.selection.suites_below()[0]:
@@ -452,7 +450,7 @@ class Comparison:
 
 
 class Compared:
-    """The comparison with which the program starts, of the cases that `begin` selects from all open suites."""
+    """The comparison that starts with the program. `begin` selects its cases from all open suites."""
 
     def __init__(self, app: Workbench, begin: Begin) -> None:
         selection = app.selection
@@ -476,7 +474,7 @@ class Compared:
         self._app.show(CompareScreen(self._app, self._state, self._app.open_suites.workspace.place))
 
     def tell(self, left: WhenLeft) -> None:
-        """Pass the results to `left`, if there are any, with the numbers of the batches that lack runs."""
+        """Pass the results, if there are any, to `left`, with the numbers of the incomplete batches."""
         state, runner = self._state, self._app.services.runner
         state.read()
         cells = state.all_cells()

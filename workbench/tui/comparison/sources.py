@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 
 Stage = Literal["not run", "to come", "waiting", "running", "done"]
-"""The stage of a cell. The history stores only finished runs, so all other runs of its batches are `to come`."""
+"""The stage of a cell. In a stored batch, every unfinished run is `to come`, because the history stores only finished
+runs."""
 
 GOING: frozenset[Stage] = frozenset({"to come", "waiting", "running"})
 """The stages of unfinished cells."""
@@ -63,9 +64,9 @@ class ComparedCase:
 class Standing:
     """The state of a case on a model.
 
-    Of the `planned` runs, the finished ones make up the `cell`; with `before`, none has finished yet, and the cell has
-    the runs of the previous batch. `waits` is set if a run waits for the user, `later` (the reason) if one waits before
-    its next request."""
+    `cell` holds the finished runs of the `planned` runs. With `before`, no planned run has finished, and `cell` holds
+    the runs of the previous batch. `waits` is set if a run waits for the user. `later` is the reason if a run waits
+    before its next request."""
 
     stage: Stage
     cell: Cell | None = None
@@ -102,7 +103,7 @@ class Source(Protocol):
     """The source of the comparison's data."""
 
     live: bool
-    """Whether the cells are those of live runs, which can be started and watched."""
+    """Whether cells are live runs. Live runs can be started and watched."""
 
     def suites(self) -> Sequence[object]:
         """Return the suites of the rows; as long as these are the same objects, the rows are unchanged."""
@@ -126,7 +127,9 @@ class Source(Protocol):
         """Return the gate of each suite."""
 
     def watched(self) -> Sequence[PairWatched]:
-        """Return the pairs of models that a batch watched because it may stop early: only these can be tested."""
+        """Return the pairs of models watched by a batch that may stop early.
+
+        Other pairs of the batch cannot be tested."""
 
     def why_nothing_runs(self) -> str | None:
         """Return why no case can run and what to do, `None` if the suites have cases that can run."""
@@ -135,16 +138,16 @@ class Source(Protocol):
         """Return the repeats of a cell that are running and can be shown."""
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
-        """Return a run of a cell; without `repeat`, the deciding one.
+        """Return a run of a cell. Without `repeat`, return the run that decides the status.
 
-        Raises LookupError if there is none, HistoryError and RecordingError if it cannot be read."""
+        Raises LookupError if there is no run, HistoryError or RecordingError if the run cannot be read."""
 
 
 class LiveRuns:
-    """The latest runs of this program, including those of opened recordings.
+    """The latest runs of this program and of opened recordings.
 
-    `suites` returns the suites to compare, `chosen` the selected models, `variants` the variants to run. Only cases
-    that `takes` accepts are rows."""
+    `suites` returns the suites to compare, `chosen` the selected models, `variants` the variants to run. `takes`
+    decides which cases become rows."""
 
     live = True
 
@@ -200,8 +203,7 @@ class LiveRuns:
                 names += self._as_variants(file, [model])
         for file in files:
             for model in self._book.by_model.models(file.path):
-                # If models are selected, the only other models with runs that are shown are variants of the selected
-                # ones.
+                # If models are selected, unselected models are shown only if they are variants of a selected model.
                 if not chosen or (variant_name_of(model) is not None and model_of(model) in chosen):
                     names.append(model)
         return tuple(dict.fromkeys(names))
@@ -273,15 +275,15 @@ class LiveRuns:
         going = [run for run in runs if run.figures is None]
         if not going:
             raise LookupError("this case has not run on this model")
-        # A run in progress is preferred, because it has more to show than one that waits to begin.
+        # An active run has more to show than a run that waits to begin.
         return min(going, key=lambda run: run.stage == "waiting")
 
 
 class StoredRuns:
-    """A batch of the history as it was read.
+    """A batch that was read from the history.
 
-    `read_run` reads one of its runs and is called on a thread. `under_way` returns the record of a run in progress
-    that is being observed, `None` for any other."""
+    `read_run` reads a run of the batch and must be called in a thread. `under_way` returns the record of an observed
+    active run, `None` for any other run."""
 
     live = False
 
@@ -313,7 +315,7 @@ class StoredRuns:
         self._cells = cells_of(finished_figures(read.runs))
 
     def settle(self, watched: WatchedBatch) -> None:
-        """Tell an observer which runs are stored, so that it drops its records of them."""
+        """Report the stored runs to an observer, so the observer drops its records of them."""
         watched.stored(self._runs)
 
     def suites(self) -> Sequence[object]:
@@ -336,7 +338,7 @@ class StoredRuns:
         return self._gates
 
     def watched(self) -> Sequence[PairWatched]:
-        # The decisions of the watch depend on all runs, so they cannot be repeated for a part of the batch.
+        # The watch decides by all runs of the batch, so a part of the batch cannot repeat its decisions.
         if not self.read.is_whole:
             return ()
         watch = stored_watch(self.batch, self._runs, {})
@@ -403,9 +405,9 @@ def of_batch(file: Path, read: ReadBatch, watched: WatchedBatch | None = None) -
 
 
 def changed_cases(before: StoredRuns, after: StoredRuns) -> list[tuple[str, str]] | None:
-    """Return the cases, by suite and id, whose cells differ in two readings of a batch.
+    """Return the cases, by suite and id, with different cells in two readings of a batch.
 
-    Returns `None` if its rows or columns differ."""
+    Returns `None` if rows or columns differ."""
     cases = before.cases()
     if cases != after.cases() or before.models() != after.models():
         return None
@@ -437,7 +439,7 @@ def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standin
         if run.standing == "running":
             stage = "running"
     later = _soonest_wait(runs)
-    # Until a run ends with a result, the cell keeps its last result, so that it is not empty.
+    # The cell keeps its last result until a run ends with a result, so the cell is never empty.
     last = list(finished_figures(before))
     if last and all(run.status == Status.STOPPED for run in over):
         return Standing(stage, cell_of(last), len(runs), waits, before=True, later=later)
@@ -445,7 +447,7 @@ def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standin
 
 
 def _soonest_wait(runs: Iterable[RunRecord]) -> str | None:
-    """Return the reason of the wait that ends first, if any run waits for its next request."""
+    """Return the reason of the wait that ends first. Return `None` if no run waits for its next request."""
     waits = [run.wait for run in runs if run.wait is not None]
     if not waits:
         return None

@@ -115,9 +115,9 @@ class CompareState:
             self._rebuild(resort=False)
 
     def delivered(self, cases: Iterable[CaseKey]) -> bool:
-        """Update these cases, and others with new runs or grades, and return whether the displayed rows changed.
+        """Update these cases and all cases with new runs or grades. Return whether the displayed rows changed.
 
-        Only the updated cases take time, unless rows come or go."""
+        The time depends on the number of updated cases, unless rows were added or removed."""
         before = self.rows
         self._follow()
         # `dict.fromkeys` keeps each case once, in the order of the news.
@@ -184,7 +184,7 @@ class CompareState:
 
     @property
     def names_suites(self) -> bool:
-        """Whether cases include the name of their suite, because there are no headings."""
+        """Whether each case shows the name of its suite. Suite headings are hidden while the rows are sorted."""
         return self.several_suites and self.sorting is not None
 
     @property
@@ -246,7 +246,7 @@ class CompareState:
 
     @property
     def base(self) -> str | None:
-        """The column that others are compared with: the selected base, otherwise the first."""
+        """The base column of the comparison: the selected base, or else the first column."""
         if self._base in self.models:
             return self._base
         return next(iter(self.models), None)
@@ -257,16 +257,16 @@ class CompareState:
         return self._base in self.models
 
     def make_base(self) -> None:
-        """Make the selected column the base; clear the base if it is that column."""
+        """Make the selected column the base, or clear the base if the column is the base already."""
         if self._base == self.model:
             self._base = None
         else:
             self._base = self.model
 
     def set_filter(self, text: str) -> None:
-        """Show only cases with every word of `text` in their name, tags, suite or statuses.
+        """Show only cases that contain every word of `text` in name, tags, suite or statuses.
 
-        A word such as `failed` matches a status on any model, `gpt-6-luna:failed` on that model."""
+        A word such as `failed` matches a status on any model. `gpt-6-luna:failed` matches a status on one model."""
         self.filter = text
         self._fit()
         self._rebuild()
@@ -429,13 +429,13 @@ class CompareState:
         return [*(case for case, _ in over), *others]
 
     def _as_before(self, cases: Sequence[ComparedCase]) -> list[ComparedCase]:
-        """Return cases in the order in which they are displayed, new ones last."""
+        """Return cases in their displayed order. New cases come last."""
         order = {id(row.case): at for at, row in enumerate(self.rows)}
         return sorted(cases, key=lambda case: order.get(id(case), len(order)))
 
 
 def row_keys(cases: Iterable[CaseKey]) -> Iterator[tuple[str, str]]:
-    """Yield the keys of the rows of cases, in which a suite is identified by text, as in stored runs."""
+    """Yield the row keys of cases. A row key identifies the suite by text, like a stored run."""
     for path, case_id in cases:
         yield str(path), case_id
 

@@ -1,4 +1,4 @@
-"""The table of a comparison and its totals: the layout of columns, the lines, and the widgets that show them."""
+"""The table of a comparison and its totals: the layout of columns, the lines, and the widgets."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MORE_CELLS = len(" >12")
 """The width for the number of hidden columns on the right."""
 
 ABOUT_SHARE = 1 / 3
-"""The minimum share of the line that describes the selected cell for its case and model."""
+"""The minimum share of the description line for the case and the model of the selected cell."""
 
 LATENCY_CELLS = 6
 
@@ -57,7 +57,7 @@ LATENCY_CELLS = 6
 class Columns:
     """The layout of the table, in terminal cells.
 
-    `names` is the width of the first column and `widths` those of the models, whose columns `first` to `end`
+    `names` is the width of the first column. `widths` are the widths of the models' columns. Columns `first` to `end`
     (exclusive) are visible. `rooms` are the widths of the parts of a cell, by column."""
 
     names: int
@@ -81,7 +81,7 @@ class Columns:
 
 
 class Head(NamedTuple):
-    """The head of a column: a model's name, and the signs before and after it, which stay if the name is cut."""
+    """The head of a column: a model's name between two groups of markers. Only the name is cut."""
 
     before: str
     name: str
@@ -99,7 +99,9 @@ class Head(NamedTuple):
 
 
 def names_of(models: Sequence[str]) -> tuple[str, ...]:
-    """Return the models' names without their provider (`openai:`), or in full if they would not be unique."""
+    """Return short names of models, without the provider (`openai:`).
+
+    Return full names if short names are ambiguous."""
     whole = tuple(model_label(model) for model in models)
     short = tuple(map(_short, whole))
     if len(set(short)) == len(set(whole)):
@@ -108,7 +110,7 @@ def names_of(models: Sequence[str]) -> tuple[str, ...]:
 
 
 def _short(label: str) -> str:
-    # A replayed recording is named after its file, which may contain colons, and the recorded model.
+    # A replayed recording is named after its file and the recorded model. The name of the file may contain colons.
     separator = ":"
     if label.startswith(REPLAY) and MODEL_SIGN in label:
         separator = MODEL_SIGN
@@ -133,10 +135,10 @@ def heads_of(state: CompareState) -> tuple[Head, ...]:
 def columns_of(
     state: CompareState, heads: Sequence[Head], names: int, floors: Mapping[str | None, int], first: int, width: int
 ) -> Columns:
-    """Return the layout of the columns that have room next to names of `names` cells.
+    """Return the layout of the columns that fit next to a name column of `names` cells.
 
-    The visible columns start at `first`, or as far to the right as the selected column needs. `floors` are the widths
-    that the totals below need, by model, and that of their names (`None`)."""
+    The visible columns start at `first`, or further right if the selected column needs that. `floors` are the widths
+    needed by the totals, by model. `floors[None]` is the width of the names of measures."""
     rooms = tuple(_rooms(state, model) for model in state.models)
     lengths = []
     for model, each in zip(state.models, rooms, strict=True):
@@ -156,7 +158,7 @@ def columns_of(
 
 
 def _rooms(state: CompareState, model: str) -> CellRooms:
-    """Return the widths of the parts of a column's cells; they only grow, so that columns do not jump."""
+    """Return the widths of the parts of a column's cells. The widths only grow, so columns do not jump."""
     latency = max(cell_len(duration_text(state.longest_ms.get(model, 0.0))), LATENCY_CELLS)
     repeats = state.most_repeats.get(model, 1)
     if repeats <= 1:
@@ -205,7 +207,7 @@ def row_line(state: CompareState, row: Row, columns: Columns, *, has_cursor: boo
 
 
 def standing_line(standing: Standing, rooms: CellRooms) -> Line:
-    """Return the content of a cell: its result, or the progress of its runs."""
+    """Return the content of a cell: the result or the progress of its runs."""
     if standing.stage == "done" and standing.cell is not None:
         return cell_line(standing.cell, rooms)
     sign, role = _sign(standing)
@@ -213,7 +215,7 @@ def standing_line(standing: Standing, rooms: CellRooms) -> Line:
 
 
 def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
-    """Return the line of one measure, with its value in each visible column."""
+    """Return the line of a measure, with a value for each visible column."""
     name, values = row
     line = [Span(padded(f"  {name}", columns.names), "muted")]
     for at in range(columns.first, min(columns.end, len(values))):
@@ -255,7 +257,7 @@ def cell_text(state: CompareState, width: int) -> Line:
 
 
 def _broken_off(cell: Cell) -> Line:
-    """Return how many runs of a graded cell have no verdict, and their reason if they share one."""
+    """Return the number of runs without a verdict in a graded cell, and the reason if all share one."""
     if not cell.is_graded:
         return EMPTY
     line: list[Span] = []
@@ -271,7 +273,7 @@ def _broken_off(cell: Cell) -> Line:
 
 
 def empty_message(state: CompareState) -> Text:
-    """Return the message that replaces rows if there are none."""
+    """Return the message for an empty table."""
     all_cases: Text = (("", "text"), (". shows all cases.", "muted"))
     end_filter: Text = (("", "text"), ("Esc ends the filter.", "muted"))
     nothing = state.why_no_cells
@@ -316,7 +318,7 @@ def _how_far(standing: Standing) -> str:
 
 
 def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
-    """Return the sign of a case: that of a run in progress, otherwise of the worst status of its cells."""
+    """Return the mark of a case: of an active run, or else of the worst status of the case's cells."""
     going: list[Standing] = []
     graded: list[Status] = []
     others: list[Status] = []
@@ -329,7 +331,7 @@ def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
         elif standing.cell is not None:
             others.append(standing.cell.status)
     if going:
-        # Runs that wait for the user come first, then running ones, then those that wait to run.
+        # Runs that wait for the user come first, then running runs, then runs that wait to begin.
         return _sign(min(going, key=lambda one: (one.waits is None, one.stage != "running")))
     # A cell without a verdict, as after an error, counts only if no other cell has one.
     worst = worst_of(graded or others)
@@ -361,22 +363,21 @@ AT_ONCE_S = 0.004
 
 _TIMES = tuple(pooled.title for pooled in LATENCY.pooled[:2])
 _FIRST = (PASS_RATE.title, "95% interval", SCORE.pooled[0].title, "gate", *_TIMES, COST.title)
-"""The measures at the top, which stay visible if there is little room."""
+"""The measures at the top of the totals. They stay visible if there are few rows."""
 
 
 class ComparedTotals:
-    """The totals of each column; `clock` counts seconds.
+    """The totals of each column. `clock` returns seconds.
 
-    Thousands of cells take too long to compute on every event. Each update covers as many columns as time allows
-    without delaying keys, beginning with those that have been out of date the longest. While runs are active, updates
-    take at most `SHARE` of the time.
+    Thousands of cells take too long to compute on every event. Each update computes as many columns as it can without
+    delaying keys, and starts with the oldest totals. While runs are active, updates take at most `SHARE` of the time.
     """
 
     def __init__(self, state: CompareState, clock: Callable[[], float]) -> None:
         self._state = state
         self._clock = clock
         self._of: dict[str, ModelTotals] = {}
-        """The computed columns, beginning with the one that has been out of date the longest."""
+        """The computed columns, with the oldest totals first."""
         self._gates: Mapping[str, Gate] = {}
         self._looked_s = clock()
         self._ahead_s = 0.0
@@ -386,8 +387,8 @@ class ComparedTotals:
         self.rows: Sequence[tuple[str, Sequence[str]]] = ()
         """The measures, each with its value for every column."""
         self.floors: dict[str | None, int] = {}
-        """The maximum width so far of each column's values and of the names of measures (`None`). It only grows, so
-        columns do not jump."""
+        """The largest width so far of each column's values, and of the names of measures (`None`). The widths only
+        grow, so columns do not jump."""
 
     @property
     def is_behind(self) -> bool:
@@ -412,7 +413,7 @@ class ComparedTotals:
         )
         while behind and self._ahead_s <= AT_ONCE_S:
             began_s, model = self._clock(), behind.pop(0)
-            # The column is removed and set again, so that it moves to the end of the order.
+            # Removing and setting the column moves it to the end of the order.
             self._of.pop(model, None)
             self._of[model] = model_totals(model, state.cells(model), gates)
             state.changed.discard(model)
@@ -422,7 +423,7 @@ class ComparedTotals:
             return
         self._models = state.models
         totals = [self._of.get(model) or model_totals(model, ()) for model in state.models]
-        # Totals over the cases that all models share need every cell again, so they wait until nothing runs.
+        # Totals over shared cases need every cell again, so they are computed only when no run is active.
         same = None
         if not state.going:
             same = totals_on_same_cases({model: state.cells(model) for model in state.models})
@@ -434,7 +435,7 @@ class ComparedTotals:
 
 
 def _place(row: tuple[str, Sequence[str]]) -> int:
-    """Return the position of a measure: its index in `_FIRST`, otherwise after all of these."""
+    """Return the position of a measure: its index in `_FIRST`, or a position after all of `_FIRST`."""
     name = row[0]
     if name.startswith("gate"):
         name = "gate"
@@ -461,7 +462,7 @@ class CompareHead(Bar):
 
 
 class CompareTable(LineView):
-    """The table of cases and cells, one of which is selected; only visible cells are drawn."""
+    """The table of cases with one selected cell. Only visible cells are drawn."""
 
     CURSOR_GROUND: ClassVar[Ground] = "background"
     RESTING_GROUND: ClassVar[Ground] = "background"
@@ -480,9 +481,9 @@ class CompareTable(LineView):
         self.heads: tuple[Head, ...] = ()
         self.columns = Columns(0, (), (), 0, 0)
         self._names: tuple[object, bool, int] = ((), False, 0)
-        """The cases, whether they name their suites, and the width of their names."""
+        """The cases, whether cases name their suites, and the width of the names."""
         self._lines: dict[int, tuple[tuple[object, ...], Line]] = {}
-        """Drawn rows, each with the values that it depends on."""
+        """The drawn rows, each with the values used to draw the row."""
 
     @property
     def has_cursor(self) -> bool:
@@ -503,8 +504,7 @@ class CompareTable(LineView):
         if row.case is not None:
             version = state.version(row.case)
         base = (state.has_base, state.base)
-        # A line is drawn again only if a value that it depends on has changed, because events of runs come many times a
-        # second.
+        # Events of runs come many times a second. A line is drawn again only if a value used in it has changed.
         depends_on = (row, version, column, state.models, self.columns, state.marked, base, state.names_suites)
         cached = self._lines.get(index)
         if cached is None or cached[0] != depends_on:
@@ -556,8 +556,8 @@ class CompareTable(LineView):
         self.post_message(self.Moved())
 
     def on_click(self, event: events.Click) -> None:
-        """Select the clicked cell; open it if it is selected already."""
-        # Otherwise Textual would call the handler of the base class too, which is called below where it is wanted.
+        """Select the clicked cell. Open the cell if it is already selected."""
+        # Textual would also call the handler of the base class. The code below calls it where needed.
         event.prevent_default()
         index, state = self.top + event.y, self.state
         if event.x == self.size.width - 1 or index >= len(state.rows):

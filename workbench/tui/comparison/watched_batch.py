@@ -30,11 +30,11 @@ ATTACHING_SHARE = 0.1
 
 
 class WatchedBatch:
-    """The runs in progress of a batch of another process.
+    """The active runs of a batch of another process.
 
-    A thread reads the events; everything else happens on the app's loop. `tell` is called with the cases that changed,
-    `announce` with notices of the other process. `again` attaches again after a lost connection, and returns `None` if
-    the process has ended.
+    A thread reads the events. Everything else happens on the app's loop. `tell` receives the changed cases, `announce`
+    the notices of the other process. `again` reconnects after a lost connection, and returns `None` if the process has
+    ended.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class WatchedBatch:
     ) -> None:
         self.number = viewing.known.batch
         self.over = 0
-        """A number that grows whenever runs have ended."""
+        """A counter that grows when runs end."""
         self.ending = ""
         """The notice of how the observation ended; empty until then."""
         self.announce: Callable[[str], object] = lambda _text: None
@@ -58,7 +58,7 @@ class WatchedBatch:
 
     def begin(self) -> None:
         """Begin to read events."""
-        # Textual finds its active app in a context variable, which the thread does not have.
+        # Textual finds the active app in a context variable. The new thread has no context, so it gets a copy.
         self._loop, self._context = asyncio.get_running_loop(), contextvars.copy_context()
         threading.Thread(target=self._read, name="watched batch", daemon=True).start()
 
@@ -74,11 +74,14 @@ class WatchedBatch:
         self._viewing.close()
 
     def under_way(self, row: RunRow) -> RunRecord | None:
-        """Return the record of a run in progress, or of one that ended but is not yet stored; `None` without events."""
+        """Return the record of an active run, or of a finished run that is not stored yet.
+
+        Return `None` without events.
+        """
         return self._records.get(row.place)
 
     def stored(self, rows: Iterable[RunRow]) -> None:
-        """Drop the records of runs that the history (`rows`) has finished, and of finished runs that it lacks."""
+        """Drop the records of runs that are finished in the history (`rows`), and of finished runs missing there."""
         over = {row.place: row.figures is not None for row in rows}
         for place, record in [*self._records.items()]:
             if over.get(place, record.stage == "done"):

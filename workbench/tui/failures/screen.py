@@ -1,4 +1,4 @@
-"""The screen of failures by cause, with a remedy for each, and the table of confused tools."""
+"""The screen of failures by cause, with advice for each cause and the table of confused tools."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class FailureDetail(Detail):
 
 
 class FailuresScreen(ListScreen["RunRecord", FailureList]):
-    """The screen of the failures at the time of opening, which closes with the run to go to."""
+    """Lists the failures at the time of opening. Closes with the run that the user chose."""
 
     LIST_SHARES = (0.3, 0.5)
     TWO_COLUMNS_CELLS = 76

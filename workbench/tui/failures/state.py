@@ -1,4 +1,4 @@
-"""The list of failures by cause: its state and its lines, without the screen."""
+"""The list of failures by cause: state and lines, without the screen."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ RowKey = tuple[str, Cause | None, str]
 
 
 class FailureRow(NamedTuple):
-    """A row of the list: a cause, one of its runs, or the table of confused tools."""
+    """A row of the list: a cause, a run with the cause, or the table of confused tools."""
 
     kind: Literal["cause", "run", "table"]
     group: CauseGroup | None = None
     run: FailedRun | None = None
     shown: int = 0
-    """The number of a cause's runs that match the filter."""
+    """The number of runs that match the filter."""
 
     @property
     def key(self) -> RowKey:
@@ -62,14 +62,14 @@ class FailureList(FoldingState[FailureRow]):
             if record.status is not None:
                 done.append((record, record.status))
         self.records = [record for record, status in done if status.graded]
-        # Runs may be regraded while the causes are searched in a thread, so their present state is kept.
+        # Runs may be regraded while a thread searches causes, so the search uses their current state.
         self._unread = [(record.glance(), record.shown_case) for record in self.records]
         self.failures = NOTHING_FAILED
         several_models = len({record.model for record, _ in done}) > 1
         suites = {str(path): name for path, name in suite_names.items()}
         self.names = RunNames(suites, with_suite=len(suites) > 1, with_model=several_models)
         self.under_way = len(records) - len(done)
-        """The number of runs that were active when this list was made."""
+        """The number of active runs at the time of opening."""
 
     def results(self) -> Iterator[tuple[RunResult, Case | None]]:
         """Yield the results of the graded runs with their cases, on any thread; ten thousand take about a second."""
@@ -92,7 +92,7 @@ class FailureList(FoldingState[FailureRow]):
         return None
 
     def resume(self, folded: frozenset[Cause], row: RowKey | None) -> None:
-        """Restore the folds, and go to the row that was selected last or, if it is gone, to the first run."""
+        """Restore the folds and the selected row. If the row is gone, select the first run."""
         self._folded = set(folded)
         self._rebuild(row)
         if self.selected is None or self.selected.key != row:
@@ -124,7 +124,7 @@ class FailureList(FoldingState[FailureRow]):
                 found.append(FailureRow("cause", group, shown=len(runs)))
                 if not self.is_folded(group.cause):
                     found += [FailureRow("run", group, run) for run in runs]
-        # The table counts all runs, so it is left out of a filtered list.
+        # The table counts all runs, so a filtered list omits it.
         if self.failures.confusion.counts and not self.filter.strip():
             found.append(FailureRow("table"))
         return found
@@ -137,7 +137,7 @@ class FailureList(FoldingState[FailureRow]):
 
 
 MIN_NAME_CELLS = 8
-"""The least room for the name of a case in its row, however long the name of the model is."""
+"""The minimum width of a case's name in its row, even beside a long name of a model."""
 
 _NOTHING_FITS: Message = (("No failed run fits the filter.", "strong"), ("", "text"), ("Esc shows all again.", "muted"))
 
@@ -151,7 +151,7 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
         fold = GLYPHS.folded if state.is_folded(row.group.cause) else GLYPHS.open
         count = count_text(total) if row.shown == total else of_text(row.shown, total)
         return spread((Span(f"{fold} "), Span(row.group.cause, "strong")), (Span(count, "failed"),), width)
-    # A run is listed below each of its causes. Below all but its main cause, it is dimmed and names the main cause.
+    # A run is listed below each of its causes. Below its other causes, the run is dimmed and names the main cause.
     run = row.run
     role: Role = "text"
     also: Line = EMPTY
@@ -171,7 +171,10 @@ def list_message(state: FailureList) -> Message:
 
 
 def detail_lines(state: FailureList, row: FailureRow, table: ConfusionTable, first: int, width: int) -> Sequence[Line]:
-    """Return the details of a row: of its cause or run, and the table of confused tools from column `first` on."""
+    """Return the details of a row: a cause, a run, or the table of confused tools.
+
+    The table begins with column `first`.
+    """
     over = f"  over all {counted(state.failures.graded, 'graded run')}"
     if row.run is not None:
         lines = list(run_lines(row.run, state.names, width))

@@ -51,7 +51,7 @@ _WIDEST_NAME = 32
 
 
 class FaultRow(NamedTuple):
-    """A row of the matrix: a tool, or one of its faults."""
+    """A row of the matrix: a tool or one of its faults."""
 
     tool: str
     fault: tuple[FaultName, Lasts] | None = None
@@ -84,7 +84,7 @@ class FaultTable(ListState[FaultRow]):
             yield FaultRow(tool, (row[1], row[2]))
 
     def _found(self) -> Sequence[FaultRow]:
-        """Return the faults that match the filter, each group below the row of its tool."""
+        """Return the faults that match the filter, grouped below the rows of their tools."""
         # The filter searches tool, fault and verdicts.
         shown: list[FaultRow] = []
         for row in self._all():
@@ -112,7 +112,7 @@ class FaultTable(ListState[FaultRow]):
 
     @property
     def chosen(self) -> tuple[Tried, ...]:
-        """The trials of the selected cell, those that are not ok first."""
+        """The trials of the selected cell. Trials that are not ok come first."""
         row = self.selected
         if row is None:
             return ()
@@ -130,14 +130,14 @@ class FaultTable(ListState[FaultRow]):
         return max(_CELL, min(longest, _MAX_NAME_CELLS))
 
     def columns(self, width: int) -> range:
-        """Return the indices of the columns that fit into a width, the selected one among them."""
+        """Return the indices of the columns that fit into a width. The selected column is always included."""
         count = max((width - self.names - _MORE) // (self.column_width + _GAP), 1)
         first = max(self.column - count + 1, 0)
         return range(first, min(first + count, len(self.matrix.models)))
 
 
 class FaultsScreen(ListScreen[str, FaultTable]):
-    """The screen of a matrix of trials, which closes with the id of the run to go to."""
+    """The screen of a matrix of trials. Closes with the id of the run that the user chose."""
 
     LIST_SHARES = (0.35, 0.6)
     NAME = "faults"
@@ -154,7 +154,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
         state = self.state
         row, shown = state.rows[index], state.columns(width)
         is_head = row.fault is None
-        # The row of a tool is also the head of the columns, with the number of columns that do not fit on either side.
+        # The row of a tool is also the head of the columns. It shows how many columns are hidden on each side.
         before = f" {GLYPHS.result}{shown.start}" if is_head and shown.start else ""
         room = state.names - cell_len(before)
         name = padded(cut_middle(row.name, room), room)
@@ -198,7 +198,7 @@ class FaultsScreen(ListScreen[str, FaultTable]):
 
     @action("enter", "Go to the run of the cell", label="go to run")
     def do_open(self) -> None:
-        """Close with the run of the cell, the first that is not ok if there are several."""
+        """Close with the run of the cell. If there are several runs, choose the first that is not ok."""
         run = next((each.run_id for each in self.state.chosen if each.run_id is not None), None)
         if run is not None:
             self.dismiss(run)

@@ -1,4 +1,4 @@
-"""Injecting faults: forks of runs in which the result of a tool is a fault, and the dialog that chooses faults."""
+"""Fault injection: forks of runs with a fault as the result of a tool, and the dialog that chooses faults."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class _Found:
-    """The runs of some cases: finished ones to fork, with their present plans, and those that must run first."""
+    """The runs of some cases: finished runs to fork, with their current plans, and planned runs that must run first."""
 
     at_hand: tuple[tuple[PlannedRun, RunRecord], ...]
     missing: tuple[PlannedRun, ...]
@@ -56,7 +56,7 @@ class _Found:
 
 
 class FaultTrials:
-    """The trials of faults in the tools of some cases, from the question to the matrix of reactions."""
+    """Injects faults into the tools of some cases: asks for faults, runs the forks, shows the matrix of reactions."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -135,8 +135,8 @@ class FaultTrials:
 
     def _found(self, cases: Cases) -> _Found:
         """Return one run of each case and model, finished or to be made."""
-        # A new run of a case replaces the case's runs with all models, so a case without a run for one of its models
-        # runs again with all of them.
+        # A new run of a case replaces the case's runs with all models. A case without a run on one of its models
+        # therefore runs on all of them.
         at_hand: list[tuple[PlannedRun, RunRecord]] = []
         missing: list[PlannedRun] = []
         for suite, keys in cases:
@@ -159,7 +159,7 @@ class FaultTrials:
         return _Found(tuple(at_hand), tuple(missing))
 
     def _at_hand(self, planned: PlannedRun) -> RunRecord | None:
-        """Return a finished run that can be forked in place of a planned one, a good one if there is any."""
+        """Return a finished run to fork instead of a planned run. Prefer a run with a good status."""
         found: RunRecord | None = None
         for run in self._selection.book.runs_that_count((planned.file.path, planned.case.id)):
             if not _can_stand_for(run, planned):
@@ -218,7 +218,7 @@ class FaultTrials:
         return None
 
     async def _ended(self, is_under_way: Callable[[], bool]) -> None:
-        # The check and `clear` run in the event loop without a pause, so no delivery is lost between them.
+        # No await separates the check from `clear`, so no delivery is lost between the two.
         while is_under_way():
             self._delivered.clear()
             await self._delivered.wait()
@@ -261,7 +261,7 @@ SHOW_LAST: Choice = ((), ())
 
 
 class FaultsDialog(Dialog[Choice]):
-    """A dialog that asks which faults to inject; `says` returns the cost of a choice as text."""
+    """A dialog that asks which faults to inject. `says` returns a text on the cost of a choice."""
 
     TITLE_LINE: ClassVar[str] = "Inject faults"
     DEFAULT_CSS = "FaultsDialog > Vertical { width: 84; }"
@@ -298,8 +298,8 @@ class FaultsDialog(Dialog[Choice]):
 
     @on(ChooseLines.Chosen)
     def _chosen(self, event: ChooseLines.Chosen) -> None:
-        # Row 0 runs the trials. After it, `at` is 0 for the last matrix (if there is one), 1 for how long faults last,
-        # and 2 or more for the faults.
+        # Row 0 runs the trials. For later rows, `at` is 0 for the last matrix (if there is one), 1 for the duration of
+        # faults, and 2 or more for the faults.
         at = event.index - self._has_last
         if event.index == 0:
             if self._faults:

@@ -34,7 +34,7 @@ from workbench.tui.grades.pairing import pairing_blocks, shown_steps, step_lines
 from workbench.tui.grades.state import GradesState
 
 ROWS = 3
-"""The number of rows of each grader in the list: one for its name, two for the reason."""
+"""The number of rows of each grader in the list: the name and two rows of reason."""
 
 MAX_ISSUES = 200
 """The largest number of issues that are shown."""
@@ -150,7 +150,7 @@ def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
 
 
 def disagreement_text(grades: Sequence[Grade]) -> str:
-    """Return the graders that fail the run and those that do not, the smaller side first; empty if they agree."""
+    """Return which graders fail the run and which do not, the smaller group first. Return "" if all agree."""
     sides: list[str] = []
     for status, side in sorted(disagreement(grades), key=lambda found: len(found[1])):
         graders = [grade.grader for grade in side]
@@ -163,7 +163,7 @@ def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: i
     steps = shown_steps(state)
     of_steps = {issue for step in steps for issue in step.issues}
     issues = [_issue(state, each) for each in grade.issues if not each.decides and each not in of_steps]
-    # Steps have lines of their own above, so one note stands for all failed steps.
+    # Each step has its own lines above, so one note covers all failed steps.
     beside = [each for each in explanation.beside if not steps or each.kind != "failed step"]
     failing = [_issue(state, issue) for issue in beside]
     if len(beside) < len(explanation.beside):
@@ -210,7 +210,7 @@ def _paragraph(text: str, width: int, role: Role, label: str = " ") -> list[Line
 
 
 def _behind(label: Line, text: str, width: int, role: Role) -> list[Line]:
-    """Return a text after a label, or below it if there is no room."""
+    """Return a text after a label, or below the label if the line has no room."""
     at = cells(label)
     if width - at < _MIN_BEHIND_CELLS:
         return [cut_line(label, width), *_paragraph(text, width, role)]

@@ -1,7 +1,7 @@
-"""The pairing of a grade as lines: the matching calls, and the score of each argument and line.
+"""The pairing of a grade as lines: matching calls, and the score of each argument and line.
 
-The expected call is next to the actual one if there is room, or else above it. Among many calls, a correct one takes a
-single line.
+The expected call is beside the actual call, or above it if there is no room. In a long list of calls, a correct call
+takes a single line.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ MAX_PAIRINGS = 300
 """The largest number of pairings that are shown."""
 
 FOLDED_FROM = 4
-"""The number of pairings from which correct ones take a single line."""
+"""The number of pairings from which a correct call takes a single line."""
 
 _MARKS: dict[bool, tuple[str, Role]] = {True: (GLYPHS.passed, "passed"), False: (GLYPHS.failed, "failed")}
 
 _WRONG_ALONE = frozenset({"too many", "unexpected", "must not be called", "called where nothing should be", "extra"})
-"""Outcomes of calls without an expectation that are wrong even if they do not affect the score."""
+"""Outcomes of unexpected calls that count as wrong even without an effect on the score."""
 
 
 class Block(NamedTuple):
@@ -150,7 +150,7 @@ def _heading(columns: Columns) -> Line:
 
 
 def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:
-    """Return the lines of an expected call and of the call with which it was paired, if any."""
+    """Return the lines of an expected call, and of the actual call paired with it."""
     assert pairing.expected_call is not None
     wanted = state.expected[pairing.expected_call]
     made = _made(state, pairing, brief=not columns.expected)
@@ -198,7 +198,7 @@ def _folded(
 
 
 def _wanted(state: GradesState, pairing: CallPairing, call: Line) -> Line:
-    """Return an expected call after its step or number and, if the grader considers the order, its position."""
+    """Return an expected call after its step or number, with its position if the grader considers the order."""
     assert pairing.expected_call is not None
     if step := step_label(state.step_of(pairing)):
         return (Span(step, "muted"), *call)
@@ -209,7 +209,7 @@ def _wanted(state: GradesState, pairing: CallPairing, call: Line) -> Line:
 
 
 def _beside(wanted: Line, made: Line, columns: Columns) -> Line:
-    """Return the expected and the actual call on one line, in columns if there is room."""
+    """Return the expected and the actual call on one line, in columns if the line has room."""
     if not columns.expected:
         gap = EMPTY
         if wanted[-1].role == "tool":
@@ -221,7 +221,7 @@ def _beside(wanted: Line, made: Line, columns: Columns) -> Line:
 
 
 def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
-    """Return the actual call of a pairing; with `brief`, without its tool if that is the expected one."""
+    """Return the actual call of a pairing. With `brief`, omit the tool if it is the expected tool."""
     if pairing.call is None:
         return (Span(f"{GLYPHS.missing} never called", "failed"),)
     tool = state.calls[pairing.call].tool
@@ -239,7 +239,7 @@ def _made(state: GradesState, pairing: CallPairing, *, brief: bool) -> Line:
 
 
 def _elsewhere(state: GradesState, pairing: CallPairing) -> Line:
-    """Return a note on the step in which a call was made, if that is not the step that expects it."""
+    """Return a note if the call was made in another step than expected."""
     where = state.made_elsewhere(pairing)
     if not where:
         return EMPTY
@@ -247,7 +247,7 @@ def _elsewhere(state: GradesState, pairing: CallPairing) -> Line:
 
 
 def _extra(state: GradesState, pairing: CallPairing, columns: Columns, width: int) -> list[Line]:
-    """Return the lines of an actual call that is paired with no expected one."""
+    """Return the lines of an actual call without an expected call."""
     assert pairing.call is not None
     step = step_label(state.step_of(pairing))
     lead = cell_len(step) or 1
@@ -269,7 +269,7 @@ def _extra(state: GradesState, pairing: CallPairing, columns: Columns, width: in
 
 
 def _prohibition(state: GradesState, pairing: CallPairing, width: int) -> list[Line]:
-    """Return the line of a call that must not be made, with the actual call that broke this rule, if any."""
+    """Return the line of a forbidden call, with the actual call that broke the rule."""
     assert pairing.prohibition is not None
     tool = one_line(describe_expected(state.case.disallowed[pairing.prohibition]))
     sign, role = _MARKS[pairing.call is None]
@@ -280,7 +280,7 @@ def _prohibition(state: GradesState, pairing: CallPairing, width: int) -> list[L
 
 
 def _effect(pairing: CallPairing, account: Account | None, width: int) -> list[Line]:
-    """Return the outcome of a pairing, the formula of its credit, and its effect on the score."""
+    """Return the outcome of a pairing, the formula of its credit, and the effect on the score."""
     parts: list[str] = []
     if pairing.prohibition is None and pairing.outcome:
         parts.append(pairing.outcome)
@@ -408,7 +408,7 @@ def _below(text: str, width: int, whole: bool) -> list[Line]:
 
 
 def _value(text: str, given: bool, room: int, *, whole: bool) -> list[Line]:
-    """Return a value on one row or, with `whole`, on as many as it needs."""
+    """Return a value on one row. With `whole`, use as many rows as the value needs."""
     if given:
         if whole:
             return wrap_line(json_line(text), room)
@@ -460,7 +460,7 @@ MAX_STEPS = 200
 """The most steps that are shown."""
 
 MAX_ISSUES = 20
-"""The most issues that are shown for one step."""
+"""The maximum number of issues shown for a step."""
 
 _WHY_INDENT = 4
 
@@ -498,7 +498,7 @@ def step_lines(state: GradesState, width: int) -> list[Line]:
 
 
 def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]:
-    """Return the lines of a step that expects no call, with its share of the score."""
+    """Return the lines of a step without expected calls, with its share of the score."""
     most = figure(1 / state.selected.numbers["items"])
     effect = Span(f"never reached {GLYPHS.dot} adds {figure(0.0)} of {most}", "failed")
     if step.reached:

@@ -73,7 +73,7 @@ class GradeList(LineView):
 
     def move_cursor(self, index: int) -> None:
         first = self.first_of(min(max(index, 0), self.line_count() - 1))
-        # The view scrolls to the last row first, so that all rows of the grader are visible.
+        # Scrolling to the last row first makes all rows of the grader visible.
         super().move_cursor(first + ROWS - 1)
         super().move_cursor(first)
 
@@ -100,7 +100,7 @@ OtherRun = Callable[[GradesState, int], GradesState | None]
 
 
 def _no_other_run(state: GradesState, step: int) -> None:
-    """Return `None`, for a run that is displayed without other runs of its case."""
+    """Return `None`, because the run is displayed without other runs of its case."""
 
 
 class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
@@ -219,7 +219,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         state = self._other_run(self.state, by)
         if state is None:
             return
-        # The same grader stays selected, so that its grades of the runs can be compared.
+        # The same grader stays selected, so users can compare its grades of the runs.
         state.look_as(self.state)
         self.state = self._list.state = state
         self._show_bars()
@@ -238,7 +238,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
 
 def open_grades(app: Workbench) -> None:
-    """Show the grades of the selected run or, without a run of this session, of the case's last run in the history."""
+    """Show the grades of the selected run, or else of the case's last run in the history."""
     selection = app.selection
 
     def state_of(case: Case, result: RunResult) -> GradesState:
@@ -251,7 +251,7 @@ def open_grades(app: Workbench) -> None:
         graded = _graded(selection.runs)
         if not graded:
             return None
-        # A run that was regraded in the meantime has another result, so the first run counts as the displayed one.
+        # If the displayed run was regraded, no result matches. The first run then counts as the displayed run.
         now = 0
         for at, (_, _, shown) in enumerate(graded):
             if shown is state.result:

@@ -18,9 +18,9 @@ _ORDER = tuple(TRAITS)
 
 
 class SilentStep(NamedTuple):
-    """A step of a chain, counted from 1, without a call and without an expected one.
+    """A step of a chain (counted from 1) without an expected or an actual call.
 
-    A grade has no pairing for it.
+    A grade has no pairing for a silent step.
     """
 
     number: int
@@ -61,7 +61,7 @@ class GradesState:
             if found is not None:
                 calls = range(found.first_call, found.first_call + len(found.round.calls))
                 self._step_of_call.update(dict.fromkeys(calls, number))
-        # The order is the same for every run, so that a grader keeps its place from run to run.
+        # The order of graders is fixed, so a grader keeps its place from run to run.
         self.grades = tuple(sorted(result.grades, key=lambda grade: _ORDER.index(grade.grader)))
         self.cursor = self.grades.index(result.grades[0])
         self.more = False
@@ -75,7 +75,7 @@ class GradesState:
 
     @property
     def traits(self) -> GraderTraits:
-        """The traits of the selected grader, which decide how its grade is shown."""
+        """The traits of the selected grader. They decide how the grade is shown."""
         return TRAITS[self.selected.grader]
 
     @property
@@ -87,7 +87,7 @@ class GradesState:
         return self._explained[grade.grader]
 
     def step_of(self, about: CallPairing | Issue | SilentStep) -> int | None:
-        """Return the step of a chain, from 1, to which a pairing or an issue belongs; `None` if there is none."""
+        """Return the step of a chain (from 1) of a pairing or an issue. Return `None` if there is none."""
         if isinstance(about, SilentStep):
             return about.number
         if about.expected_call is not None and about.expected_call < len(self._step_of_expected):
@@ -97,7 +97,7 @@ class GradesState:
         return self._step_of_call.get(about.call)
 
     def made_elsewhere(self, pairing: CallPairing) -> str:
-        """Return where a call was made ("in step 2") if that is not the step that expects it; otherwise nothing."""
+        """Return the step of a call ("in step 2") if another step expects the call, otherwise ""."""
         if not self.case.steps or pairing.call is None or pairing.expected_call is None:
             return ""
         made = self._step_of_call.get(pairing.call)

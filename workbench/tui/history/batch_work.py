@@ -1,4 +1,4 @@
-"""Operations on batches of the history: naming, removing, exporting, resuming, regrading."""
+"""Work on batches of the history: naming, removing, exporting, resuming, regrading."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MayGrade: TypeAlias = "Callable[[Sequence[tuple[SuiteFile, Case]]], Awaitable[Ap
 
 
 class BatchWork:
-    """The operations on stored batches, each in a thread, one at a time."""
+    """Changes, exports and resumes stored batches. Each operation runs in a thread, one at a time."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class BatchWork:
         self._may_grade = may_grade
         """Asks for trust to grade some cases; returns the approval, or the reason why there is none."""
         self._resume = resume
-        """Executes missing runs, after asking for trust; returns why they are not executed, `None` if they are."""
+        """Executes missing runs, after asking for trust. Returns why the runs are not executed, or `None`."""
         self._screens = screens
         """Returns the screens above the main one."""
         self._alone = asyncio.Lock()
@@ -92,7 +92,7 @@ class BatchWork:
 
     @property
     def stoppable(self) -> str | None:
-        """The name of the operation under way if it may take long, so that quitting asks before interrupting it."""
+        """The name of the current operation if it may take long. Quitting the app then asks first."""
         return self.doing if self._is_stoppable else None
 
     def stop(self) -> None:
@@ -113,7 +113,7 @@ class BatchWork:
     async def _one_at_a_time(
         self, screen: HistoryScreen, what: str, *, is_stoppable: bool = False
     ) -> AsyncIterator[None]:
-        """Run the operation `what` within the context, after any other one has ended; a notice announces the wait."""
+        """Run the operation `what` within the context, once the previous operation has ended. Announce a wait."""
         if self._alone.locked():
             self._say(screen, f"{what[:1].upper()}{what[1:]} waits for another task: {self._begun}")
         async with self._alone:
@@ -128,7 +128,7 @@ class BatchWork:
             self._idle.set()
 
     def _say(self, screen: HistoryScreen, text: str, role: Role = "text", sign: str = "") -> None:
-        """Announce a text on the screen where the operation was started, or on the present one if that was closed."""
+        """Announce a text on the screen of the operation, or on the current screen if that one is closed."""
         screen.announce(text, role, sign)
 
     def _fail(self, screen: HistoryScreen, text: str) -> None:
@@ -165,7 +165,7 @@ class BatchWork:
         done = f"#{batch.number} no longer has a name"
         if name:
             done = f"#{batch.number} is now named {name}"
-            # A name belongs to one batch, so another batch with this name loses it.
+            # A name belongs to one batch, so the new name is removed from any other batch.
             loses = next((other for other in screen.state.batches if other.name == name), None)
             if loses is not None:
                 done += f"; #{loses.number} no longer is"
@@ -216,7 +216,7 @@ class BatchWork:
         self._stage.show(FormScreen(batch), take)
 
     async def export(self, screen: HistoryScreen, batch: BatchRow, form: str | None = None) -> None:
-        """Save the runs of a batch with the selected grades: as recordings in a folder of their own, or in a form."""
+        """Save the runs of a batch with the selected grades, as recordings in a new folder or in a form."""
         grading = screen.state.grading(batch)
         name = f"batch-{batch.number}"
         if grading is not None:
@@ -229,7 +229,8 @@ class BatchWork:
             from workbench.engine.suite_secrets import keep_stored, learn_secrets
 
             program = self._program
-            # Stored runs contain no secret that was known at their time, but may contain one that became known since.
+            # Stored runs contain no secret that was known when they ran, but may contain secrets that became known
+            # since.
             for place in {suite.file.parent for suite in batch.suites}:
                 with suppress(ConfigError):
                     learn_secrets(program, place)
@@ -285,8 +286,8 @@ class BatchWork:
             except HistoryError as error:
                 self._fail(screen, str(error))
                 return
-            # The claim keeps other processes from resuming the batch. The engine takes it over with the runs; in all
-            # other cases it is released.
+            # The claim keeps other processes from resuming the batch. The engine takes over the claim with the runs. In
+            # all other cases, the claim is released below.
             under_way = False
             try:
                 why_not = await self._why_not_resumed(screen, resumption)
@@ -311,7 +312,7 @@ class BatchWork:
             return claim_and_read(history, number, self._program, self._selection.models)
 
     async def _why_not_resumed(self, screen: HistoryScreen, resumption: Resumption) -> str | None:
-        """Ask about changes since the batch ran; return why it is not resumed, `None` if it is."""
+        """Ask about changes since the batch ran. Return why the batch is not resumed, or `None`."""
         from workbench.tui.history.questions import ResumeScreen
 
         parts = [*resumption.as_then, *resumption.differences]
@@ -329,7 +330,7 @@ class BatchWork:
         return "the batch stays as it is"
 
     async def regrade(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Regrade a batch by the present expectations of its suites, and store the new grades next to the old ones."""
+        """Regrade a batch by the current expectations of its suites. The new grades are stored beside the old ones."""
         damaged: list[str] = []
         async with self._one_at_a_time(screen, f"regrading {called(batch)}", is_stoppable=True):
             try:
@@ -366,7 +367,7 @@ class BatchWork:
             self._say(screen, text, "passed", GLYPHS.passed)
 
     async def grade_added(self, number: int, suite: SuiteFile) -> str | None:
-        """Store grades of a batch by the suite that its case was added to, or return why that is impossible."""
+        """Store grades of a batch after its case was added to a suite. Return why that is impossible, or `None`."""
         async with self._alone:
             self._begun, self._is_stoppable = f"storing the grade of a new case in batch #{number}", False
             try:

@@ -1,4 +1,4 @@
-"""The list of stored batches: its state and its lines, without the screen."""
+"""The list of stored batches: state and lines, without the screen."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from workbench.tui.run_book.stored_batches import ReadBatches
 
 OLDER_ROWS = 100
-"""The distance of the cursor from the last row, in rows, at which older batches are read."""
+"""Older batches are read when the cursor is at most this many rows above the last row."""
 
 _READING = ("open", "mark", "name", "resume", "regrade", "grading", "export", "export_as")
 """Names of actions that need an undamaged batch."""
@@ -64,8 +64,8 @@ _OF_BATCH = (*_READING, "delete", "copy", "other", "forks")
 class HistoryList(MarkedState[BatchRow]):
     """The list of stored batches, the newest first."""
 
-    # In a long history, only the newest batches are read at first. Trends come from all batches that are read or, while
-    # older ones are missing, from a query of their own for each batch that was selected.
+    # Of a long history, only the newest batches are read at first. Trends come from all batches once all are read.
+    # Until then, each selected batch has its own query for trends.
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class HistoryList(MarkedState[BatchRow]):
         self.going: frozenset[int] = frozenset()
         """The numbers of batches with active runs, here or in another process."""
         self._laid: tuple[object, list[BatchRow], Laid[BatchFacts]] | None = None
-        """The measured columns, with the state and the rows that they were measured for."""
+        """The measured columns, with the state and rows used to measure them."""
         self.shows_forks = False
         self.regraded: Mapping[int, int] = {}
         """The number of regrades by batch number."""
@@ -91,13 +91,13 @@ class HistoryList(MarkedState[BatchRow]):
 
     @property
     def forks(self) -> int:
-        """The number of batches that are forks or reruns of other batches."""
+        """The number of forks and reruns of other batches."""
         return sum(batch.kind != "runs" for batch in self.batches) + self._older_forks
 
     @property
     def laid(self) -> Laid[BatchFacts]:
-        """The rows laid out in columns, measured again when their content changes."""
-        # The rows are kept with the columns, so that no new list can get the same `id`.
+        """The rows in columns. Columns are measured again when the rows change."""
+        # The key holds the `id` of the rows. Keeping the rows alive ensures that no new list has the same `id`.
         shown = id(self.rows), self.going, tuple(self._chosen.items()), tuple(self._gradings)
         if self._laid is None or self._laid[0] != shown:
             measured = list(map(self.facts, self.rows[:MEASURED_ROWS]))
@@ -123,7 +123,7 @@ class HistoryList(MarkedState[BatchRow]):
         return next((batch for batch in self.batches if batch.number == number), None)
 
     def take(self, read: ReadBatches) -> None:
-        """Replace the batches by those that were read; the cursor stays on its batch or on the newest one."""
+        """Replace the batches by newly read batches. The cursor stays on its batch or on the newest one."""
         # At the top of the list, the cursor follows new batches.
         newest = not self.cursor
         unchanged = set()
@@ -162,7 +162,7 @@ class HistoryList(MarkedState[BatchRow]):
 
     @property
     def wants_older(self) -> bool:
-        """Whether older batches should be read, because the cursor is near them or a filter searches them too."""
+        """Whether to read older batches: the cursor is near them, or a filter must search them."""
         return self.older > 0 and bool(self.filter or self.cursor + OLDER_ROWS >= len(self.rows))
 
     def show_forks(self, shown: bool) -> None:
@@ -208,7 +208,7 @@ class HistoryList(MarkedState[BatchRow]):
             self._gradings[number] = tuple(read)
 
     def gradings(self, batch: BatchRow) -> tuple[tuple[Regrade, tuple[BatchPart, ...]], ...]:
-        """Return the regrades of a batch that are read, each with the counts of its grades."""
+        """Return the regrades of a batch as far as they are read, with the counts of their grades."""
         return self._gradings.get(batch.number, ())
 
     def grading(self, batch: BatchRow) -> Regrade | None:
@@ -234,7 +234,7 @@ class HistoryList(MarkedState[BatchRow]):
         return True
 
     def look_at_grading(self, number: int, which: int) -> None:
-        """Select the regrade number `which` (from 1) of a batch, even before it is read."""
+        """Select a regrade of a batch by number (from 1), even before the regrade is read."""
         self._chosen[number] = which
 
     def parts(self, batch: BatchRow) -> tuple[BatchPart, ...]:
@@ -246,9 +246,9 @@ class HistoryList(MarkedState[BatchRow]):
         return batch.parts
 
     def trend(self, batch: BatchRow, part: BatchPart) -> list[float]:
-        """Return the pass rates (0 to 1) of a suite with a model in the latest complete batches up to this one.
+        """Return the pass rates (0 to 1) of a suite with a model, oldest first.
 
-        The rates are by the original grades, the oldest first."""
+        The rates are those of the latest complete batches up to this batch, by their original grades."""
         known: Sequence[tuple[int, float]]
         if self.older:
             known = self._trends_of.get(batch.number, {}).get((part.suite.key, part.model), ())
@@ -259,11 +259,11 @@ class HistoryList(MarkedState[BatchRow]):
         return [rate for number, rate in known if number <= batch.number][-MAX_TREND:]
 
     def wants_trends(self, batch: BatchRow) -> bool:
-        """Return whether the trends of a batch need a query of their own that was not made yet."""
+        """Return whether the trends of a batch still need a query."""
         return self.older > 0 and batch.damage is None and batch.number not in self._trends_of
 
     def take_trends(self, number: int, trends: Mapping[TrendKey, Sequence[tuple[int, float]]]) -> None:
-        """Set the trends of a batch that a query of its own returned."""
+        """Set the queried trends of a batch."""
         self._trends_of[number] = trends
 
     def _key(self, row: BatchRow) -> int:
@@ -324,7 +324,7 @@ def list_message(state: HistoryList, file: str | None) -> Message:
 
 
 def detail_lines(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
-    """Return the details of a batch: its counts, suites and models, later grades, and the environment of its runs."""
+    """Return the details of a batch: counts, suites, models, regrades, and the environment of its runs."""
     return list(chain.from_iterable(_detail(state, batch, width)))
 
 
@@ -375,7 +375,7 @@ def _sentence(text: str) -> str:
 
 
 def _grading_notes(state: HistoryList, batch: BatchRow) -> Iterator[tuple[str, Role]]:
-    """Yield a note that says which grades the counts of a batch are based on, if the batch was regraded."""
+    """Yield a note on which grades the counts are based on, if the batch was regraded."""
     shown = state.grading(batch)
     if shown is not None:
         yield f"as regraded {local_time(shown.graded_at)} (grading {shown.number})", "accent"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 FIRST_BATCHES = 500
-"""The number of newest batches that are read at first; it doubles whenever older ones are needed."""
+"""The number of newest batches to read at first. The number doubles whenever older batches are needed."""
 
 GOING_S = 1.0
 """The minimum time between two updates of batches with active runs."""
@@ -33,8 +33,8 @@ GOING_S = 1.0
 class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     """The screen of the history, which lists all batches, the newest first."""
 
-    # The history is read in threads: all of it when a batch of this app begins or ends, and only the batches with
-    # active runs at other events, at most once in GOING_S. A covered screen reads again when it is uncovered.
+    # The history is read in threads. A batch of this app that begins or ends reloads everything. Other events reload
+    # only the batches with active runs, at most once in GOING_S. A covered screen reloads when it is uncovered.
     NAME = "history"
     FIRST = ("open", "mark")
     TITLE_IN_TEXT = "the history"
@@ -135,8 +135,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
             self.state.take_trends(batch.number, await asyncio.to_thread(read_trends, self._file, batch))
         except HistoryError as error:
             self.announce(str(error), "error", GLYPHS.error)
-            # The batch counts as one without trends, so that a failing query is not repeated at every movement of the
-            # cursor.
+            # Empty trends keep a failing query from running again at every movement of the cursor.
             self.state.take_trends(batch.number, {})
         self._show_read()
 
@@ -280,7 +279,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
 
 class StoredBatches:
-    """The list of batches of one session, which the screen of the history shows with the last cursor and filter."""
+    """The list of batches of one session. It keeps the cursor and the filter while the history is closed."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class DiffRow(NamedTuple):
-    """A row of the list: a kind of change with the number `shown`, or one change of this kind."""
+    """A row of the list: one change, or a kind of change with the number of changes `shown`."""
 
     kind: ChangeKind
     shown: int = 0
@@ -56,7 +56,7 @@ class DiffRow(NamedTuple):
 
 
 class Side(NamedTuple):
-    """A run of one of the two batches, and the regrade whose grades are shown."""
+    """A run of one of the two batches, with the displayed regrade."""
 
     run: RunRow
     grading: Regrade | None
@@ -66,9 +66,10 @@ class DiffList(FoldingState[DiffRow]):
     """The changes between two batches as rows, grouped by kind."""
 
     def __init__(self, before: ReadBatch, after: ReadBatch, history: str, notes: Sequence[str] = ()) -> None:
-        """Compare two batches; `history` is the option that a typed command needs to find them.
+        """Compare two batches.
 
-        `notes` are further sentences on differences between them."""
+        `history` is the option for the history file in a printed command. `notes` are more sentences on differences
+        between the batches."""
         super().__init__()
         self.before = before
         self.after = after
@@ -80,7 +81,7 @@ class DiffList(FoldingState[DiffRow]):
         """Sentences on whether the difference is statistically significant."""
         self.notes = (*notes_between(self.diff, before, after, same, history), *notes)
         """Sentences on differences between the batches themselves."""
-        # A suite whose file was moved has another key in each batch; `same` maps the earlier one to the later one.
+        # The key of a suite changes when its file moves. `same` maps earlier keys to later keys.
         earlier = {}
         for suite in before.batch.suites:
             earlier[same.get(suite.key, suite.key)] = suite
@@ -104,7 +105,7 @@ class DiffList(FoldingState[DiffRow]):
         return key in self._changed
 
     def sides(self, change: CaseChange) -> tuple[Side | None, Side | None]:
-        """Return the runs of the earlier and the later batch that show a change, the first repeat that has its status.
+        """Return the earlier and the later run of a change: the first repeat with the status of the change.
 
         A side without a run is `None`."""
         return _side(self.before, change.before, change.case_id), _side(self.after, change.after, change.case_id)
@@ -160,7 +161,7 @@ def _side(read: ReadBatch, side: CaseSide | None, case_id: str) -> Side | None:
         return None
     case = side.suite, case_id, side.model
     runs = [run for run in read.runs if (run.suite.key, run.case_id, run.model) == case]
-    # The case's rule for repeats decides its status, and the first run with this status shows the change best.
+    # The case's rule for repeats decides the status. The first run with this status shows the change best.
     cell = cells_of(finished_figures(runs))[case]
     wanted = next((run for run in cell.runs if run.status == cell.status), cell.runs[0])
     return next((Side(run, read.grading) for run in runs if run.figures == wanted), None)
@@ -233,9 +234,9 @@ def _summary_lines(state: DiffList, width: int) -> Iterator[Line]:
 
 
 def detail_lines(state: DiffList, row: DiffRow | None, width: int, *, head_is_cut: bool) -> list[Line]:
-    """Return the details of a row: of its change, or of its kind of change.
+    """Return the details of a row: of the change, or of the kind of change.
 
-    If `head_is_cut`, a row without a change also has the notes and tests that do not fit into the head."""
+    If `head_is_cut`, a row without a change also lists the notes and tests missing in the head."""
     lines: list[Line] = []
     if row is not None:
         lines += _detail(state, row, width)
@@ -290,7 +291,7 @@ def _side_lines(cell: CaseSide, width: int) -> Iterator[Line]:
 
 
 class BatchDiffScreen(ListScreen[None, DiffList]):
-    """The screen of the changes between two batches, grouped by kind, with both sides of the selected one."""
+    """The screen of the changes between two batches, grouped by kind. Shows both runs of the selected change."""
 
     NAME = "diff"
     TITLE_IN_TEXT = "what changed"
@@ -380,7 +381,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
             self._go_to("detail")
 
     def _fold(self, folded: bool | None) -> bool:
-        """Fold or unfold the selected kind of change (`None`: switch), and return whether that changed it."""
+        """Fold or unfold the selected kind of change (`None`: toggle). Return whether that changed anything."""
         row = self.state.selected
         if row is None:
             return False
@@ -393,7 +394,9 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
 
 async def changes_screen(app: Workbench, wanted: Sequence[tuple[int, int | None]]) -> BatchDiffScreen:
-    """Read two batches, each given by its number and the id of a regrade, and return the screen of their changes."""
+    """Read two batches and return the screen of their changes.
+
+    Each batch is given as its number and the id of a regrade."""
     file = file_of(app)
     state = await in_background(lambda: _read(file, wanted))
     return BatchDiffScreen(app, state)

@@ -1,4 +1,4 @@
-"""Questions about a stored batch: its name, the form of an export, whether to resume or remove it."""
+"""Questions about a stored batch: its name, its export, resuming it, removing it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.tui.kit.questions import AskScreen, NameScreen
 
 
 class BatchNameScreen(NameScreen):
-    """Asks for the name of a batch; an empty one removes its name."""
+    """Asks for the name of a batch. An empty answer removes the name."""
 
     def __init__(self, batch: BatchRow) -> None:
         text = f"The name of #{batch.number}, for example as a baseline. Empty: no name."

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 _SHOWN_S = 120.0
-"""The time after which a connection to the process of a batch is closed if no screen uses it; reading may take long."""
+"""The time in seconds after which an unused connection to a batch's process is closed. Reading a batch may take
+long."""
 
 NOT_KEPT = "this session keeps no history: it was started with --no-history"
 
@@ -93,12 +94,12 @@ async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None,
 
 
 def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
-    """Return the connection to the process that runs a batch without a terminal, `None` if there is none.
+    """Return the connection to the process of an unattended batch, or `None` without such a process.
 
     Blocks. Raises HistoryError if the process does not answer."""
     from workbench.remote.records import AttachError, is_running, record_of
 
-    # A record without a process is left over from one that was killed.
+    # A killed process leaves its record behind.
     known = record_of(app.program.folders, file, number)
     if known is None or not is_running(app.program.folders, known):
         return None
@@ -131,7 +132,7 @@ def look_on(app: Workbench, number: int) -> None:
 
 
 async def _timeline_screen(app: Workbench, key: str, case_id: str, case_name: str) -> TimelineScreen:
-    """Read the stored runs of a case, and return the screen that shows them over time."""
+    """Read the stored runs of a case, and return the screen of the runs over time."""
     from workbench.tui.history.timeline import Timeline, TimelineScreen
     from workbench.tui.run_book.stored_batches import read_case
 
@@ -146,13 +147,15 @@ def show_timeline(
 ) -> None:
     """Show the stored runs of a case over time, above a screen (`None`: the main screen).
 
-    `suite` is the path of its file or its key in the history."""
+    `suite` is the path of the suite's file or the key of the suite in the history."""
     key = suite if isinstance(suite, str) else str(suite.resolve())
     show_stored(app, shown, lambda: _timeline_screen(app, key, case_id, case_name))
 
 
 async def runs_screen(app: Workbench, wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> SideScreen[None]:
-    """Read one or two runs, each given with its origin and regrade, and return the screen that shows them."""
+    """Read one or two runs and return their screen.
+
+    Each run is given with its origin and regrade."""
     from workbench.tui.run_book.stored_runs import read_recording, record_of
     from workbench.tui.run_pair.screen import pair_screen
     from workbench.tui.trajectory.screen import TrajectoryScreen
@@ -170,7 +173,7 @@ async def runs_screen(app: Workbench, wanted: Sequence[tuple[str, RunRow, Regrad
 
 
 def open_last_run(app: Workbench) -> None:
-    """Show the stored run that decided the last result of the selected case, with its latest grades."""
+    """Show the stored run behind the last result of the selected case, with its latest grades."""
 
     async def made() -> SideScreen[None]:
         from workbench.tui.trajectory.screen import TrajectoryScreen
@@ -234,7 +237,6 @@ def open_last_grades(app: Workbench) -> None:
 
 
 def _reader_of(app: Workbench, run: RunRow) -> Callable[[], RunRecord]:
-    """Return a function that reads a run with its latest grades."""
     from workbench.tui.run_book.stored_runs import read_latest, record_of
 
     return lambda: record_of(read_latest(file_of(app), run))

@@ -33,7 +33,7 @@ from workbench.tui.kit.rows import MarkedState
 from workbench.tui.trajectory.headline import limited_time, model_time
 
 MAX_TREND = 32
-"""The maximum number of scores in the trend of a model, which are the latest ones."""
+"""The maximum number of scores in the trend of a model. The latest scores are shown."""
 
 MAX_MODELS = 4
 """The number of models with a trend in the head; others are only counted."""
@@ -51,10 +51,10 @@ NAME_CELLS = 18
 
 
 class Timeline(MarkedState[RunRow]):
-    """The stored runs of one case as rows, with their original grades, the newest first.
+    """The stored runs of one case as rows, newest first, with their original grades.
 
-    `names` are the names of batches by number, `regraded` the numbers of regraded ones, `damaged` the reasons why runs
-    are left out."""
+    `names` are the names of batches by number. `regraded` are the numbers of regraded batches. `damaged` are the
+    reasons why runs are missing."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Timeline(MarkedState[RunRow]):
         self.name_cells = min(max((cell_len(self.called(run)) for run in runs), default=0), NAME_CELLS)
         self._repeated = {run.batch for run in runs if run.repeat}
         self._changed = set()
-        # The newest run comes first in the list, so the second one of a pair is the earlier one.
+        # The newest run comes first in the list, so the second run of a pair is the earlier one.
         for run, before in pairwise(self.runs):
             if run.batch != before.batch and run.suite.hash != before.suite.hash:
                 self._changed.add(run.id)
@@ -89,7 +89,7 @@ class Timeline(MarkedState[RunRow]):
         return f"#{run.batch}"
 
     def which(self, run: RunRow) -> str:
-        """Return the model of a run, with the number of the repeat (from 1) if its batch repeated the case."""
+        """Return the model of a run. If the batch repeated the case, add the number of the repeat (from 1)."""
         label = model_label(run.model)
         if run.batch in self._repeated:
             return f"{label} #{run.repeat + 1}"

@@ -98,19 +98,19 @@ def _error(now: MainSituation) -> str | None:
 
 
 class StepActions(MainActions):
-    """The actions that step through the displayed run and edit it where it is held."""
+    """Step through the displayed run, and edit the run at a hold."""
 
     GROUP = "Step by step"
 
     def __init__(self, app: Workbench) -> None:
         super().__init__(app)
         self._over: RunRecord | None = None
-        """The finished run for which a notice has said that stepping starts a new run."""
+        """The finished run with a notice that the next step starts a new run."""
 
     def take(self, action_id: str) -> bool:
-        """Handle an action that has another meaning at a held run, and return whether it has.
+        """Handle an action with a special meaning at a held run. Return `False` for any other action.
 
-        Such actions apply to the text being typed for the run, or edit the held call instead of the case."""
+        Such an action applies to the text typed for the run, or edits the held call instead of the case."""
         run, typed = self.app.selection.run, None
         if self.app.main.run_pane.typing is not None:
             typed = self.app.main.run_pane.editor
@@ -143,8 +143,7 @@ class StepActions(MainActions):
         if run is not None and run.result is None:
             self._go_on("stop")
         elif run is not None and run.was_held and not run.recorded and run is not self._over:
-            # A new run would take the place of the displayed one, and the user's edits with it, so stepping needs a
-            # second key press.
+            # A new run replaces the displayed run and the user's edits, so the user must press the key twice.
             self._over = run
             self.app.announce(
                 f"This run is finished: press {key_for('step')} again to step through the case from its start",
@@ -185,8 +184,8 @@ class StepActions(MainActions):
             self.app.work(self._let_go(run, until, run.hold), group="step")
 
     async def _let_go(self, run: RunRecord, until: Until, hold: int | None) -> None:
-        # The displayed hold is sent along: if the run has moved on in the meantime, the engine refuses to continue from
-        # a stop that the user has not seen.
+        # The displayed hold is sent along. If the run has moved on meanwhile, the engine refuses to continue from a
+        # stop unseen by the user.
         unsent = self.app.main.run_pane.has_unsent(run)
         why_not = await self.app.services.runner.go_on(run.run_id, until, hold)
         if why_not is not None:
@@ -217,7 +216,7 @@ class StepActions(MainActions):
         from workbench.tui.runs.fork_draft import StepBack
 
         unsent = self.app.main.run_pane.has_unsent(run)
-        # The state at the earlier stop is made from the whole trajectory, which takes a while for a long one.
+        # The state at the earlier stop is computed from the whole trajectory. For a long trajectory, that takes time.
         back = await asyncio.to_thread(StepBack.of, run)
         why_not = await self.app.services.starter.step_back(back)
         if why_not is not None:
@@ -251,7 +250,7 @@ class StepActions(MainActions):
         changes=True,
     )
     def skip(self) -> None:
-        """Skip the held call, with an answer to the model that says so, or decline the request of a server."""
+        """Skip the held call and inform the model, or decline the request of a server."""
         from workbench.engine.checkpoint import AnswerQuestion, SkipCall
 
         run, tool = self.app.selection.run, None
@@ -272,7 +271,7 @@ class StepActions(MainActions):
         changes=True,
     )
     def ask_again(self) -> None:
-        """Send the request of this round again, and drop its first answer."""
+        """Send the request of this round again, and drop the first answer."""
         from workbench.engine.checkpoint import Regenerate
 
         self._do(Regenerate(), "The answer is superseded, and the same request is sent again")
@@ -373,7 +372,7 @@ class StepActions(MainActions):
             if now is None:
                 raise ValueError("this case has errors: correct them first")
             taken = expectation_of_call(now.case, settings_of(now.suite, now.case), table, trajectory, index)
-        # Calls may contain secrets, which must not get into a file that is shared.
+        # Calls may contain secrets. Secrets must not get into a shared file.
         if taken is not None:
             taken = replace(taken, table=table_without_secrets(taken.table, table, self.app.program.secrets))
             document = suite.document.with_case(outline.index, taken.table)
@@ -437,14 +436,14 @@ class StepActions(MainActions):
         self.app.main.run_pane.type_in(held)
 
     def _edit_held(self, run: RunRecord) -> None:
-        """Edit the arguments of the held call or, if it was made already, its result."""
+        """Edit the arguments of the held call, or its result if the call is done."""
         if run.paused is not None:
             self._type_in("arguments" if run.paused.at == "call" else "result")
 
     def _edit_outside(self, typed: HeldEditor) -> None:
         line = typed.editor.typed.cursor[0] + 1
         if (text := self.app.editor.changed(typed.text, typed.held.file_name, line)) is not None:
-            # Editors such as vim add a final line end that the user did not type.
+            # Editors such as vim add a final line end.
             typed.take(text if typed.text.endswith("\n") else text.removesuffix("\n"))
 
     async def _keep_typed(self, editor: HeldEditor) -> None:
@@ -484,7 +483,7 @@ class StepActions(MainActions):
 
 
 OF_TYPED_TEXT = frozenset({"save", "edit.undo", "edit.redo", "toml.outside"})
-"""Ids of actions that apply to the text being typed for a held run instead of the suite."""
+"""The ids of actions that apply to the text typed for a held run, not to the suite."""
 
 TYPING: tuple[Action, ...] = (
     Action("save", "Keep what is typed", ("ctrl+s",), "run", "keep"),

@@ -36,13 +36,13 @@ _MIN_ROWS = 2
 """The least height of the editor."""
 
 _AROUND = 6
-"""The rows of the frame, the title, the keys, and the screen around them."""
+"""The rows around the texts: the frame, the title, the keys, and the margin."""
 
 
 class ForkScreen(Dialog[bool]):
-    """A dialog that edits the draft of a fork, and closes with `True` to start it.
+    """Edits the draft of a fork. Closes with `True` to start the fork.
 
-    Changes go into the draft at once, so the draft keeps them if the dialog is left."""
+    Every change is saved in the draft at once, so leaving the dialog loses nothing."""
 
     TITLE_LINE: ClassVar[str] = "Fork"
     DEFAULT_CSS = """
@@ -120,7 +120,7 @@ class ForkScreen(Dialog[bool]):
             return keys_line(("F3", "no tool error" if self._draft.is_error else "tool error"), back)
         if self._typing is not None:
             return keys_line(back)
-        # Esc comes second, so that it is visible even at 40 columns.
+        # Esc is the second key, so it is visible even at 40 columns.
         keys = [("Enter", "fork, or edit"), ("Esc", "leave"), ("←→", "model")]
         if any(self._draft.is_edited(name) for name in self._texts):
             keys.append(("Del", "as it was"))
@@ -168,7 +168,7 @@ class ForkScreen(Dialog[bool]):
 
     def _edit(self, name: TextName) -> None:
         text = self._draft.text(name)
-        # The editor wraps no lines and keeps all of them, so very long texts would make it slow.
+        # The editor keeps all lines and wraps none, so very long texts would make the editor slow.
         lines = text.split("\n")
         if len(lines) > MAX_SHOWN_LINES or max(map(len, lines)) > MAX_LINE_CHARS:
             self._announce(f"{counted(len(text), 'character')} are too many to type here", "warned", GLYPHS.warned)
@@ -218,7 +218,7 @@ def _joined(*parts: str) -> str:
 
 
 class Forker:
-    """Forks of the displayed run, and their drafts, which are kept until the fork is started."""
+    """Forks the displayed run. Drafts are kept until their fork starts."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -254,7 +254,7 @@ class Forker:
         models = model_choices(self._stage.program, files, self._selection.models, named)
         likely: tuple[str, ...] = ()
         if run.recorded:
-            # A recording names its model, but cannot say how to reach it. The fork then begins with another model.
+            # A recording names its model but not the endpoint, so the fork begins with another model.
             recorded = workspace.recording_at(run.path)
             if recorded is not None and not recorded.known:
                 likely = (*self._selection.models, *models_named_by(now.suite), OFFLINE)
@@ -269,7 +269,7 @@ class Forker:
             self._refused(why)
             return
         self._drafts.pop(draft.key, None)
-        # The new fork is the last one of its run.
+        # The new fork is the last fork of its run.
         forks = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
         # There are no forks if the user has selected another case in the meantime.
         if forks:

@@ -1,4 +1,4 @@
-"""The editor of a text for a held run, below the run's trajectory, which checks the text while it is typed."""
+"""The editor of a text for a held run. The text is checked on every change."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def arguments_in(text: str) -> dict[str, JsonValue]:
     """Parse the arguments of a call, a JSON object.
 
     Raises:
-        json.JSONDecodeError: The text is not JSON, or it has a duplicate key, a number that JSON does not have, or one
+        json.JSONDecodeError: The text is not JSON, has a duplicate key, a number that JSON does not have, or a number
             that is too large.
-        ValueError: The text is a value that is no object, or nested too deeply.
+        ValueError: The value is not an object, or is nested too deeply.
     """
     try:
         value = _SYNTAX.decode(text)
@@ -103,8 +103,8 @@ def _why_no_number(token: str) -> str | None:
 class HeldText:
     """A text that the user edits for a held run.
 
-    `original` is the initial text. `call` is the call that the text belongs to, `tool` the definition of its tool, and
-    `hold` the number of the hold at that call (`RunRecord.hold`). `asked` is the request to which a reply belongs."""
+    `original` is the initial text. `call` is the call of the text, `tool` the definition of the tool, and `hold` the
+    number of the hold at the call (`RunRecord.hold`). `asked` is the server's request answered by a reply."""
 
     kind: HeldKind
     run: RunRecord
@@ -122,7 +122,7 @@ class HeldText:
 
     @property
     def meant_for(self) -> int | None:
-        """The number of the hold at which the text can be sent: that of its call or, for a message, the present one."""
+        """The number of the hold where the text can be sent: that of the call, or the current hold for a message."""
         if self.call is not None:
             return self.hold
         return self.run.hold
@@ -173,7 +173,7 @@ class HeldText:
 
     @property
     def gone_problems(self) -> tuple[Problem, ...]:
-        """The problem of a text that can no longer be sent, which says how to keep the text."""
+        """The problem of a text that can no longer be sent. The problem explains how to keep the text."""
         text = f"{self.why_gone}: this was not sent, and stays here until Esc; F7 selects it, Ctrl+C copies it"
         return (_problem(None, text),)
 
@@ -204,7 +204,7 @@ class HeldText:
         return tuple(warnings)
 
     def mistake_at(self, text: str) -> Place | None:
-        """Return the line and column, from 0, of an error in arguments, `None` if it has no position."""
+        """Return the line and column (from 0) of an error in arguments. Return `None` without a position."""
         if self.is_json:
             try:
                 arguments_in(text)
@@ -294,7 +294,7 @@ def _written(call: CallRecord) -> str:
 
 
 def _reply_begun(asked: ServerAsked) -> str:
-    """Return the reply that the case has, to be changed; a form without one begins with the defaults of its fields."""
+    """Return the initial text of a reply: the reply of the case, or else the default values of the form."""
     if asked.kind == "sampling":
         return asked.text or ""
     content = dict(asked.content or {})
@@ -411,9 +411,9 @@ class HeldEditor(Vertical):
             self._say()
 
     def take(self, text: str) -> None:
-        """Replace the text, such as by that of the user's own editor."""
+        """Replace the text, for example by the text of the user's own editor."""
         self.editor.take(text)
-        # No change in the editor has the step -1, so this change is undone by itself.
+        # The editor's own changes never have the step -1, so this change is a separate undo step.
         self._tell(text, -1)
 
     def switch_error(self) -> None:
@@ -465,7 +465,7 @@ class HeldEditor(Vertical):
             self.editor.styles.height = rows
 
     def _assist(self, key: str) -> bool:
-        # Arguments are JSON with line breaks, so Enter never sends them.
+        # Arguments are JSON with line breaks, so Enter never sends arguments.
         one_line = not self.held.is_json and self.editor.line_count() == 1
         if key == "ctrl+enter" or (key == "enter" and one_line):
             self.post_message(self.Kept())

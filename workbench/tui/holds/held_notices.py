@@ -1,4 +1,4 @@
-"""Notices about held runs that are not visible, with the key that goes to them."""
+"""Notices about held runs that are not visible. Each notice names the key that goes to the run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class HeldNotices:
         self._key_name = key_name
         """Returns the names of an action's keys, empty if it has none."""
         self._goes_to_first = goes_to_first
-        """Whether to go to the first held run, as after a start with a breakpoint, instead of announcing it."""
+        """Whether to go to the first held run instead of announcing it, as after a start with a breakpoint."""
         self._told: dict[str, Paused] = {}
         """The last hold of each run that was announced or seen, by run id."""
 
@@ -54,7 +54,7 @@ class HeldNotices:
         shown = self._selection.run if "run" in self._panes.panes_in_sight else None
         unseen = []
         for run in held:
-            # Each hold has an event of its own, so its identity shows whether it was announced.
+            # Each hold has its own event, so the identity of the event shows whether the hold was announced.
             if run is not shown and self._told.get(run.run_id) is not run.paused:
                 unseen.append(run)
         self._told = {run.run_id: run.paused for run in held if run.paused is not None}

@@ -1,4 +1,4 @@
-"""Actions of screens, declared by `@action` on a method, and the keys that perform them."""
+"""Actions of screens and their keys. A method becomes an action by `@action`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SHORTER = {
     "low_line": "underscore",
 }
 
-# A terminal sends one byte for both keys, so a program cannot know which one was pressed.
+# A terminal sends the same byte for both keys, so no program can tell them apart.
 _SAME = {"ctrl+m": "Enter", "ctrl+i": "Tab", "ctrl+h": "Backspace", "ctrl+left_square_bracket": "Esc"}
 _UNICODE = {char: unicodedata.name(char).lower().replace("-", "_").replace(" ", "_") for char in string.punctuation}
 _CHARACTERS = {char: _SHORTER.get(name, name) for char, name in _UNICODE.items()}
@@ -59,7 +59,7 @@ _SIGNS = {name: char for char, name in _CHARACTERS.items()}
 
 
 def is_sequence(key: str) -> bool:
-    """Return whether a key is two characters that are typed one after the other, such as `gg`."""
+    """Return whether a key is a sequence of two characters, such as `gg`."""
     return len(key) == 2 and key.isalpha() and key not in _NAMED
 
 
@@ -74,12 +74,13 @@ def key_name(key: str) -> str:
 
 
 def key_of(written: str) -> str:
-    """Return Textual's name for a key as a person writes it: `f6`, `Ctrl+R`, `/`, `PgUp`.
+    """Return Textual's name of a key written by a person: `f6`, `Ctrl+R`, `/`, `PgUp`.
 
-    A sequence of two characters, such as `gg`, is returned as it is.
+    A sequence of two characters, such as `gg`, is returned unchanged.
 
     Raises:
-        ValueError: The text names no key that a terminal sends. The message continues a sentence about the key."""
+        ValueError: The text names no key that a terminal sends. The message continues a sentence about the key.
+    """
     # The look-around keeps a plus that is the key itself, as in `ctrl++`.
     *modifiers, last = re.split(r"(?<=.)\+(?=.)", written.strip(), flags=re.DOTALL)
     modifiers = sorted(modifier.lower() for modifier in modifiers)
@@ -114,7 +115,7 @@ def is_character(key: str) -> bool:
 Pane = Literal["suites", "case", "run"]
 
 HeldKind = Literal["arguments", "result", "answer", "reply", "message"]
-"""Kinds of text edited while a run is held: arguments of a call, its result, an answer that replaces it, a message."""
+"""Kinds of text to edit at a held run. An `answer` replaces the call's result, a `reply` answers a server's request."""
 
 HELD_KINDS: frozenset[HeldKind] = frozenset(get_args(HeldKind))
 
@@ -125,9 +126,9 @@ PANES: tuple[Pane, ...] = ("suites", "case", "run")
 PANE_TITLES: dict[Pane, str] = {"suites": "Suites", "case": "Case", "run": "Run"}
 
 Where = str
-"""The place where a key is bound: a pane (`suites`, `case`, `run`), a view of the case (`form`, `toml`), the whole main
-screen (`everywhere`), a screen above it (its name), all screens (`anywhere`), any list of lines (`move`), or the line
-for new cases (`line`)."""
+"""Where a key is bound: in a pane (`suites`, `case`, `run`), a view of the case (`form`, `toml`), the whole main screen
+(`everywhere`), a screen above it (its name), all screens (`anywhere`), any list of lines (`move`), or the line for new
+cases (`line`)."""
 
 View = Literal["form", "toml"]
 """The two views of a case."""
@@ -148,7 +149,7 @@ NO_EDITOR_IN_BROWSER = (
 
 @dataclass(frozen=True)
 class Situation:
-    """The facts that decide which actions of a screen are available; each screen may add its own."""
+    """The facts that decide which actions of a screen are available. A screen may add facts."""
 
     typing: Typing | None = None
     """The kind of text being typed, if any. Letters then belong to the text, so actions with letter keys are off."""
@@ -160,12 +161,12 @@ class Situation:
 
 @dataclass(frozen=True)
 class MainSituation(Situation):
-    """The facts that decide which actions are available on the main screen."""
+    """The facts that decide which actions of the main screen are available."""
 
     pane: Pane = "suites"
     row: Literal["folder", "suite", "case", "problem", "hint"] | None = None
     runnable: int = 0
-    """The number of cases at or below the selected row that can run; any number above 0 may stand for it."""
+    """The number of runnable cases at or below the selected row. Any number above 0 may stand for more."""
     variants: bool = False
     """Whether a suite at or below the selected row has variants."""
     broken: bool = False
@@ -176,7 +177,7 @@ class MainSituation(Situation):
     runs: int = 0
     """The number of runs shown for the selected case."""
     failures: bool = False
-    """Whether any case failed, broke off or was stopped, so that the list of failures has an entry."""
+    """Whether any case failed, broke off or was stopped. The list of failures then has an entry."""
     failed: bool = False
     """Whether any run has the verdict failed."""
     cases: int = 0
@@ -191,13 +192,13 @@ class MainSituation(Situation):
     why_not_graded: str = ""
     """Why a finished run has no grades."""
     held: Literal["request", "call", "question", "result"] | None = None
-    """The kind of stop at which the displayed run is held, if it is."""
+    """The stop at which the displayed run is held, if it is."""
     held_beside: str | None = None
     """The name and the stop of a held run of the selected case that is not displayed."""
     first_hold: bool = False
     """Whether this is the first stop of the displayed run."""
     other_call: str | None = None
-    """The message for a cursor that is on a different call than the one where the displayed run is held."""
+    """The message if the cursor is on another call than the held one."""
     held_runs: int = 0
     """The number of held runs, of any case."""
     not_mockable: str | None = "put the cursor on a call or its result"
@@ -220,7 +221,7 @@ class MainSituation(Situation):
     movable: tuple[int, ...] = ()
     """The directions in which the selected case can be moved: up (-1), down (1)."""
     elsewhere: bool = False
-    """Whether a second suite can be edited, so that the case can be moved there."""
+    """Whether a second suite can be edited. The case can then be moved there."""
     dirty: bool = False
     """Whether the selected suite has unsaved changes."""
     gone: bool = False
@@ -280,8 +281,8 @@ HELD_AT: Mapping[str, str] = {
 def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False) -> Why:
     """Return the condition of an action that needs a run held at one of `places`.
 
-    `otherwise` says where the action is possible, for the message at another place. With `to_call`, the cursor must be
-    on the held call."""
+    `otherwise` says where the action is possible; it becomes the message at another place. With `to_call`, the cursor
+    must be on the held call."""
     not_held = f"the run is not held; {key_for('step')} steps through the case"
 
     def why_not(now: MainSituation) -> str | None:
@@ -307,9 +308,10 @@ why_not_edit_held = while_held(
 
 @dataclass(frozen=True)
 class Action:
-    """A command of the user: its keys, its texts and its condition.
+    """A command of the user: keys, texts and condition.
 
-    `title` is for help and palette, `label` (if any) for the key bar. `why_not` returns why it is unavailable."""
+    `title` is for help and palette, `label` (if any) for the key bar. `why_not` returns why the action is unavailable.
+    """
 
     id: str
     title: str
@@ -324,7 +326,7 @@ class Action:
     changes: bool = False
     """Whether the action writes, runs or connects. A read-only app refuses it."""
     words: str = ""
-    """Other programs' names for the action, which the palette searches as well."""
+    """Other programs' names of the action. The palette searches them too."""
     method: str = ""
     """The name of the method that performs the action."""
 
@@ -363,7 +365,7 @@ class Keymap:
         return f"“{action.title}”, which has no key,"
 
     def sequences(self, actions: Iterable[Action]) -> frozenset[str]:
-        """Return those keys of the actions that are sequences: two characters typed one after the other (`gg`)."""
+        """Return the actions' keys that are sequences of two characters, such as `gg`."""
         return frozenset(key for action in actions for key in self.keys(action) if is_sequence(key))
 
     def for_textual(self) -> dict[str, str]:
@@ -375,7 +377,7 @@ DEFAULT_KEYS = Keymap()
 
 
 def keys_of(written: str) -> tuple[str, ...]:
-    """Return Textual's names for keys as a person writes them, with blanks between them."""
+    """Return Textual's names of keys written by a person, separated by blanks."""
     return tuple(map(key_of, written.split()))
 
 
@@ -415,9 +417,9 @@ def action(
 
 
 def actions_of(owner: type) -> tuple[Action, ...]:
-    """Return the actions that a class declares, then those of its bases.
+    """Return the actions of a class, followed by the actions of its bases.
 
-    An overriding method inherits the declaration of the overridden one unless it has its own."""
+    An overriding method without `@action` inherits the declaration of the overridden method."""
     found: dict[str, Action] = {}
     for base in owner.__mro__:
         for name, method in vars(base).items():
@@ -431,7 +433,7 @@ def actions_of(owner: type) -> tuple[Action, ...]:
 
 
 def actions_at(where: Where, *groups: type[MainActions]) -> Iterator[Action]:
-    """Yield the actions of some groups whose keys are bound at one place of the main screen."""
+    """Yield the actions of some groups that are bound at one place of the main screen."""
     return (action for group in groups for action in actions_of(group) if action.where == where)
 
 
@@ -443,14 +445,14 @@ def why_unavailable(action: Action, now: Situation) -> str | None:
 
 
 def is_offered(action: Action) -> bool:
-    """Return whether a key bar shows an action; a read-only app leaves out those that change something."""
+    """Return whether a key bar shows an action. A read-only app omits actions that change something."""
     return not (action.changes and is_read_only())
 
 
 class MainActions:
-    """A group of actions of the main screen: the methods declared with `action`.
+    """A group of actions of the main screen: the methods declared with `@action`.
 
-    Groups are loaded when the app starts, so a method imports its screen or dialog itself."""
+    Groups are loaded when the app starts, so each method imports its screen or dialog itself."""
 
     GROUP: ClassVar[str]
     """The title of the group in the palette. Several may share one."""
@@ -496,7 +498,7 @@ FILTERING: tuple[Action, ...] = (
 
 
 def unless_read_only(hint: str) -> str:
-    """Return a hint that names a key, or an empty text in a read-only app, which refuses the key."""
+    """Return a hint that names a key. Return "" in a read-only app, where the key is refused."""
     if is_read_only():
         return ""
     return hint

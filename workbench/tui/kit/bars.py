@@ -19,7 +19,7 @@ NOTICE_ROWS = 3
 
 
 class PaneTitle(Bar):
-    """The title of a pane, with those of hidden panes that share its place."""
+    """The title of a pane, beside the titles of hidden panes at the same place."""
 
     class Chosen(Message):
         """Posted when the title of a pane is clicked."""
@@ -133,7 +133,7 @@ class KeyBar(Bar):
         keys, keymap, lead = self._keys, keymap_of(self), self._lead_line()
         self._rows = [EMPTY]
         if self._notice:
-            # Keys that stay below a notice take one of its rows.
+            # If keys stay below a notice, they take one row of the notice.
             self._rows = notice_rows(self._notice, self.size.width, max(most - self._stay, 1))
             if self._stay:
                 self._rows.append((*lead, *key_line(keys, self.size.width - cells(lead), keymap)))
@@ -146,10 +146,10 @@ class KeyBar(Bar):
 
 
 def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
-    """Return a notice in at most `most` rows of `width` cells, with the middle of a longer one cut out."""
+    """Return a notice in at most `most` rows of `width` cells. Cut out the middle of a longer notice."""
     rows = wrap_line(notice, width, hang=1)
     text, role = plain(notice), notice[0].role
-    # The middle of a notice is usually a path; its beginning and its end say what happened.
+    # The middle of a notice is usually a path. The beginning and the end say what happened.
     half = min(len(text), width * most) // 2
     while len(rows) > most and half > 0:
         rows = wrap_line((Span(f"{text[:half]}{ELLIPSIS}{text[-half:]}", role),), width, hang=1)
@@ -177,7 +177,7 @@ def key_at(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap, x: i
 
 
 _KEYS_AT_80 = 6
-"""The most keys in a bar of 80 cells, read at a glance; a wider one has one more for each ten cells."""
+"""The most keys in a bar of 80 cells that users can read at a glance. A wider bar has one more key per ten cells."""
 
 _GAP = "   "
 
@@ -187,12 +187,12 @@ def _cells_of(action: Action, key: str) -> int:
 
 
 def _fitting(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> list[tuple[Action, bool, str]]:
-    """Return the actions that fit, each with whether it is available and the name of its key."""
+    """Return the actions that fit, with whether each is available and the name of its key."""
     bound = []
     for action, able in keys:
         if keymap.keys(action):
             bound.append((action, able, key_name(keymap.keys(action)[0])))
-    # Help and the way back get their room first; the others follow in their order, as long as there is room.
+    # Help and the way back are placed first. The other keys follow in order while there is room.
     widths = {action.id: _cells_of(action, key) for action, _, key in bound}
     chosen = set()
     for action_id in widths:

@@ -1,7 +1,7 @@
-"""Copies text out of a terminal and reports where it went.
+"""Copies text out of a terminal and reports the destination.
 
-Tried in this order: the buffer of tmux, a command of the desktop such as `wl-copy`, the terminal's own clipboard
-(escape sequence OSC 52), and a file."""
+Destinations in order: the buffer of tmux, a desktop command such as `wl-copy`, the terminal's own clipboard (escape
+sequence OSC 52), a file."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def copy(
     in_browser: bool = False,
     clipboards: Sequence[Sequence[str]] = (),
 ) -> str:
-    """Copy `text` and return where it went, such as `into tmux's buffer`.
+    """Copy `text` and return the destination, such as `into tmux's buffer`.
 
-    `clipboards` are commands that fill the desktop's clipboard from standard input. `send` passes text to the terminal;
-    it is `None` for a terminal without OSC 52. A command that hangs costs `TIMEOUT_S` seconds.
+    `clipboards` are commands that fill the desktop's clipboard from standard input. `send` passes text to the terminal,
+    and is `None` for a terminal without OSC 52. A command that hangs takes `TIMEOUT_S` seconds.
 
     Raises:
-        OSError: Every way failed, a file included.
+        OSError: Every destination failed, including the file.
     """
     content = text.encode("utf-8", errors="replace")
-    # Ways that confirm success come first. No terminal confirms an OSC 52, so it comes after the desktop's commands,
-    # which are missing over SSH. tmux comes before all because its defaults drop OSC 52.
+    # Destinations that confirm success come first. No terminal confirms OSC 52, so the desktop's commands, missing over
+    # SSH, come before it. tmux comes first because its default settings drop OSC 52.
     if in_tmux and _taken_by(_TMUX, content):
         return "into tmux's buffer (and the clipboard, where tmux passes it on)"
     for command in clipboards:
@@ -59,7 +59,7 @@ def copy(
 
 
 def _taken_by(command: Sequence[str], content: bytes) -> bool:
-    # Some commands stay in the background to serve the text. They must not hold the pipes of this program open or end
+    # Some commands stay in the background to serve the text. They must neither keep this program's pipes open nor end
     # with its terminal.
     quiet = subprocess.DEVNULL
     try:
@@ -81,14 +81,14 @@ async def copy_text(
     folder: Path,
     copy_to_clipboard: Callable[[str], object],
 ) -> None:
-    """Copy a text with its secrets redacted, and announce where it went.
+    """Copy a text without its secrets, and announce the destination.
 
-    `what` names the text in the notice. `copy_to_clipboard` sends the OSC 52. The last resort is a file in `folder`."""
+    `what` names the text in the notice. `copy_to_clipboard` sends OSC 52. The last resort is a file in `folder`."""
     text = secrets.redact(text)
     if not text:
         announce("There is nothing to copy here", "warned", GLYPHS.warned)
         return
-    # The commands run in a thread, but only the event loop may write to the terminal, so text for the terminal is
+    # The commands run in a thread, but only the event loop may write to the terminal. So text for the terminal is
     # collected first.
     sent: list[str] = []
     try:

@@ -31,10 +31,10 @@ _Answer = TypeVar("_Answer")
 
 _MARGIN_ROWS = 2
 _FRAME_ROWS = 4 + _MARGIN_ROWS
-"""The rows of border, title, keys, and one line of the screen above and below."""
+"""The rows of border, title and keys, and one line of the screen above and below."""
 
 _ROOMY = 6
-"""The rows of text below which a dialog covers the lines of the screen above and below it."""
+"""With fewer rows of text, a dialog also covers the lines of the screen above and below it."""
 
 BuildLines = Callable[[int], Sequence[Line]]
 """Returns the lines of a text for a width in cells."""
@@ -82,7 +82,7 @@ class ReadLines(LineView):
         return len(self._build(max(width - 1, 1)))
 
     def show_anew(self, *, from_top: bool) -> None:
-        """Rebuild the lines and show them from the first one or from the present position."""
+        """Rebuild the lines, and show the first lines or keep the position."""
         self._built_at = -1
         if from_top:
             self.top = 0
@@ -90,12 +90,12 @@ class ReadLines(LineView):
 
 
 MAX_LABEL_CELLS = 24
-"""The width up to which labels widen their column."""
+"""The maximum width of the column of labels."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """A row to choose: its label, a detail, and the name of a key that chooses it.
+    """A row to choose: a label, a detail, and the name of its key.
 
     `short` replaces a `detail` that does not fit. `checked` is `None` in a list with a single choice."""
 
@@ -163,10 +163,10 @@ class ChooseLines(LineView):
 
 
 def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
-    """Return the place of a frame so that its subject stays visible.
+    """Return the place of a frame that keeps its subject visible.
 
-    The frame goes into the middle of the screen if that is free, otherwise directly above or below the subject."""
-    # A frame that is too high for either side of the subject may still leave the subject's first row visible.
+    The frame goes to the middle of the screen if the middle is free, otherwise directly above or below the subject."""
+    # A frame too high for either side of the subject may still leave the subject's first row visible.
     middle = Offset(max(screen.width - frame.width, 0) // 2, max(screen.height - frame.height, 0) // 2)
     for wanted in (subject, Region(subject.x, subject.y, subject.width, min(subject.height, 1))):
         if not Region.from_offset(middle, frame).overlaps(wanted):
@@ -192,13 +192,13 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close", show=False)]
     TITLE_LINE: ClassVar[str] = ""
     HAS_SUBJECT: ClassVar[bool] = True
-    """Whether the dialog is about the focused pane below it, which therefore stays visible."""
+    """Whether the dialog is about the focused pane below. The pane then stays visible."""
 
     def __init__(self, keys: Line) -> None:
         super().__init__()
         self._keys = keys
         self._below: Line = EMPTY
-        """The keys that were shown last, which return when a notice over them ends."""
+        """The last displayed keys. They return when a notice over them ends."""
         self._covered = False
         if self.HAS_SUBJECT:
             # `process_layout` moves the frame by its distance from the corner.
@@ -206,8 +206,8 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
 
     @property
     def subject(self) -> Region:
-        """The region of the cursor's lines on the screen below, or of the field with the focus there."""
-        # A dialog outside of the stack, such as one that is just being closed, has no screen below it.
+        """The lines at the cursor of the screen below, or the focused field there."""
+        # A dialog outside of the stack, such as a closing one, has no screen below.
         screens = self.app.screen_stack
         at = screens.index(self) if self in screens else 0
         if not at:
@@ -221,7 +221,7 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
 
     @property
     def heading(self) -> str:
-        """The title when the dialog opens; overridden by dialogs whose title depends on their content."""
+        """The title of the dialog at opening. Override it if the title depends on the content."""
         return self.TITLE_LINE
 
     def body(self) -> ComposeResult:
@@ -271,7 +271,7 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
         return WidgetPlacement.translate(placements, place - frame.offset)
 
     def _make_room(self, height: int) -> None:
-        """Limit the height of text, so that title, choices and keys are always visible."""
+        """Limit the height of texts, so title, choices and keys are always visible."""
         room = height - _FRAME_ROWS - sum(choices.line_count() for choices in self.query(ChooseLines))
         if room < _ROOMY:
             room = max(room + _MARGIN_ROWS, 1)
@@ -298,11 +298,11 @@ def fitting_keys(keys: Line, width: int) -> Line:
     pairs: list[Line] = []
     for at in range(0, len(keys), 3):
         pair = keys[at : at + 3]
-        # `keys_line` makes three spans of each key. Any other line is a notice, which is not shortened.
+        # `keys_line` makes three spans per key. Any other line is a notice and is not shortened.
         if len(pair) != 3 or pair[1].role != "accent":
             return keys
         pairs.append((Span("  " if at else " "), *pair[1:]))
-    # Keys are listed by importance, so the last ones are dropped first.
+    # Keys are listed by importance, so the last keys are dropped first.
     for pair in reversed(pairs[1:]):
         if sum(map(cells, pairs)) > width and pair[1].text != "Esc":
             pairs.remove(pair)

@@ -30,10 +30,11 @@ class PasteChanged(Message, verbose=True):
 class SafeInput(Input):
     """A one-line input in which each control character is visible and one cell wide.
 
-    Of a paste of several lines, the field inserts the first one that is not blank, and posts `PasteChanged`."""
+    Of a pasted text, the field inserts the first line that is not blank. If the paste had several lines, it posts
+    `PasteChanged`."""
 
-    # With the terminal's own colours, Textual's cursor is black on white, which may be reversed and so invisible on a
-    # dark ground.
+    # With the terminal's own colours, Textual draws a cursor in black on white. The terminal may reverse these colours,
+    # and the cursor becomes invisible on a dark background.
     DEFAULT_CSS = """
     SafeInput { border: none; height: 1; padding: 0; }
     SafeInput:focus { border: none; }
@@ -81,17 +82,17 @@ class SafeInput(Input):
 class FilterField(SafeInput):
     """The field in which a filter is typed; hidden otherwise."""
 
-    # The whole style of the field is defined here, not in the screens, because Textual follows only the first base for
-    # default CSS, and some screens have two.
+    # Textual follows only the first base for default CSS, and some screens have two. So the whole style of the field is
+    # defined here.
     DEFAULT_CSS = "FilterField { height: 1; border: none; padding: 0 1; background: $panel; display: none; }"
 
 
 Leave = Literal["done", "back", "next", "previous", "up", "down"]
-"""The effect of a key that leaves a field: take the text, drop it, go to the next or previous cell, or move up or down
-in the list of choices."""
+"""The effect of a key that leaves a field: accept the text, discard it, go to the next or previous cell, or move up or
+down in the list of choices."""
 
 OnLeave = Callable[[Leave], object]
-"""Called by a field at a key that leaves it."""
+"""Called by a field for a key that leaves the field."""
 
 OnLineBreak = Callable[[str], object]
 """Called by a one-line field with the pasted lines, or with an empty text if a line break was typed."""
@@ -109,7 +110,7 @@ BREAK_KEYS = frozenset({"alt+enter", "ctrl+j"})
 
 
 def _is_cut_from(before: str, now: str) -> bool:
-    """Return whether one text is the other with a single part removed."""
+    """Return whether `now` is `before` with one part removed."""
     start = 0
     while start < len(now) and before[start : start + 1] == now[start]:
         start += 1
@@ -119,8 +120,8 @@ def _is_cut_from(before: str, now: str) -> bool:
 class LineField(SafeInput):
     """A one-line field over a cell of a form; open while it has the class `open`."""
 
-    # Keys that leave the field call its owner at once instead of posting a message: text that follows them in the same
-    # burst of input belongs to the next cell.
+    # Keys that leave the field call its owner directly, not by a message. Text that follows in the same burst of input
+    # then goes to the next cell.
     TAKES_LINES = True
     DEFAULT_CSS = """
     LineField { position: absolute; display: none; height: 1; padding: 0; background: $panel; }
@@ -140,7 +141,7 @@ class LineField(SafeInput):
 
     @property
     def is_by_keys(self) -> bool:
-        """Whether the text was typed key by key, from the text that `fill` gave as known, without any paste."""
+        """Whether every change since `fill` was typed key by key. A paste makes it false."""
         return self.value == self._by_keys
 
     def fill(self, text: str, known: str) -> None:
@@ -171,7 +172,7 @@ class LineField(SafeInput):
             self.replace(event.character, *self.selection)
         else:
             await act_at_once(self, event)
-        # A key such as Ctrl+V inserts more than itself, so only characters and deletions are followed.
+        # A key such as Ctrl+V inserts more than one character, so only characters and deletions count as typed.
         if was_by_keys and (event.is_printable or _is_cut_from(before, self.value)):
             self._by_keys = self.value
 

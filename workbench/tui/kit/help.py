@@ -82,7 +82,7 @@ class HelpScreen(Dialog[None]):
         self._sections = sections
         self._now = now
         self._read_elsewhere = elsewhere
-        """Returns the keys of other places. It imports their screens, and runs in a thread until they are imported."""
+        """Returns the keys of other places. It imports the screens of those places, in a thread."""
         self._elsewhere: Sections | None = elsewhere() if reads_at_once else None
         self._query: str | None = None
         """The search; `None` shows the page."""
@@ -167,7 +167,7 @@ def help_lines(
 ) -> list[Line]:
     """Return the lines of the help for `width` cells: all entries that match a query.
 
-    Without one (`None`), they are a page for the first of the `sections`."""
+    Without a query (`None`), return a page for the first of the `sections`."""
     if query is None:
         return _page(sections, now, width, keymap) if sections else []
     lines: list[Line] = []
@@ -190,11 +190,11 @@ def _lines_of(block: _Block, column: int) -> list[Line]:
 
 
 def _page(sections: Sections, now: Situation, width: int, keymap: Keymap) -> list[Line]:
-    """Return the page for a place, which fits 80 by 24 cells.
+    """Return the page for a place, made to fit 80 by 24 cells.
 
-    The page has the keys of the place, the keys of the other sections under their words in the key bar, and the signs.
-    If the page is too long, it leaves out why keys do nothing, which the search shows, and names the keys of every
-    screen by their words in the key bar, too. The signs stay in one column if the page has room for that."""
+    The page lists the keys of the place, the keys of the other sections by their labels, and the signs. If the page is
+    too long, it omits the reasons why keys are unavailable (the search shows them) and shortens the keys of every
+    screen to their labels. The signs stay in one column if the page has room."""
     rows: list[Line] = []
     for brief in (False, True):
         keys, signs = _page_blocks(sections, now, keymap, brief=brief)
@@ -292,13 +292,13 @@ def _titled(title: str, block: _Block | None) -> _Block:
 
 
 def _by_label(action: Action, keymap: Keymap, role: Role) -> Line:
-    """Return the first key of an action with its word of the key bar, or its title."""
+    """Return the first key of an action with the action's label, or with the title if there is no label."""
     of_key: Role = "accent" if role == "text" else role
     return (Span(key_name(keymap.keys(action)[0]), of_key), Span(f" {action.label or action.title}", role))
 
 
 def _flow(entries: Sequence[Line], width: int) -> list[Line]:
-    """Return entries in lines of at most `width` cells, as many in each as fit."""
+    """Return entries in lines of at most `width` cells, with as many entries per line as fit."""
     lines: list[Line] = []
     for entry in entries:
         if lines and cells(lines[-1]) + 2 + cells(entry) < width:
@@ -309,7 +309,7 @@ def _flow(entries: Sequence[Line], width: int) -> list[Line]:
 
 
 _Found = tuple[Action, frozenset[int]]
-"""An action, and the positions in its title that the query matched."""
+"""An action, and the positions of the query's matches in its title."""
 
 
 def _found(actions: Sequence[Action], keymap: Keymap, query: str) -> list[_Found]:
@@ -361,7 +361,7 @@ def _section(title: str, found: Sequence[_Found], now: Situation | None, width: 
 
 
 def _sign_lines(action: str, mark: tuple[str, Role], meaning: str, keymap: Keymap, column: int) -> list[Line]:
-    """Return the lines of a sign with its meaning, and the key of an action that shows more."""
+    """Return the lines of a sign with its meaning, and the key of an action for more details."""
     more = keymap.in_words(f": {key_for(action)}") if action else ""
     return behind((Span(f"  {mark[0]} ", mark[1]),), f"{meaning}{more}", "text", max(column - 5, 10))
 
@@ -391,7 +391,7 @@ def _in_columns(entries: Sequence[_Entry], lines_of: Callable[[_Entry, int], lis
     height = -(-sum(map(len, blocks)) // count)
     columns: list[list[Line]] = [[]]
     for block in blocks:
-        # A block goes where most of it fits, which keeps the columns about equally high.
+        # A block goes to the column with room for most of it. Columns are then about equally high.
         if len(columns) < count and columns[-1] and len(columns[-1]) + len(block) / 2 > height:
             columns.append([])
         columns[-1] += block

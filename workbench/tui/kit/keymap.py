@@ -18,7 +18,7 @@ _RENAMED = {"capture": "accept.several", "history.go_on": "history.resume"}
 """Renamed ids of actions, which stay valid in the files of users."""
 
 Places = Callable[[Iterable[str]], Sequence[Sequence[Action]]]
-"""Returns the places that bind one of the given actions, each as all its actions."""
+"""Returns the places that bind any of the given actions. Each place is the list of all its actions."""
 
 
 def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tuple[Keymap, tuple[str, ...]]:
@@ -28,7 +28,7 @@ def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tu
 
     `places` returns which actions are bound at the same time: within a place, a key has only one meaning.
     """
-    # The first look-up in `actions` may load all screens, so no action is looked up if there is no file.
+    # Looking up `actions` may load all screens, so a missing file ends the reading before any look-up.
     try:
         text = file.read_bytes().decode("utf-8-sig")
         data = tomllib.loads(text)
@@ -44,7 +44,7 @@ def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tu
 
 
 class _Reading:
-    """One reading of a `keys.toml`, with the problems found so far."""
+    """Reads one `keys.toml` and collects its problems."""
 
     def __init__(self, file: Path, text: str, actions: Mapping[str, Action], places: Places) -> None:
         self._file = file
@@ -129,8 +129,8 @@ class _Reading:
     def _clash(self, wanted: Mapping[str, tuple[str, ...]], *, of_own: bool) -> tuple[str, str, str] | None:
         """Return a key and the ids of two actions that share it in one place.
 
-        With `of_own`, the file names both; otherwise it names exactly one of them."""
-        # Keys are grouped by their first character, because `g` clashes with `gg` as much as with `g`.
+        With `of_own`, the file names both actions. Otherwise, the file names exactly one of them."""
+        # Keys are grouped by the first character, because `g` clashes with `g` and with `gg`.
         keymap = Keymap(wanted)
         for place in self._places(wanted):
             owners: dict[str, list[tuple[str, str]]] = {}
@@ -150,7 +150,7 @@ class _Reading:
 
 
 def _overlap(key: str, other: str) -> bool:
-    """Return whether two keys are the same, or one is the first character of the other."""
+    """Return whether two keys are equal, or one is the first character of the other."""
     return key == other or (is_sequence(key) and key[0] == other) or (is_sequence(other) and other[0] == key)
 
 

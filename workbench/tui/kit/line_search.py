@@ -84,7 +84,7 @@ class SearchedScreen(SideScreen[Answer]):
             self._say_found(None, 0)
             view.mark_matches(None)
             return
-        # Places are in order. After the last match and before the first one, the modulo continues at the other end.
+        # Places are in order. The modulo wraps around at both ends.
         start = self._match or (view.cursor if view.has_cursor else view.top, 0)
         if step < 0:
             at = bisect_left(places, start) - 1

@@ -1,6 +1,6 @@
 """A pane of any number of lines.
 
-Only visible lines are requested, and only changed ones are drawn, so ten thousand lines take no longer than fifty.
+Only visible lines are requested, and only changed lines are drawn. Ten thousand lines take no longer than fifty.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LINES_OF_MATCH = 3
 """The number of searched lines above and below the visible ones, because a match may span several lines."""
 
 _Row = tuple[Line, Ground, bool]
-"""The content of a screen row: a line, its background, and whether the scroll thumb is next to it."""
+"""The content of a screen row: a line, its background, and whether the scroll thumb is beside it."""
 
 
 def steps_of(height: int) -> Mapping[Motion, int]:
@@ -46,9 +46,9 @@ def steps_of(height: int) -> Mapping[Motion, int]:
 class LineView(PlainLinesWidget, can_focus=True):
     """A pane of lines, supplied by a subclass, with a cursor or a mere scroll position."""
 
-    # Drawing goes in two steps. `_rows_of` asks the subclass for the content of the visible rows, and `_draw_changed`
-    # invalidates only those that differ from the last answer (`_asked`). `render_line` then turns rows into strips,
-    # which are cached by content: a line that scrolls or blinks back takes only a look-up.
+    # Drawing has two steps. `_rows_of` requests the content of the visible rows, and `_draw_changed` invalidates the
+    # rows that differ from the previous content (`_asked`). Then `render_line` turns rows into strips. Strips are
+    # cached by content, so a line that scrolls or blinks back costs only a look-up.
 
     DEFAULT_CSS = "LineView { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
@@ -89,7 +89,7 @@ class LineView(PlainLinesWidget, can_focus=True):
         return index
 
     def lay_out_all(self) -> None:
-        """Lay out the lines outside of the window, too; needed only by views that estimate their number."""
+        """Lay out the lines outside of the window too. Override it in views that estimate the number of lines."""
 
     def matches(self, pattern: re.Pattern[str]) -> list[Found]:
         """Return the matches of a pattern in all lines, in order."""
@@ -97,7 +97,10 @@ class LineView(PlainLinesWidget, can_focus=True):
         return found_in([self.line_at(index) for index in range(self.line_count())], pattern)
 
     def mark_matches(self, pattern: re.Pattern[str] | None, match: tuple[int, int] | None = None) -> None:
-        """Mark the matches of a pattern, the one at `match` (line, column) as the current; `None` removes the marks."""
+        """Highlight the matches of a pattern.
+
+        `match` (line, column) is the current match. `None` removes the highlights.
+        """
         self._pattern, self._match = pattern, match
         self.repaint()
 
@@ -135,9 +138,9 @@ class LineView(PlainLinesWidget, can_focus=True):
         self.top = min(max(self.top, self.cursor - height + 1), self.cursor)
 
     def _move_by_key(self, index: int) -> None:
-        """Select a line whose selection changes the text of no other line.
+        """Select a line if selecting changes no other line's text.
 
-        Without scrolling, only the two lines that the cursor leaves and enters are requested."""
+        Without scrolling, only two lines are requested: the old and the new line of the cursor."""
         before, top = self.cursor, self.top
         self._place_cursor(index)
         if self.top != top or len(self._asked) != self.size.height:

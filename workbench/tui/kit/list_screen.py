@@ -1,4 +1,4 @@
-"""A screen with a list that can be filtered, and the details of the selected row next to it or below."""
+"""A screen with a filtered list, and the details of the selected row beside or below the list."""
 
 from __future__ import annotations
 
@@ -22,24 +22,26 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 STACKED_ROWS = 18
-"""The screen height from which details go below a list that leaves no room next to it."""
+"""The minimum screen height for details below a list without room beside it."""
 
 
 HEAD_ROWS = 4
-"""The maximum rows of the head on a low screen; on a higher one it is a quarter of the height."""
+"""The maximum number of rows of the head on a low screen. On a higher screen, the head takes a quarter of the
+height."""
 
 
 MEASURED_ROWS = 500
-"""The number of rows, from the first, that are measured to find the width of the list."""
+"""The number of rows, from the first, measured to find the width of the list."""
 
 State = TypeVar("State", bound=ListState[Any])
 Row = TypeVar("Row")
 
 
 class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, State]):
-    """A list with a filter, and the details of its selected row.
+    """A filtered list with the details of the selected row.
 
-    On a narrow screen, the details go below the list (if `STACKS`, from `STACKED_ROWS` on) or take its place."""
+    On a narrow screen, the details replace the list. If `STACKS`, the details go below the list from `STACKED_ROWS` on.
+    """
 
     DEFAULT_CSS = """
     ListScreen Head { height: auto; }
@@ -53,7 +55,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
     """The least and the greatest share of the screen's width for the list; in between, its rows decide the width."""
     STACKS: ClassVar[bool] = True
     CLICKED: ClassVar[str] = "open"
-    """The action of a click on the selected row, without the screen's name that begins its id."""
+    """The action of a click on the selected row, as an id without the name of the screen."""
     FILTERED_BY: ClassVar[str] = ""
     """The placeholder of the filter, which names the searched columns."""
 
@@ -140,8 +142,8 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     def _give_width(self, *, anew: bool = False) -> None:
         """Make the list as wide as its rows need, within `LIST_SHARES`."""
-        # Measuring is skipped while the number of rows stays the same. The list never gets narrower at one screen
-        # width, so that filtering and folding do not shift the details.
+        # The width is measured again only if the number of rows changed. At one screen width, the list never gets
+        # narrower, so filtering and folding do not move the details.
         column, width, rows = self.query_one("#list-column"), self.app.size.width, len(self.state.rows)
         if self.has_class("one") or self.has_class("stacked"):
             column.styles.width = None
@@ -191,7 +193,7 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
     """A list in which two marked rows are compared."""
 
     MARKED: ClassVar[str]
-    """The notice after the first mark, which names the effect of a second one."""
+    """The notice after the first mark. It names the effect of a second mark."""
 
     @action("space", "Mark it; mark two to compare them", label="mark")
     def do_mark(self) -> None:
@@ -213,7 +215,7 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
     @action("esc", "Leave the filter, the marks, the details or the screen", label="back")
     def do_back(self) -> None:
         """Leave the filter, the marks, the details, then the screen."""
-        # Each key press leaves one state, from the innermost one outwards.
+        # Each key press leaves one state, starting with the innermost.
         if self.state.marked and not self._filtering and not self.state.filter and self.column == "list":
             self.state.unmark()
             self._show_state(moved=False)

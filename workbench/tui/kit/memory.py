@@ -42,7 +42,7 @@ _UNMOVED: Mapping[Layout, tuple[float, ...]] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class KeptLine:
-    """The typed text and the kind of the line for new cases, and its latest requests, without secrets."""
+    """The line for new cases: the typed text, its kind, and the latest requests. Secrets are not stored."""
 
     text: str = ""
     kind: str = ""
@@ -53,9 +53,9 @@ class KeptLine:
 class Place:
     """The last position in a project.
 
-    `case` is the key of the selected case, `folded` has the kind and path of each folded branch. Without `models`, each
-    suite uses its own; `variants` are the names of those that run in addition to the suites. `line` is the line for new
-    cases."""
+    `case` is the key of the selected case. `folded` has the kind and path of each folded branch. Without `models`, each
+    suite uses its own models. `variants` are the names of variants to run in addition to the suites. `line` is the line
+    for new cases."""
 
     suite: str = ""
     case: str | None = None
@@ -88,7 +88,7 @@ class Remembered:
     def with_place(self, project: str, place: Place) -> Remembered:
         """Return a copy with a new position in a project, which becomes the latest."""
         others = dict(self.projects)
-        # The project is removed first, because a key that is set again would keep its old place in the order.
+        # The project is removed first, because setting an existing key would keep its place in the order.
         others.pop(project, None)
         latest = dict(list(others.items())[-(MAX_PROJECTS - 1) :])
         return replace(self, projects=MappingProxyType({**latest, project: place}))
@@ -119,7 +119,7 @@ class Memory:
         self._file = file
 
     def read(self) -> Remembered:
-        """Read the memory, which is empty if there is no valid file."""
+        """Read the memory. Return an empty memory without a valid file."""
         try:
             if self._file.stat().st_size > MAX_STATE_FILE_BYTES:
                 raise ValueError("it is too large")
@@ -255,7 +255,7 @@ _Known = TypeVar("_Known")
 
 
 def _known(document: object, values: Sequence[_Known]) -> _Known | None:
-    """Return the one of `values` that a document has, `None` for any other content."""
+    """Return the one of `values` that equals a document, `None` if none does."""
     for value in values:
         if value == document:
             return value

@@ -29,9 +29,9 @@ _GOTO_LINE = ("code", "codium", "code-insiders", "cursor")
 
 
 def editor_command(editor: str, file: Path, line: int) -> list[str]:
-    """Return the command that opens `file` at `line` (from 1) and ends when the user closes it.
+    """Return the command that opens `file` at `line` (from 1) and ends when the user closes the editor.
 
-    An unknown editor gets only the file. Raises ValueError if `editor` is empty or has an open quote."""
+    An unknown editor gets only the file. Raises ValueError if `editor` is empty or has an unclosed quote."""
     words = shlex.split(editor)
     if not words:
         raise ValueError("the editor's command is empty")
@@ -117,10 +117,10 @@ _NO_TERMINAL = "This terminal cannot be handed over to an editor"
 
 
 class OutsideEditing:
-    """The user's editor as the app uses it.
+    """Runs the user's editor.
 
-    Without a `command`, `missing` says why there is none. An editor that the user did not name (`named`) is introduced
-    at its first use."""
+    Without a `command`, `missing` says why there is no editor. If the user did not choose the editor (`named`), a
+    notice names it after the first use."""
 
     def __init__(self, stage: Workbench, command: str | None, *, named: bool, missing: str = NO_EDITOR) -> None:
         self._stage = stage
@@ -163,7 +163,7 @@ class OutsideEditing:
     def _say_which(self) -> None:
         """Announce once which editor was chosen."""
         if self._says_which:
-            # The notice comes after the caller's notice of the result, and gently, so that a warning stays.
+            # The notice appears after the caller's notice of the result. It is gentle and does not replace a warning.
             self._says_which = False
             text = f"This was {self.command}, the first editor found here: VISUAL or EDITOR names another"
             self._stage.call_later(lambda: self._stage.announce(text, gently=True))

@@ -1,4 +1,4 @@
-"""Dialogs that ask: one for a choice, guarded against accidental consent, and one for a name."""
+"""Dialogs that ask for a choice, guarded against accidental consent, or for a name."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ _WAIT: Line = (Span(f" {GLYPHS.running}", "muted"),)
 
 
 class AskScreen(Dialog[_Answer]):
-    """A question with numbered answers; the last one means no.
+    """A question with numbered answers. The last answer means no.
 
-    Esc means no. Enter gives the answer that the title suggests (`default`), or no where another answer would start,
-    send or lose something. Other answers, except `harmless` ones, are accepted only after the end of the text was
-    visible."""
+    Esc means no. Enter gives the answer suggested by the title (`default`). Enter means no if another answer would
+    start, send or lose something. Other answers, except `harmless` ones, are accepted only after the end of the text
+    was visible."""
 
-    # A dialog may open on its own, or just before the next key. So it ignores keys until none has come for `REST_S`.
+    # A dialog may open on its own, or just before the next key. The dialog therefore ignores keys until no key has come
+    # for `REST_S`.
     REST_S: ClassVar[float] = REST_S
     """The seconds without a key after which the dialog accepts an answer; 0 where no answer changes anything."""
 
@@ -159,10 +160,10 @@ Refusal = Callable[[str], str | None]
 """Returns why a text cannot be used, `None` if it can."""
 
 LOW_ROWS = 14
-"""The screen height below which a dialog leaves out its explanation."""
+"""The minimum screen height for the explanation in a dialog."""
 
 _ROWS_AROUND = 8
-"""The rows that a dialog with a field and choices needs in addition to its choices."""
+"""The rows of a dialog with a field and choices, without the choices."""
 
 
 class _Naming(Dialog[_Choice]):
@@ -219,7 +220,7 @@ class _Naming(Dialog[_Choice]):
 
 
 class NameScreen(_Naming[str]):
-    """A dialog that asks for a name and closes with it."""
+    """Asks for a name. Closes with the name."""
 
     def __init__(self, title: str, proposed: str, explanation: str, refusal: Refusal) -> None:
         super().__init__(title, proposed, explanation, refusal, keys_line(("Enter", "confirm"), ("Esc", "leave")))

@@ -1,4 +1,4 @@
-"""Lists of rows: states that filter, fold and mark them, and widgets that show them."""
+"""Lists of rows: states that filter, fold and mark rows, and widgets that show rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = TypeVar("Row")
 
 
 class ListState(Generic[Row]):
-    """A list of rows, one of them selected, with a filter that hides rows without all of its words.
+    """A list of rows with a selected row. The filter hides rows that lack any of its words.
 
     A subclass supplies the rows (`_found`) and, unless rows are compared by equality, their identity (`_key`).
     """
@@ -27,7 +27,7 @@ class ListState(Generic[Row]):
         self.cursor = 0
         self.filter = ""
         self._texts: dict[Hashable, str] = {}
-        """The texts that the filter searches, casefolded, by the key of the row."""
+        """The casefolded texts that the filter searches, by the key of the row."""
 
     @property
     def selected(self) -> Row | None:
@@ -60,7 +60,7 @@ class ListState(Generic[Row]):
             if self._key(row) == stay_on:
                 self.cursor = at
                 return
-        # The selected row is gone, so the cursor goes to the row that took its place.
+        # The selected row is gone, so the cursor selects the row at the same position.
         self.move_to(self.cursor)
 
     @property
@@ -84,7 +84,7 @@ class FoldingState(ListState[Row]):
         self._folded: set[Hashable] = set()
 
     def _group(self, row: Row) -> Hashable | None:
-        """Return the group of a row or of the heading of a group, `None` for a row without one."""
+        """Return the group of a row or of a group's heading, `None` for a row without a group."""
         raise NotImplementedError
 
     def is_folded(self, group: Hashable) -> bool:
@@ -125,7 +125,7 @@ class MarkedState(ListState[Row]):
         raise NotImplementedError
 
     def _in_order(self) -> Sequence[Row]:
-        """Return all rows in order of time, the earliest first, those hidden by the filter included."""
+        """Return all rows, including hidden rows, with the earliest row first."""
         raise NotImplementedError
 
     def mark(self) -> None:
@@ -166,7 +166,7 @@ class Rows(Protocol):
 
 
 class RowsView(LineView):
-    """A list of rows, each drawn by a function of its index and the width, or a message if there are none."""
+    """A list of rows, or a message for an empty list. A function draws the row of an index for a width."""
 
     class Moved(Message):
         """Posted when the cursor moves to a different row."""

@@ -175,7 +175,7 @@ class SearchedPane(Vertical):
 def count_line(found: tuple[int | None, int], *, blank: bool = False) -> Line:
     """Return the state of a search as text, such as `3 of 17` for the index 2 of 17 matches.
 
-    With `blank`, nothing is searched yet and the text is empty."""
+    With `blank`, there is no search yet, and the text is empty."""
     which, count = found
     if blank:
         return (Span(""),)

@@ -38,11 +38,11 @@ Column = Literal["list", "detail"]
 
 
 _LAST = ("filter", "find", "find_next", "copy", "other", "back", "help", "quit")
-"""Names of actions that come last in key bar and help, in this order."""
+"""The names of actions at the end of key bar and help, in this order."""
 
 
 class Varied(NamedTuple):
-    """Keys and texts that replace those of an inherited action on a screen.
+    """The keys and texts of an inherited action on one screen.
 
     `name` is the action's id without the name of the screen. Empty fields keep the inherited value."""
 
@@ -53,22 +53,23 @@ class Varied(NamedTuple):
 
 
 class SideScreen(ClosesOnce[Answer], Screen[Answer]):
-    """A screen above the main one, with a title, its own actions and a key bar.
+    """A screen above the main screen, with a title, actions and a key bar.
 
     A subclass composes `Bar("NAME-title")`, its content, and `KeyBar("NAME-keys")`. Its actions are the methods
     declared with `action`: `do_sort` performs `NAME.sort`.
     """
 
-    # Textual calls the handlers of all bases, such as `on_mount`, so a handler here or below never calls `super()`.
+    # Textual calls the handlers of all bases, such as `on_mount`. No handler of the class or of a subclass calls
+    # `super()`.
     DEFAULT_CSS = "SideScreen { layout: vertical; background: $background; }"
     NAME: ClassVar[str]
-    """The name of the screen, which begins the ids of its actions."""
+    """The name of the screen, and the first part of its actions' ids."""
     TITLE_IN_TEXT: ClassVar[str]
     """The title of the screen, as used in a sentence."""
     VARIED: ClassVar[tuple[Varied, ...]] = ()
-    """Inherited actions that have other keys or texts on this screen."""
+    """Inherited actions with other keys or texts on this screen."""
     FIRST: ClassVar[tuple[str, ...]] = ()
-    """Names of actions that come first in key bar and help, in this order."""
+    """The names of actions at the start of key bar and help, in this order."""
     ACTIONS: ClassVar[tuple[Action, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -107,12 +108,12 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @property
     def ways_out(self) -> tuple[tuple[str, str], ...]:
-        """The actions that the notice after Ctrl+C offers, by name, each with its effect."""
+        """The actions in the notice after Ctrl+C, by name, with their effects."""
         return ("back", "goes back"), ("quit", "quits"), ("help", "shows all keys")
 
     @property
     def situation(self) -> Situation:
-        """The facts that decide which actions of this screen are available."""
+        """The facts that decide which actions of the screen are available."""
         return Situation(has_text=True)
 
     @property
@@ -121,7 +122,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @property
     def is_covered(self) -> bool:
-        """Whether another screen covers this one completely, or this one was closed."""
+        """Whether another screen covers this screen completely, or this screen is closed."""
         # A covered screen must not draw: Textual would redraw the covering screen.
         stack = self.app.screen_stack
         return self not in stack or any(not screen.is_modal for screen in stack[stack.index(self) + 1 :])
@@ -142,7 +143,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         for one in self.ACTIONS:
             if one.label and is_offered(one):
                 offered.append((one, why_unavailable(one, now) is None))
-        # Keys that do nothing now are left out in favour of others; the way back and the help stay at the end.
+        # Unavailable keys come after available keys, and may not fit. The way back and the help stay at the end.
         return sorted(offered, key=lambda each: (each[0].id.endswith((".back", ".help")), not each[1]))
 
     def on_screen_suspend(self) -> None:
@@ -152,7 +153,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         self._show_bars()
 
     def announce(self, text: str, role: Role = "text", sign: str = "") -> None:
-        """Show a notice at the bottom until the next key; after this screen was closed, on the present one."""
+        """Show a notice at the bottom until the next key. If this screen is closed, use the current screen."""
         if self not in self.app.screen_stack:
             self.stage.announce(text, role, sign)
             return
@@ -164,7 +165,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
             keys.announce((Span(message, role),))
 
     def action_do(self, action_id: str) -> None:
-        """Perform an action of this screen, or announce why it is unavailable."""
+        """Perform an action of the screen, or announce why it is unavailable."""
         # A key may arrive before the screen is built.
         if not self.is_mounted:
             return
@@ -277,9 +278,10 @@ class FilterScreen(SideScreen[Answer]):
 
 
 class ColumnsScreen(SideScreen[Answer]):
-    """A screen with a list and, next to it, the details of the selected row; on a narrow screen, one of the two.
+    """A screen with a list and, beside the list, the details of the selected row.
 
-    A subclass composes `#columns` of `#list-column` with `#NAME-list`, and `#detail-column` with `#NAME-detail`.
+    A narrow screen shows either the list or the details. A subclass composes `#columns` of `#list-column` with
+    `#NAME-list`, and `#detail-column` with `#NAME-detail`.
     """
 
     DEFAULT_CSS = """

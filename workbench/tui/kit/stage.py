@@ -20,7 +20,7 @@ class ClosesOnce(Generic[Answer]):
     # Textual always closes the top screen, so a second key or click during closing would close the screen below.
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
-        """Close the screen, if it is the top one."""
+        """Close the screen if it is the top screen."""
         screen = cast("Screen[Answer]", self)
         if screen.is_current:
             return Screen.dismiss(screen, result)
@@ -30,9 +30,9 @@ class ClosesOnce(Generic[Answer]):
 Take: TypeAlias = Callable[[Answer | None], None]
 """Called with the answer of a closed screen, `None` if it has none."""
 
-# A coroutine that is never awaited warns, so work that may be cancelled before it begins is given as a function.
+# A coroutine that is never awaited causes a warning. Work that may be cancelled early is therefore a function.
 Work: TypeAlias = Coroutine[Any, Any, object] | Callable[[], Awaitable[object]]
-"""Background work: a coroutine, or a function that creates one when the work begins."""
+"""Background work: a coroutine, or a function called at the start that returns an awaitable."""
 
 
 class Announce(Protocol):
@@ -45,7 +45,7 @@ Result = TypeVar("Result")
 
 
 async def in_background(work: Callable[[], Result]) -> Result:
-    """Run a function in a thread and return its result.
+    """Run a function in a thread and return the result.
 
     The app does not wait for the thread when it quits, so the function must not write files."""
     return await in_thread(work, name="worked out")

@@ -63,7 +63,7 @@ class CompletionList(LineView, can_focus=False):
         return None
 
     def offer(self, found: tuple[Completion, ...], mark: int | None, rows: int = MAX_ROWS) -> None:
-        """Show at most `rows` completions at once, with the one at the index `mark` marked."""
+        """Offer completions and show at most `rows` of them at once. Mark the completion at the index `mark`."""
         self._most_rows = rows
         self.found, self.marked = found, mark is not None
         self.top = 0
@@ -78,7 +78,7 @@ class CompletionList(LineView, can_focus=False):
         self.set_class(False, "open")
 
     def place(self, field: Region, pane: Region) -> None:
-        """Move the list below a field, or above it if there is more room; both regions are in cells of the pane."""
+        """Move the list below a field, or above it if there is more room. Both regions are in cells of the pane."""
         below, above = pane.height - field.bottom, field.y
         height = min(len(self.found), self._most_rows, max(below, above))
         width = MIN_WIDTH_CELLS
@@ -93,7 +93,7 @@ class CompletionList(LineView, can_focus=False):
         self.styles.width, self.styles.height = width, max(height, 1)
 
     def step(self, by: int) -> None:
-        """Mark the next (1) or previous (-1) completion, first the one at that end of the list."""
+        """Mark the next (1) or previous (-1) completion. Without a mark, begin at the top (1) or the bottom (-1)."""
         at = self.cursor + by
         if not self.marked:
             at = 0 if by > 0 else -1
@@ -150,7 +150,7 @@ class ProblemList(LineView, can_focus=False):
         """Replace the listed problems."""
         if tuple(problems) == self.problems:
             return
-        # A new layout draws the whole pane again, so it is requested only if the number of lines changes.
+        # A new layout redraws the whole pane, so it is requested only for a new number of lines.
         before = len(self._lines)
         self.problems = tuple(problems)
         self._laid_out_at = -1

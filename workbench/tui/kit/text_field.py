@@ -1,6 +1,6 @@
 """A text field of several lines over a cell of a form."""
 
-# This is a module of its own, because Textual's text area takes long to import.
+# A separate module, because Textual's text area takes long to import.
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _TEXT_KEYS: dict[str, Leave] = {"escape": "back", "ctrl+enter": "done", "tab": "
 
 
 class TextField(TextArea):
-    """A field of several lines over a cell of a form; open while it has the class `open`.
+    """A field of several lines over a cell of a form. Open while it has the class `open`.
 
-    While the text has no line break, Enter accepts the text, as in a field of one line."""
+    While the text is a single line, Enter accepts the text, as in a one-line field."""
 
     DEFAULT_CSS = """
     TextField { position: absolute; display: none; padding: 0; background: $panel; }

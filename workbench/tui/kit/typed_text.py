@@ -1,4 +1,4 @@
-"""A text being edited: its lines, cursor and selection, and the changes that keys make."""
+"""A text in an editor: lines, cursor, selection, and the changes made by keys."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TypedText:
         self.touched = 0
         """The first line of the last change."""
         self.step = 0
-        """The number of undo steps. Changes that belong together, such as the letters of a word, are one step."""
+        """The number of undo steps. Related changes, such as the letters of a word, are one step."""
         self._last: tuple[str, Place] = ("", (0, 0))
         self._line_end = "\n"
         self._goal: int | None = None
@@ -83,7 +83,7 @@ class TypedText:
         if motion in ("left", "right") and not select and self.cursor != self.anchor:
             self._moved_to(self.selection[motion == "right"], select)
         elif motion in ("up", "down"):
-            # The cursor keeps the cell where a series of `up` and `down` began, so that short lines do not shift it.
+            # A series of `up` and `down` keeps the cell where the series began, so short lines do not shift the cursor.
             goal = self._goal
             if goal is None:
                 goal = shown(self.lines[self.cursor[0]]).cells[self.cursor[1]]
@@ -118,7 +118,7 @@ class TypedText:
         self._replace(*self.selection, text.replace("\r\n", "\n").replace("\r", "\n"))
 
     def new_line(self) -> None:
-        """Begin a line with the indentation of the one before it."""
+        """Begin a line with the indentation of the previous line."""
         (line, column), _ = self.selection
         before = self.lines[line][:column]
         self.type("\n" + before[: len(before) - len(before.lstrip())])
@@ -166,7 +166,7 @@ class TypedText:
         return taken
 
     def _take(self, text: str) -> None:
-        # In a text with mixed line ends, carriage returns are characters of their lines, so unchanged text stays exact.
+        # In a text with mixed line ends, a carriage return is a character of its line. Unchanged text then stays exact.
         everywhere = 0 < text.count("\n") == text.count("\r\n")
         self._line_end = "\r\n" if everywhere else "\n"
         self.lines = text.split(self._line_end)
@@ -176,7 +176,7 @@ class TypedText:
         new = text.split("\n")
         column = len(new[-1])
         if len(new) == 1:
-            # A text of one line ends in the line where it begins, after the unchanged part of that line.
+            # A text of one line ends in its first line, after the unchanged part.
             column += start[1]
         new[0] = self.lines[start[0]][: start[1]] + new[0]
         new[-1] += self.lines[end[0]][end[1] :]
@@ -186,9 +186,9 @@ class TypedText:
         self._last = self._last[0], self.cursor
 
     def _count(self, start: Place, end: Place, text: str) -> None:
-        """Begin an undo step, unless a change continues the one before it."""
+        """Begin an undo step, unless a change continues the previous step."""
         # A step is a word typed letter by letter, or a series of deletions at one place. A paste, a line break and the
-        # replacement of a selection (the empty kind) are always steps of their own.
+        # replacement of a selection (kind "") are separate steps.
         kind = "deleted"
         if text:
             kind = "typed"
@@ -219,7 +219,7 @@ class TypedText:
     def _selected_lines(self) -> tuple[int, int]:
         (first, _), (last, end) = self.selection
         if end == 0 and last > first:
-            # A selection that ends at the start of a line does not include that line.
+            # A selection that ends at the start of a line excludes the line.
             last -= 1
         return first, last
 
@@ -262,7 +262,7 @@ class TypedText:
                 return last, len(self.lines[last])
 
     def _stop(self, column: int, step: int) -> int:
-        """Return the next column that is not within a combined character, such as a letter with its accent."""
+        """Return the next column outside of a combined character, such as a letter with an accent."""
         cells = shown(self.lines[self.cursor[0]]).cells
         while 0 < column < len(cells) - 1 and cells[column] == cells[column + 1]:
             column += step
@@ -280,7 +280,7 @@ def _shared_start(before: Sequence[str], after: Sequence[str]) -> int:
 
 
 def column_at(line: str, cell: int) -> int:
-    """Return the column of the character drawn in a cell of a line, or the end of the line for a cell after it."""
+    """Return the column of the character in a cell of a line, or the end of the line for a later cell."""
     places = shown(line).cells
     if cell < places[-1]:
         return max(bisect_right(places, cell) - 1, 0)
@@ -288,9 +288,9 @@ def column_at(line: str, cell: int) -> int:
 
 
 def shift_for(line: str, column: int, room: int, shift: int) -> int:
-    """Return the cells by which a line is shifted to the left so that the cursor is visible in `room` cells.
+    """Return how many cells a line shifts to the left to show the cursor in `room` cells.
 
-    `shift` is the present value, which is kept if possible."""
+    `shift` is the current shift, which is kept if possible."""
     places = shown(line).cells
     # One cell more, for the cursor after the end of the line.
     width = places[-1] + 1
@@ -298,8 +298,8 @@ def shift_for(line: str, column: int, room: int, shift: int) -> int:
         return 0
     start = places[column]
     end = places[column + 1] if column < len(line) else width
-    # An ellipsis takes a cell at each side where the line continues, so the cursor must not be there. If the line has
-    # to be shifted, the cursor gets two thirds of the room to its left.
+    # An ellipsis takes a cell at each side where the line continues, so the cursor must not be there. A shifted line
+    # has two thirds of the room to the left of the cursor.
     if shift + bool(shift) <= start and end <= shift + room - (shift + room < width):
         return shift
     return min(max(start - room * 2 // 3, end - room + 1, 0), width - room)
@@ -308,8 +308,8 @@ def shift_for(line: str, column: int, room: int, shift: int) -> int:
 def window(painted: Line, line: str, shift: int, room: int) -> Line:
     """Return the part of a coloured line that is visible in `room` cells from the cell `shift` on.
 
-    An ellipsis marks each side where the line continues. `painted` is `line` with its colours and one more cell, for a
-    cursor at its end."""
+    An ellipsis marks each side where the line continues. `painted` is `line` in colour, with one more cell for a cursor
+    at the end."""
     _, at, places = shown(line)
     first, left = 0, EMPTY
     if shift:
@@ -329,7 +329,7 @@ _MARK = f"{GLYPHS.breakpoint} "
 
 
 def with_breakpoint(line: Line) -> Line:
-    """Return a line with the mark of a breakpoint in the blanks at its start, or unchanged if they are too few."""
+    """Return a line with the mark of a breakpoint in its indentation. Return a line with too few blanks unchanged."""
     first = line[0] if line else None
     if first is None or not first.text.isspace() or len(first.text) < len(_MARK):
         return line
@@ -337,19 +337,23 @@ def with_breakpoint(line: Line) -> Line:
 
 
 def line_within(problem: Problem, first: int, count: int) -> int:
-    """Return the line of a problem, from 0, in a part of `count` lines whose first has the number `first`."""
+    """Return the line of a problem (from 0) in a part of `count` lines.
+
+    `first` is the number of the part's first line."""
     return min(max((problem.line or first) - first, 0), count - 1)
 
 
 def marks(problems: Sequence[Problem], first: int, count: int) -> Mapping[int, Role]:
-    """Return the roles of lines with problems, by line from 0, for a part of `count` lines from the number `first`."""
+    """Return the roles of lines with problems by line (from 0).
+
+    The part has `count` lines, and its first line has the number `first`."""
     # Errors come last, so a line with both kinds has the role of the error.
     ordered = sorted(problems, key=lambda problem: problem.severity == "error")
     return {line_within(problem, first, count): _role(problem) for problem in ordered}
 
 
 def problem_lines(problems: Sequence[Problem], width: int) -> tuple[list[Line], list[int]]:
-    """Return problems as lines of at most `width` cells, and for each line the index of its problem."""
+    """Return problems as lines of at most `width` cells, with the index of each line's problem."""
     lines: list[Line] = []
     about: list[int] = []
     for index, problem in enumerate(problems):
@@ -386,8 +390,8 @@ _NUMBER = re.compile(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")
 
 
 def value_line(text: str, *, several: bool = False) -> Line:
-    """Return the text of a form's cell in the colours of its value, or of `several` values separated by commas."""
-    # `shown_value` puts a text that looks like a number or a literal in quotes, so the appearance decides the colour.
+    """Return the text of a form's cell in the colours of its value. `several` values are separated by commas."""
+    # `shown_value` quotes a text that looks like a number or a literal, so the spelling decides the colour.
     if several:
         spans: list[Span] = []
         for piece in pieces_of(text):

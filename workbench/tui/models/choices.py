@@ -1,4 +1,4 @@
-"""The models to choose from: the offline one, those in `workbench.toml` files, and those that suites name."""
+"""The models to choose from: the offline model, models of `workbench.toml` files, and models named by suites."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class ModelChoices:
-    """The models to choose from, and the problems that keep others from the list."""
+    """The models to choose from, and the problems that keep other models from the list."""
 
     choices: tuple[ModelChoice, ...]
     problems: tuple[str, ...]
@@ -40,12 +40,10 @@ class ModelChoices:
 def model_choices(
     program: Program, files: Sequence[SuiteFile], checked: Iterable[str], recorded: Iterable[str] = ()
 ) -> ModelChoices:
-    """Return the models of settings and suites, each with its endpoint and whether its key is set.
+    """Return the models of settings and suites, with the endpoint of each and whether its key is set.
 
-    Models that are `checked`, or that runs were `recorded` on, are always included. Reads files, but asks no
-    endpoint."""
-    # A model is described by its first source: offline, settings, suites, recordings, earlier choices. The weaknesses
-    # of the offline model come last.
+    The result includes all `checked` models and the models of `recorded` runs. Reads files, but asks no endpoint."""
+    # The first source describes a model: offline, settings, suites, recordings, earlier choices.
     folders = list(dict.fromkeys(file.path.parent for file in files)) or [Path()]
     offline = next(model.description for model in built_in_models() if model.name == OFFLINE)
     found: dict[str, _Known] = {OFFLINE: _Known(offline, brief="not a language model")}
@@ -125,7 +123,7 @@ def _reached(program: Program, spec: ModelSpec, folder: Path) -> _Known:
 
 @dataclass(frozen=True)
 class _Known:
-    """The parts of a model's description: its state, the URL of its endpoint, and the place that names it."""
+    """The parts of a model's description: the state, the URL of the endpoint, and the file or suite with the name."""
 
     state: str
     url: str = ""

@@ -1,4 +1,4 @@
-"""Opening the dialog that chooses models, with the form and the probes that the dialog leads to."""
+"""Opens the dialog that chooses models, and the form and the probes of the dialog."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def variants_of(suites: Sequence[OpenSuite]) -> dict[str, str]:
-    """Return the variants of suites by name, each described by its own text and the names of its suites."""
+    """Return the variants of suites by name. A variant is described by its own text and the names of its suites."""
     found: dict[str, tuple[str, list[str]]] = {}
     for suite in suites:
         if suite.file.suite is None:
@@ -46,7 +46,7 @@ def variants_of(suites: Sequence[OpenSuite]) -> dict[str, str]:
 
 
 class ModelChooser:
-    """The choice of the models to run on, with everything that the dialog needs from the app."""
+    """Opens the dialog that chooses models, with the functions of the app that the dialog needs."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
@@ -86,7 +86,7 @@ class ModelChooser:
 
     @property
     def _folders(self) -> list[Path]:
-        """The folders of the suites, that of the selected one first."""
+        """The folders of the suites. The folder of the selected suite comes first."""
         suites = list(self._selection.open_suites.suites)
         if self._selection.suite is not None:
             suites.insert(0, self._selection.suite)
@@ -115,14 +115,14 @@ class ModelChooser:
         self._app.show(AddModelScreen(endpoints, preset, model, adder), added)
 
     def _change(self, endpoints: Sequence[KnownEndpoint], name: str, changed: Callable[[Added | None], None]) -> str:
-        """Open the form for a model of a `workbench.toml`, and return why that is not possible, "" if it is."""
+        """Open the form for a model of a `workbench.toml`. Return why that is impossible, or ""."""
         for folder in self._folders:
             try:
                 known = named_model(name, folder, self._program)
             except ConfigError as error:
                 return error.problems[0]
             if known is not None:
-                # A settings file names no preset, so the endpoint is found by its base URL.
+                # A settings file names no preset, so the preset is found by the base URL.
                 preset = next((each.preset for each in endpoints if each.preset.base_url == known.base_url), None)
                 self._app.show(AddModelScreen(endpoints, preset, known.model, self._adder(folder, known)), changed)
                 return ""

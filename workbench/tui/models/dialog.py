@@ -1,4 +1,4 @@
-"""The dialog that chooses models: those of settings and suites, then those that each reachable endpoint lists."""
+"""The dialog that chooses models: models of settings and suites, then models listed by reachable endpoints."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from workbench.tui.terminal.key_queue import taken
 from workbench.tui.terminal.theme import Ground
 
 MAX_UNFOLDED = 12
-"""The most models that a local server may list for them to be shown without a request."""
+"""The longest list of a local server's models that is shown unfolded."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class ModelsState:
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """The checked models in the order of the list, with those of folded endpoints."""
+        """The checked models in the order of the list, including models of folded endpoints."""
         names = dict.fromkeys(choice.name for choice in self.choices.choices)
         for endpoint in self.endpoints:
             for _, name in names_to_run(endpoint):
@@ -111,7 +111,7 @@ class ModelsState:
         for each in self.endpoints:
             if each.problem:
                 yield "error", f"{each.preset.title}: {each.problem}"
-        # Endpoints that refused to answer come first, since the user can do something about them.
+        # Endpoints without a key come first, because the user can set the key.
         keyless = [each.preset.title for each in self.endpoints if not each.key_is_found]
         if keyless:
             yield "muted", f"No key is found for {', '.join(keyless)}."
@@ -164,13 +164,13 @@ class ModelsState:
             self._checked ^= {row.name}
 
     def asks(self, endpoint: KnownEndpoint) -> None:
-        """Record that an endpoint is being asked for its models."""
+        """Record that an endpoint is asked for its models."""
         self._asked.add(endpoint.preset.name)
         self._build()
 
     def answered(self, endpoint: KnownEndpoint) -> None:
         """Take an endpoint's answer, and show its models."""
-        # Local servers are asked without a request of the user, so a long list of their models stays folded.
+        # The user did not request the models of local servers, so a long list stays folded.
         name = endpoint.preset.name
         self._asked.discard(name)
         at = [each.preset for each in self.endpoints].index(endpoint.preset)
@@ -190,7 +190,7 @@ class ModelsState:
         self._build()
 
     def added(self, choices: ModelChoices, name: str) -> int:
-        """Show and check a model that was added, and return the index of its row."""
+        """Show and check a new model. Return the index of its row."""
         self.choices = choices
         self._checked.add(name)
         self._build()
@@ -200,7 +200,7 @@ class ModelsState:
         return 0
 
     def changed(self, choices: ModelChoices) -> None:
-        """Show models that were read again, after a change of one of them."""
+        """Show models that were read again after one changed."""
         self.choices = choices
         self._build()
 
@@ -230,7 +230,7 @@ class ModelsState:
             if endpoint.is_reachable and (fitting or not words):
                 head = Row(preset.title, self._said(endpoint, preset.name in self._asked), endpoint=endpoint)
                 self.rows += [head, *fitting]
-        # The list always has a row, because its cursor stands on one.
+        # The cursor needs a row, so the list is never empty.
         if not self.rows:
             self.rows.append(Row(f"no model has {one_line(self.filter)!r} in its name"))
 
@@ -254,21 +254,21 @@ def _listed(models: Sequence[str]) -> str:
 
 
 MAX_LABEL_CELLS = 28
-"""The width up to which names widen their column."""
+"""The maximum width of the column of names."""
 
 _MIN_ROWS = 5
-"""The fewest rows of the list; the texts around it are cut to leave room for them."""
+"""The minimum number of rows of the list. Texts around the list are cut first."""
 
 _ROWS_AROUND = 6
-"""The rows of border, title, field with the blank line below it, and keys."""
+"""The rows of border, title, field, the blank line below the field, and keys."""
 
 
 @dataclass(frozen=True)
 class ModelWays:
-    """The functions of the app that the dialog calls.
+    """Functions of the app for the dialog.
 
-    `ask` asks an endpoint for its models. `add` opens the form of a new model, filled with one of an endpoint, and
-    calls back. `change` opens the form of a known model, or returns why that is not possible. `probe` tests how a model
+    `ask` asks an endpoint for its models. `add` opens the form of a new model, filled with a model of an endpoint, and
+    calls back. `change` opens the form of a known model, or returns why that is impossible. `probe` tests how a model
     handles tools. `choices` reads the models again."""
 
     ask: Callable[[KnownEndpoint], Awaitable[KnownEndpoint]]
@@ -279,7 +279,7 @@ class ModelWays:
 
 
 class ModelsScreen(Dialog[tuple[str, ...]]):
-    """A dialog that asks for the models to run on, and closes with the checked ones in the order of the list."""
+    """Asks for the models to run on. Closes with the checked models in the order of the list."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Models"
@@ -287,7 +287,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
     ModelsScreen > Vertical { width: 130; }
     ModelsScreen #filter { background: $background; padding: 0 1; margin: 0 1 1 1; }
     """
-    # The field has the focus, so letters are text, and the keys of the list have priority over those of the field.
+    # The field has the focus, so letters are text. The list's keys have priority over the field's keys.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move('up')", show=False),
         Binding("down", "move('down')", show=False),
@@ -357,7 +357,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self._show_keys()
 
     def _make_room(self, height: int) -> None:
-        """Limit the heights of the texts and of the list, so that title, some rows and keys are always visible."""
+        """Limit the heights of the texts and the list, so title, keys and some rows are always visible."""
         # The width of the text by the style of the dialog: at most 130 cells, minus border, padding and scroll thumb.
         width = max(min(130, self.app.size.width * 96 // 100) - 5, 1)
         room = height - _ROWS_AROUND
@@ -365,7 +365,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             reading = self.query_one(name)
             taken = len(build(width))
             if room - taken < _MIN_ROWS:
-                # The text above the list is shown as a whole or not at all; the one below it may be cut.
+                # The text above the list is shown whole or not at all. The text below the list may be cut.
                 taken = 0
                 if name == "#absent":
                     taken = max(room - _MIN_ROWS, 0)
@@ -377,7 +377,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
     def _ask(self, endpoint: KnownEndpoint) -> None:
         async def ask() -> None:
             answered = await self._ways.ask(endpoint)
-            # The answer may add rows above the cursor, which stays on its row.
+            # The answer may add rows above the cursor. The cursor stays on its row.
             row = self._list.row
             self.state.answered(answered)
             self._show(self.state.rows.index(row) if row in self.state.rows else None)
@@ -447,7 +447,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             self.say_keys((Span(text, "passed"), *keys_line(("Enter", "use"), ("Esc", "leave"))))
 
     def action_change(self) -> None:
-        """Open the form that changes the model of the row in its `workbench.toml`."""
+        """Open the form that changes the selected model in its `workbench.toml`."""
 
         def changed(model: Added | None) -> None:
             if model is not None:

@@ -52,17 +52,17 @@ from workbench.tui.terminal.theme import Ground
 
 @dataclass(frozen=True)
 class Added:
-    """A model that was added or changed, with the notice about its endpoint's answer, if there was one."""
+    """An added or changed model, with the notice about the endpoint's answer, if there was one."""
 
     name: str
     answered: str = ""
 
 
 class ModelAdder:
-    """Adds a model for the suites in a folder, or changes the one that is `known`.
+    """Adds a model for the suites in a folder, or changes the `known` model.
 
     For `bundled` suites, only the user's own `workbench.toml` is offered. `why_not_checked` returns why a changed model
-    is not asked, `None` if it may be."""
+    must not be asked, `None` if it may be asked."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class ModelAdder:
             self.owner = usual_owner(program, folder)
 
     def file(self, owner: Owner) -> Path:
-        """Return the path of the `workbench.toml` of an owner or, for a known model, of the file that has it."""
+        """Return the path of the `workbench.toml` of an owner. For a known model, return the file of the model."""
         if self.known is not None and self.known.file is not None:
             return self.known.file
         return settings_file(self._program, self._folder, owner)
@@ -116,7 +116,7 @@ class ModelAdder:
             return CheckResult(False, str(error))
 
     def located(self, spec: ModelSpec) -> ModelSpec:
-        """Return a model of a cloud with its `place` there; any other model as it is."""
+        """Return a cloud's model with its `place`. Return any other model unchanged."""
         return self._program.models.located(spec, self._folder)
 
     def add(self, spec: ModelSpec, owner: Owner) -> Path:
@@ -183,7 +183,7 @@ _CLOUD_CHOICES: dict[CloudField, tuple[tuple[str, str], ...]] = {
     "endpoint": tuple((name, name) for name in BEDROCK_ENDPOINTS),
     "credentials": (("", "keys in variables, else the cloud's default"), ("default", "the cloud's default")),
 }
-"""The values of choice fields, each with the words that show it."""
+"""The values of choice fields, each with its displayed text."""
 _CLOUD_URL = "the cloud's own, by the settings below"
 _THOUGHTS = ("reasoning, also within the text", "answer where they stand in the text")
 _REQUEST_FIELDS = ("key_command", "headers", "query")
@@ -199,7 +199,8 @@ MAX_LISTED = 5
 """The maximum number of an endpoint's models that are named."""
 
 _MIN_KEY_CHARS = 20
-"""The length from which a text that is no name of a variable counts as a key; shorter texts may become a name."""
+"""From this length on, a text that cannot be the name of a variable counts as a key. A shorter text may become a
+name."""
 
 
 class ChoiceField(Bar, can_focus=True):
@@ -229,7 +230,7 @@ class ChoiceField(Bar, can_focus=True):
         self.show()
 
     def show(self) -> None:
-        """Draw the value between arrows, which are coloured while the keys change it."""
+        """Draw the value between arrows. The arrows are coloured while the field has the focus."""
         roles: tuple[Role, Role] = ("accent", "strong") if self.has_focus else ("muted", "text")
         line: Line = (Span("‹ ", roles[0]), Span(self.value, roles[1]), Span(" ›", roles[0]))
         self.say(lambda _: line)
@@ -254,7 +255,7 @@ class ChoiceField(Bar, can_focus=True):
 
 
 class AddModelScreen(Dialog[Added]):
-    """The form that adds a model, or changes a known one, after the model's endpoint has confirmed it."""
+    """The form of a new or known model. The model is saved after the endpoint has confirmed it."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Add a model"
@@ -338,7 +339,7 @@ class AddModelScreen(Dialog[Added]):
         self._take_focus("model" if is_filled else "preset")
 
     def _row(self, name: str, field: ChoiceField | SafeInput) -> ComposeResult:
-        """Yield a field with its label, and below it the line for its problem."""
+        """Yield a field with its label and, below, the line for its problem."""
         label = Bar()
         label.add_class("label")
         label.say(lambda _: (Span(f" {_LABELS[name]}", "muted"),))
@@ -369,7 +370,7 @@ class AddModelScreen(Dialog[Added]):
 
     @property
     def _cloud_fields(self) -> tuple[str, ...]:
-        """The names of the fields that the chosen provider has in addition to those of every model."""
+        """The names of the additional fields of the chosen provider."""
         if self._cloud is None:
             return ()
         return SETTINGS_OF[self._cloud]
@@ -407,13 +408,13 @@ class AddModelScreen(Dialog[Added]):
 
     @property
     def _listed(self) -> tuple[str, ...]:
-        """The models that the chosen endpoint lists, as far as it was asked."""
+        """The models listed by the chosen endpoint, as far as it was asked."""
         if self._preset is not None:
             return self._models[self._preset]
         return ()
 
     def _suggest(self) -> None:
-        """Complete the name of the model while it is typed, by those that the endpoint lists."""
+        """Complete the typed name of the model by the endpoint's list."""
         field = self.query_one("#model", SafeInput)
         field.suggester = None
         if self._listed:
@@ -445,7 +446,7 @@ class AddModelScreen(Dialog[Added]):
         if at < len(self._presets):
             self._preset = self._presets[at]
             typed, provider = TypedModel.of_preset(self._preset), self._preset.provider
-        # Another endpoint must not get the key and the headers of the one before, so they are always replaced, too.
+        # The key and headers of the previous endpoint must not go to another endpoint, so they are always replaced.
         self.query_one("#base_url", SafeInput).value = typed.base_url
         self.query_one("#api_key_env", SafeInput).value = typed.api_key_env
         for name in _REQUEST_FIELDS:
@@ -460,7 +461,7 @@ class AddModelScreen(Dialog[Added]):
 
     @on(Input.Changed)
     def _typing(self, event: Input.Changed) -> None:
-        # A key would be drawn on the screen and written into a file, so it is removed as soon as it is recognised.
+        # A key would be drawn on the screen and written into a file, so a recognised key is removed at once.
         if event.input.id == "api_key_env" and event.value and _may_be_a_key(event.value):
             event.input.value = ""
             self._changed()
@@ -491,13 +492,13 @@ class AddModelScreen(Dialog[Added]):
         told.show_anew(from_top=True)
         told.refresh(layout=True)
         for name in _LABELS:
-            # A known model has no fields for its name and its file.
+            # A known model has no fields for name and file.
             for problem in self.query(f"#wrong-{name}").results(ReadLines):
                 problem.display = name in self._problems
                 problem.show_anew(from_top=True)
                 problem.refresh(layout=True)
         if self.has_class("low") and self._outcome:
-            # A low screen hides the text below the fields, so the row of keys shows its first line.
+            # A low screen hides the text below the fields, so the row of keys shows the first line of the text.
             keys = self._told(self.size.width)[1]
         self.say_keys(keys or self._keys)
 
@@ -549,7 +550,7 @@ class AddModelScreen(Dialog[Added]):
         return "muted", "No key is sent."
 
     def _of_cloud(self) -> tuple[Role, str]:
-        """Return the address of a model at a cloud and its credentials, as far as they are known."""
+        """Return the address and the credentials of a model at a cloud, as far as known."""
         try:
             spec = self._adder.located(replace(self._typed, model=self._text("model") or "MODEL", name="m").spec())
         except AddingError:
@@ -568,7 +569,7 @@ class AddModelScreen(Dialog[Added]):
 
     @on(Input.Submitted)
     def action_submit(self) -> None:
-        """Ask the endpoint and add the model if it confirms; a model that it has not confirmed is added at once."""
+        """Ask the endpoint, and add the model if the endpoint confirms it. Add an unconfirmed model at once."""
         typed, owner = self._typed, self._owner
         try:
             spec = typed.spec(owner)

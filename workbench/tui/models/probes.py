@@ -1,4 +1,4 @@
-"""The dialog that probes how a model calls tools, and shows each finding as it comes."""
+"""The dialog that probes how a model calls tools. Each finding appears as it comes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROLES: dict[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "fa
 
 
 class Prober:
-    """The probes of one model, which is looked up for the first of the folders that knows it."""
+    """Probes one model. The first folder that knows the model defines it."""
 
     def __init__(
         self, program: Program, trust: Trust, name: str, folders: Sequence[Path], files: Sequence[SuiteFile]
@@ -41,7 +41,7 @@ class Prober:
         self._files = files
 
     def model(self) -> ListedModel:
-        """Return the model with the environment that has its key.
+        """Return the model with the environment that holds its key.
 
         Raises:
             ConfigError: The model is unknown, or an untrusted `workbench.toml` defines it.
@@ -66,7 +66,7 @@ class Prober:
 
     async def send(self, listed: ListedModel, endpoints: Endpoints) -> AsyncGenerator[ProbeResult]:
         """Yield the result of each probe."""
-        # The module imports the engine, which takes long, so a thread imports it first.
+        # The module imports the engine. The import takes long, so a thread does it first.
         await in_background(lambda: importlib.import_module("workbench.evaluation.tool_probes"))
         from workbench.evaluation.tool_probes import ToolProbes
 
@@ -79,12 +79,12 @@ class Prober:
         return Endpoints(self._program.secrets)
 
     def shown(self, text: str) -> str:
-        """Return a text on one line, with its secrets redacted."""
+        """Return a text on one line, without secrets."""
         return one_line(self._program.secrets.redact(text))
 
 
 class ProbesScreen(Dialog[None]):
-    """A dialog that probes a model and shows the results as they come; closing it stops the probes."""
+    """Probes a model and shows the results as they come. Closing the dialog stops the probes."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = "ProbesScreen > Vertical { width: 120; }"
@@ -122,7 +122,7 @@ class ProbesScreen(Dialog[None]):
         except ConfigError as error:
             self._problem = "; ".join(error.problems)
         finally:
-            # Closing the dialog cancels this worker, and connections must not outlive it.
+            # Closing the dialog cancels this worker, and connections must not outlive the worker.
             await endpoints.close()
         self._is_over = True
         self._show()

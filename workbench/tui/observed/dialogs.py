@@ -75,7 +75,7 @@ class ObserveScreen(_Naming[Wanted]):
 
     def on_mount(self) -> None:
         for texts in self.query(ReadLines):
-            # Texts cannot get the focus, so that Tab goes from field to field.
+            # Texts cannot get the focus, so Tab goes from field to field.
             texts.can_focus = False
 
     def _lines(self, width: int) -> list[Line]:
@@ -109,7 +109,7 @@ def _why_not_upstream(text: str) -> str | None:
 
 
 class WhereScreen(WhichSuiteScreen):
-    """Asks for the suite that gets a new case, and closes with its index."""
+    """Asks for the suite of a new case. Closes with the index of the suite."""
 
     TITLE_LINE = "Add the case to"
     VERB = "show what changes"
@@ -145,7 +145,10 @@ class EndScreen(AskScreen[Literal["end", "no"]]):
 
 
 class CaseMaker:
-    """Makes cases of recorded conversations, each in one undo step, with the conversation as the case's first run."""
+    """Makes cases from recorded conversations.
+
+    Each case is one undo step. The conversation becomes the case's first run.
+    """
 
     def __init__(self, stage: Workbench, selection: Selection, new_suites: NewSuites, secrets: Secrets) -> None:
         self._stage = stage
@@ -207,7 +210,7 @@ class CaseMaker:
     async def _added(
         self, suite: OpenSuite, key: str | None, made: MadeSuite, announce: Announce, then: str
     ) -> str | None:
-        """Select a new case, show the conversation as its run, and return the place of the case as text."""
+        """Select a new case and show the conversation as its run. Return the place of the case as text."""
         self._selection.select(suite.path, key)
         file, outline = suite.file, next(each for each in suite.cases if each.key == key)
         if file.suite is not None:

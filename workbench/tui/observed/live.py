@@ -1,4 +1,4 @@
-"""A recording in progress: the proxy, on a thread of its own, and the conversations that it has observed."""
+"""A recording in progress: a proxy in its own thread, and the observed conversations."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ came."""
 
 @dataclass(frozen=True)
 class Seen:
-    """An observed conversation up to now, as an immutable value that other threads may use.
+    """An observed conversation so far, as an immutable value for other threads.
 
-    `problem` is why the conversation broke off, `why_no_case` why no case can be made of it."""
+    `problem` is why the conversation broke off. `why_no_case` is why it cannot become a case."""
 
     number: int
     wire: Provider
@@ -140,7 +140,7 @@ class LiveRecording:
             threading.Thread(target=self._end, name="end of a recording", daemon=True).start()
 
     def take(self) -> list[Seen | str]:
-        """Return new observations: conversations in their present state, and sentences about other errors."""
+        """Return new observations: conversations in their current state, and sentences about other errors."""
         return self._inbox.take()
 
     def _end(self) -> None:
@@ -151,8 +151,8 @@ class LiveRecording:
 
     def _observed(self, what: Observation) -> None:
         """Pass on an observation."""
-        # Text that looks like a key must be known as a secret before anything shows it. Only the new part of a step is
-        # searched: the messages that the previous step did not have and, in the first step, the head of the request.
+        # Text that looks like a key must be registered as a secret before anything shows it. Only the new part of a
+        # step is searched: messages missing in the previous step and, in the first step, the head of the request.
         if isinstance(what, RequestUnread):
             self._inbox.put(str(what.note))
         if not isinstance(what, StepBegan | StepEnded):

@@ -55,7 +55,7 @@ class Observer:
             for model in models:
                 with suppress(ConfigError):
                     spec = self._program.models.resolve(model, folder, by_suite=by_suite)
-                    # Requests to a cloud are signed for its own address, so a proxy cannot pass them on.
+                    # Requests to a cloud are signed for the cloud's own address, so a proxy cannot forward them.
                     if spec.base_url and spec.cloud is None:
                         return spec.base_url, spec.provider
         return "openai", None
@@ -74,8 +74,8 @@ class Observer:
             for screen in shown:
                 screen.take_news()
 
-        # `wake` is called on the proxy's thread, maybe before the screen exists, which takes all observations when it
-        # opens.
+        # `wake` runs in the proxy's thread, possibly before the screen exists. The screen takes all earlier
+        # observations when it opens.
         def wake() -> None:
             # A RuntimeError means that the app has ended.
             with suppress(RuntimeError):
@@ -99,7 +99,7 @@ class Observer:
 
 
 def _imported() -> None:
-    """Import modules that take long, on a thread, so that the app still reacts to keys."""
+    """Import slow modules. Called in a thread, so the app still reacts to keys."""
     import aiohttp.web  # noqa: F401
 
     import workbench.tui.observed.screen  # noqa: F401

@@ -1,4 +1,4 @@
-"""The screen of a recording: the conversations of a program with its model, and their steps."""
+"""The screen of a recording: conversations of a program with its model, and the steps of each conversation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Conversations(ListState[Seen]):
-    """The recorded conversations, in the order in which they began."""
+    """The recorded conversations in the order they began."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Conversations(ListState[Seen]):
         """The place of the case made of a conversation, by the number of the conversation."""
 
     def take(self, news: Sequence[Seen]) -> None:
-        """Add new conversations, and replace those that have continued."""
+        """Add new conversations, and update known conversations."""
         for seen in news:
             self._seen[seen.number] = seen
             # The conversations have grown, and the filter searches their whole texts.
@@ -86,9 +86,9 @@ _SIGNS: dict[State, tuple[str, Role, str]] = {
 
 
 def environment_line(address: str, provider: Provider | None, upstream: str) -> str:
-    """Return the environment variable that makes a program use the proxy, such as `OPENAI_BASE_URL=http://…`.
+    """Return the environment variable that sends a program to the proxy, such as `OPENAI_BASE_URL=http://…`.
 
-    `provider` is that of the endpoint `upstream`, if it is known."""
+    `provider` is the provider of the endpoint `upstream`, if known."""
     speaks_messages = provider == "anthropic" or (provider is None and upstream == ANTHROPIC_URL)
     if speaks_messages:
         return f"ANTHROPIC_BASE_URL={address}"
@@ -148,7 +148,7 @@ class _Steps(LazyLines):
 
 
 def detail_lines(seen: Seen, where: str | None, secrets: Secrets, width: int) -> Sequence[Line]:
-    """Return the details of a conversation: its state and its steps; `where` names the case made of it, if any."""
+    """Return the details of a conversation: state and steps. `where` names the case made of it, if any."""
     sign, role, words = _SIGNS[seen.state]
     text = f"{words}: {seen.problem}" if seen.problem else words
     facts = f"conversation {seen.number} {GLYPHS.dot} {seen.wire} {GLYPHS.dot} {counted(seen.requests, 'request')}"
@@ -207,7 +207,7 @@ class LiveScreen(ListScreen[None, Conversations]):
         self.state.take([each for each in news if isinstance(each, Seen)])
         said = [each for each in news if isinstance(each, str)]
         if said:
-            # A notice replaces the one before it, so only the last sentence would be seen.
+            # A notice replaces the previous notice, so only the last sentence is announced.
             self.announce(said[-1], "warned", GLYPHS.warned)
         if self.is_covered:
             self._missed = True

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _at(*states: str, otherwise: str) -> Why:
-    """Return the condition of an action that needs the line to be in one of the given states."""
+    """Return the condition of an action that needs the line in one of the given states."""
 
     def why_not(now: MainSituation) -> str | None:
         return None if now.line in states else otherwise
@@ -147,5 +147,5 @@ class QuickAddActions(MainActions):
         listed=False,
     )
     def end(self) -> None:
-        """Skip the result that is shown; otherwise close the line, which keeps its text."""
+        """Skip the displayed result. Without a result, close the line and keep its text."""
         self._adder.escape()

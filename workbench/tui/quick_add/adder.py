@@ -1,4 +1,4 @@
-"""Quick add in the app: it runs the requests of the line, shows their results, and saves the accepted ones as cases."""
+"""Quick add in the app: runs the requests of the line, shows results, and saves accepted results as cases."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ class QuickAdder:
         """Whether the run pane shows the runs of the line instead of the selected case."""
         self._notice: Line = ()
         self._ours: dict[Path, Document] = {}
-        """The documents of suites whose only unsaved changes are cases that were added here."""
+        """The documents of suites whose only unsaved changes are newly added cases."""
         self._added: list[tuple[Path, Document, str]] = []
         """The added cases: the suite, its document with the case, and the request."""
         self._saving: set[Path] = set()
         self._ungraded: list[tuple[str, Path]] = []
-        """The batches of added cases, with their suites, that the history has without grades."""
+        """The batches of added cases that the history holds without grades, with their suites."""
         app.services.runs_delivered.append(self.delivered)
         self._take_kept()
 
@@ -392,7 +392,9 @@ class QuickAdder:
         self.show()
 
     def _editable(self, path: Path | None) -> OpenSuite:
-        """Return the open suite at a path; raise NotEditableError if there is none, or its text is not TOML."""
+        """Return the open suite at a path.
+
+        Raises NotEditableError if no suite is open there or its text is not TOML."""
         if path is None:
             raise NotEditableError("put the cursor on a suite first")
         suite = self._open_suites.editable(path)
@@ -433,7 +435,7 @@ class QuickAdder:
         self._over()
 
     def delivered(self) -> None:
-        """Take the result of the request that runs, once its runs have ended."""
+        """Take the result of the running request once all its runs have ended."""
         request = self.state.running
         if request is not None and request.run_ids:
             runs = self._runs_of(request)
@@ -532,9 +534,9 @@ class QuickAdder:
     # Cases
 
     def _add(self, request: Request, case: dict[str, object], why_not: str | None = None) -> bool:
-        """Add the case of a request after the selected one, as one undo step, and save the suite.
+        """Add the case of a request after the selected case, as one undo step, and save the suite.
 
-        Suites with other unsaved changes are not saved. Returns whether the case was added."""
+        A suite with other unsaved changes is not saved. Returns whether the case was added."""
         try:
             suite = self._editable(request.suite)
             row = self._selection.row
@@ -568,7 +570,7 @@ class QuickAdder:
             self._app.work(self._save(suite), "ask")
 
     async def _save(self, suite: OpenSuite) -> None:
-        """Save the added cases of a suite, including those that are added during the saving."""
+        """Save the added cases of a suite, including cases added while saving."""
         try:
             while suite.dirty and suite.document is self._ours.get(suite.path):
                 if not await self._app.services.saver.save([suite]):
@@ -581,7 +583,7 @@ class QuickAdder:
             self._saving.discard(suite.path)
 
     def _store_grades(self) -> None:
-        """Let the history grade the runs of added cases, which expected nothing until their batch ended."""
+        """Let the history grade the runs of added cases. Until their batch ended, these runs had no expectations."""
         services = self._app.services
         for batch, path in list(self._ungraded):
             if self._main.book.has_ended(batch):
@@ -774,7 +776,7 @@ class QuickAdder:
         return self._notice if state.state in ("ask", "run") else (), offered
 
     def _annotate(self) -> None:
-        """Show the checks of the question in the run, at its calls, or none."""
+        """Show the checks of the question at the calls of the run. Without a question, show none."""
         run_list, question = self._main.run_pane.run_list, self.state.question
         if question is None or not self._shows or not self._line.is_open:
             run_list.annotate(None)

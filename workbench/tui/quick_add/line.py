@@ -1,4 +1,4 @@
-"""The line for new cases, below the panes: its title, and the field in which a request is typed."""
+"""The line for new cases below the panes: a title, and the field for a request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.tui.terminal.key_queue import taken
 
 
 class RequestField(SafeInput):
-    """The field of the line. While it `has_commands`, letters are commands for the result above it, and no text."""
+    """The field of the line. While it `has_commands`, a letter is a command for the result above, not text."""
 
     DEFAULT_CSS = "RequestField { width: 1fr; height: 1; border: none; padding: 0; background: $panel; }"
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("line", QuickAddActions))

@@ -1,4 +1,4 @@
-"""The lines of a proposed expectation, shown in the run in place of the arguments of its calls."""
+"""The lines of a proposed expectation. They replace the arguments of calls in the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KIND_CELLS = 10
 
 
 def row_in_call(question: Question, focus: tuple[int, int | None]) -> tuple[int, int]:
-    """Return the index of the focused call in the run, and the line of the focused row below its first one."""
+    """Return the index of the focused call in the run, and the offset of the focused line in the call."""
     call, argument = focus
     places = calls_shown(question, question.runs[0].trajectory)
     index = next((at for at, number in places.items() if number == call), 0)
@@ -24,7 +24,7 @@ def row_in_call(question: Question, focus: tuple[int, int | None]) -> tuple[int,
 
 
 def unseen_calls(question: Question) -> str:
-    """Return the expected calls as text if the run, which made none, has no place to show them, otherwise ""."""
+    """Return the expected calls as text if the run made no call to show them at, otherwise ""."""
     if question.runs[0].trajectory.calls:
         return ""
     calls: list[str] = []
@@ -39,7 +39,7 @@ def unseen_calls(question: Question) -> str:
 
 
 def call_lines(question: Question) -> Callable[[CallItem, int], list[Line] | None]:
-    """Return a function of a call's item and a width: the lines of what is expected of it, `None` for other calls."""
+    """Return a function from a call's item and a width to the lines expected of the call, `None` for other calls."""
     places = calls_shown(question, question.runs[0].trajectory)
 
     def lines(item: CallItem, width: int) -> list[Line] | None:

@@ -69,7 +69,8 @@ if TYPE_CHECKING:
 class Progress:
     """The progress of all running batches together.
 
-    `elapsed_s` counts from the start of the first batch, without the time in which all runs waited for the user.
+    `elapsed_s` is the time in seconds since the first batch began, without the time in which all runs waited for the
+    user.
     """
 
     done: int
@@ -106,7 +107,7 @@ class RunBook:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         secrets: Secrets = NO_SECRETS,
     ) -> None:
-        """Create an empty book, which removes `secrets` from the runs that it shows."""
+        """Create an empty book. `secrets` are removed from displayed runs."""
         self._parts = SuiteParts(secrets)
         self._clock = Stopwatch(clock)
         self._now = now
@@ -132,14 +133,14 @@ class RunBook:
         self._limits_reached: dict[str, CostLimitReached] = {}
         """The reached cost limits about which the user is asked, by batch."""
         self._starting: dict[int, tuple[str, float]] = {}
-        """The servers and models that are starting, each with the time of its start."""
+        """The starting servers and models, each with the time of its start."""
         self._origins: dict[str, RunRecord] = {}
-        """The origins of forks that are about to start, by the id of the fork."""
+        """The origins of starting forks, by the id of the fork."""
         self._stepped_back: dict[str, tuple[RunRecord, tuple[PastHold, ...]]] = {}
-        """The runs that forks are about to replace, by the id of the fork, with the holds before that of the fork."""
+        """The runs to be replaced by starting forks, by the id of the fork, with the holds before the fork's hold."""
 
     def apply(self, event: BatchEvent) -> CaseKey | None:
-        """Process one event, and return the case whose display changed, if any."""
+        """Process one event. Return the case whose display changed, if any."""
         match event:
             case BatchStarted():
                 self._start(event)
@@ -148,7 +149,7 @@ class RunBook:
                 if record is not None:
                     if not record.started_at:
                         record.started_at = self._now().isoformat(timespec="milliseconds")
-                    # Only a change of these facts, or of the stage, makes the summary of the case out of date.
+                    # The summary of the case is out of date only if these facts or the stage changed.
                     before = record.paused, record.put_off_until
                     record.add(happened)
                     if record.stage == "waiting" and record.batch in self._batches:
@@ -158,7 +159,7 @@ class RunBook:
                         self._running[record.run_id] = record
                         self._touch(record)
                         self._follow_clock()
-                    # A run that continues has got its answer, whichever way it was given.
+                    # A run that continues has its answer, however the answer was given.
                     if record.paused is None:
                         self._withdraw(record.run_id)
                     return record.case_key
@@ -213,13 +214,13 @@ class RunBook:
         *,
         unwritten: bool = False,
     ) -> None:
-        """Add a recorded run, which counts until its case is run again.
+        """Add a recorded run. The run counts until its case is run again.
 
-        `unwritten` is true for a run that was recorded here and is in no file.
+        `unwritten` is true for a run recorded by this program that is in no file.
         """
         latest = self._latest.setdefault((planned.file.path, planned.case.id), {})
         kind = RunKind(planned.model, planned.repeat, True)
-        # Each reading of the workspace delivers the recordings again; known ones keep their record.
+        # Each reading of the workspace delivers all recordings again. A known recording keeps its record.
         if kind not in latest:
             latest[kind] = record = recalled(planned, started_at, events, result)
             record.shelf = self._shelf
@@ -234,12 +235,12 @@ class RunBook:
         self._origins[run_id] = origin
 
     def step_back(self, run_id: str, run: RunRecord) -> None:
-        """Register a fork that is about to start at the previous hold of a held run, which it replaces."""
+        """Register a fork that will start at the previous hold of a held run and replace the run."""
         self._stepped_back[run_id] = run, run.holds_before[:-1]
 
     def finished(self, case: CaseKey) -> list[RunRecord]:
         """Return the finished runs of a case."""
-        # Most runs are among both the latest ones and those that count, so `distinct` removes repetitions.
+        # Most runs are both latest and counting runs, so `distinct` removes the repetitions.
         runs = (*self._latest.get(case, {}).values(), *chain.from_iterable(self.by_model.of(case).values()))
         return [run for run in distinct(runs) if run.figures is not None]
 
@@ -258,17 +259,17 @@ class RunBook:
     def regrade(self, run: RunRecord, planned: PlannedRun, result: RunResult) -> None:
         """Replace the grade of a finished run by the grade of the case in `planned`.
 
-        Only caches that this affects are cleared.
+        Only affected caches are cleared.
         """
         case = run.case_key
         before, status = self.summary(case), run.status
         run.regrade(planned, result)
         self.by_model.regrade(case)
         self._forget(case)
-        # Each keystroke in a case regrades its runs, so as few caches as possible are cleared.
+        # Each keystroke in a case regrades its runs, so few caches are cleared.
         if result.status != status:
             self._uncounted.add(case)
-        # An edit may regrade a whole suite, whose tally is only counted again for cases that show something different.
+        # An edit may regrade a whole suite. The suite is counted again only if the summary of a case changed.
         if self.summary(case) != before:
             self._revisions[run.path] = self._revisions.get(run.path, 0) + 1
 
@@ -295,21 +296,21 @@ class RunBook:
         return sum(run.batch == batch and run.stage == "waiting" for run in self._runs.values())
 
     def answered(self, question: Question) -> None:
-        """Remove a question as soon as it is answered; its run reports only later that it continues."""
+        """Remove an answered question. The run reports only later that it continues."""
         self._questions = [other for other in self._questions if other is not question]
 
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
         """Return the latest runs of a case by model and repeat, each followed by its forks.
 
-        Recorded runs come after them, then those that count in place of stopped runs.
+        Recorded runs come next, then the runs that count in place of stopped runs.
         """
         runs = (*self._latest.get(case, {}).values(), *self.runs_that_count(case))
         return with_branches(distinct(runs))
 
     def runs_that_count(self, case: CaseKey) -> list[RunRecord]:
-        """Return the runs that count for a case: no forks, and recorded ones only if there are no others.
+        """Return the runs that count for a case, without forks. Recorded runs count only without other runs.
 
-        If the runs of a model were stopped early, its earlier runs count instead.
+        If the runs of a model were stopped early, the model's earlier runs count instead.
         """
         runs = counting(self._latest.get(case, {}))
         spared = self.by_model.spared(case)
@@ -325,8 +326,8 @@ class RunBook:
         return [*others, *chain.from_iterable(earlier.values())]
 
     def is_to_run_again(self, case: CaseKey) -> bool:
-        """Return whether a case failed or broke off, or one of its latest runs was stopped."""
-        # Earlier runs count in place of stopped ones, so the summary alone may hide that the latest were stopped.
+        """Return whether a case failed or broke off, or any of its latest runs was stopped."""
+        # Earlier runs count in place of stopped runs, so the summary may not show that the latest runs were stopped.
         stopped = any(run.status == Status.STOPPED for run in counting(self._latest.get(case, {})))
         return stopped or self.summary(case).status in RUN_AGAIN
 
@@ -340,7 +341,7 @@ class RunBook:
         return self._summaries[case]
 
     def _beside(self, case: CaseKey, counted: Sequence[RunRecord]) -> list[RunRecord]:
-        """Return the active runs of a case that do not count for it: forks, and runs of variants."""
+        """Return the active runs of a case that do not count for the case: forks, and runs of variants."""
         known = set(map(id, counted))
         beside: list[RunRecord] = []
         for run in self.under_way(case):
@@ -406,7 +407,7 @@ class RunBook:
 
     @property
     def held_runs(self) -> list[RunRecord]:
-        """The runs that are held until the user lets them continue, in the order in which they were started."""
+        """The runs that are held for the user, in the order they were started."""
         # Only the few running runs are checked first, because most batches hold none.
         if not any(run.held for run in self._running.values()):
             return []
@@ -469,7 +470,7 @@ class RunBook:
             statuses += counted.statuses
             if counted.done < counted.planned:
                 estimates.append(counted.left_s(now_s))
-        # Batches run side by side, so the longest one decides; if any of them has no estimate, there is none.
+        # Batches run side by side, so the longest estimate counts. If any batch has no estimate, there is no estimate.
         known = [estimate for estimate in estimates if estimate is not None]
         left_s = None
         if known and len(known) == len(estimates):
@@ -492,12 +493,12 @@ class RunBook:
 
     @property
     def starting(self) -> tuple[str, ...]:
-        """The servers and models that are starting, each with its seconds so far."""
+        """The starting servers and models, each with its seconds so far."""
         now_s = self._clock()
         return tuple(f"{name} … {int(now_s - began_s)} s" for name, began_s in self._starting.values())
 
     def under_way(self, case: CaseKey | None = None) -> list[RunRecord]:
-        """Return the runs that wait or run, of one case or of all."""
+        """Return the waiting and running runs of one case or of all cases."""
         if case is None:
             return list(self._runs.values())
         return list(self._going.get(case, ()))
@@ -507,7 +508,7 @@ class RunBook:
         return any(self._going.get(case) for case in cases)
 
     def _follow_clock(self) -> None:
-        """Stop the clock while every run that has begun waits for the user, and let it run otherwise."""
+        """Stop the clock while every begun run waits for the user. Otherwise, let the clock run."""
         self._clock.stop(bool(self._running) and all(run.paused is not None for run in self._running.values()))
 
     def _start(self, event: BatchStarted) -> None:

@@ -1,4 +1,4 @@
-"""Forks, which are runs that begin like another run (their origin): their order, numbers and descriptions."""
+"""Forks: runs that begin like another run, the origin. Their order, numbers and descriptions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def root_of(run: RunRecord) -> RunRecord:
 
 
 def with_branches(runs: Sequence[RunRecord]) -> list[RunRecord]:
-    """Return runs, each followed by its forks and their forks."""
+    """Return runs, each followed by its forks and by the forks of those."""
     forks = [run for run in runs if run.is_fork]
     if not forks:
         return list(runs)
@@ -40,11 +40,11 @@ def with_branches(runs: Sequence[RunRecord]) -> list[RunRecord]:
 
 
 def in_place_of(run: RunRecord, fork: RunRecord, runs: Mapping[RunKind, RunRecord]) -> dict[RunKind, RunRecord]:
-    """Return the runs of a case with `fork` in the place of `run`, whose forks become forks of its origin."""
+    """Return the runs of a case with `fork` in place of `run`. Forks of `run` become forks of the run's origin."""
     for other in runs.values():
         if other.origin is run:
             other.origin = run.origin
-    # The dictionary is new, so that the fork gets the position of the run instead of the last one.
+    # A new dictionary gives the fork the position of the run instead of the last position.
     replaced: dict[RunKind, RunRecord] = {}
     for kind, other in runs.items():
         if other is run:
@@ -55,7 +55,7 @@ def in_place_of(run: RunRecord, fork: RunRecord, runs: Mapping[RunKind, RunRecor
 
 
 def origin_name(run: RunRecord, *, of_several: bool) -> str:
-    """Return a name for a run as the origin of a fork, with its number if it is one of several repeats."""
+    """Return the name of a run as the origin of a fork. Of several repeats, the name includes the number."""
     kind = "run"
     if run.is_fork:
         kind = "fork"
@@ -96,9 +96,10 @@ def place_text(fork: Fork) -> str:
 
 
 def branch_text(run: RunRecord) -> str:
-    """Return a description of a fork: its model, the first difference from its origin once it ended, and its beginning.
+    """Return a description of a fork: its model, its first difference from the origin once ended, and its beginning.
 
-    Narrow panes cut the line, so the most important part is first, and the model last if it is that of the origin.
+    Narrow panes cut the line, so the most important part is first. If the model is that of the origin, the model is
+    last.
     """
     fork = run.planned.fork
     if fork is None:
@@ -111,7 +112,7 @@ def branch_text(run: RunRecord) -> str:
         parts.append(difference)
     parts.append(f"from {place_text(fork)}")
     model = model_label(run.model)
-    # Narrow panes cut the end of the line, so a model that says nothing new comes last.
+    # Narrow panes cut the end of the line, so an unchanged model comes last.
     if run.origin is not None and run.origin.model == run.model:
         parts.append(model)
     else:

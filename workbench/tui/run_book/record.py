@@ -1,7 +1,7 @@
 """The record of a run, from its plan to its result, packed when the run has ended.
 
-A run of a few rounds takes about fifty kilobytes as objects and two kilobytes packed, and a comparison has thousands of
-runs. A packed run is unpacked when it is viewed.
+A run of a few rounds takes about fifty kilobytes as objects and two kilobytes packed. A comparison has thousands of
+runs. A packed run is unpacked for viewing.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 
 WHOLE_RUNS = 256
-"""The number of finished runs that stay unpacked: those that were viewed last."""
+"""The number of finished runs that stay unpacked. The most recently viewed runs stay."""
 
 
 @dataclass
 class Content:
-    """The large parts of a run: its events and, once it ended, its result."""
+    """The large parts of a run: the events and, after its end, the result."""
 
     events: list[Event] = field(default_factory=list)
     result: RunResult | None = None
@@ -69,10 +69,7 @@ def unpacked(data: bytes) -> Content:
 
 
 class Shelf:
-    """The order in which finished runs were viewed, which decides when they are packed.
-
-    Above `limit`, the run that was viewed least recently is packed.
-    """
+    """Packs finished runs, least recently viewed first, while more than `limit` are unpacked."""
 
     def __init__(self, limit: int = WHOLE_RUNS) -> None:
         self._limit = limit
@@ -81,7 +78,7 @@ class Shelf:
     def use(self, key: int, pack: Callable[[], None]) -> None:
         """Record that a run is viewed.
 
-        `key` identifies the run while it exists, `pack` packs it.
+        `key` identifies the run while the run exists. `pack` packs the run.
         """
         if self._whole.pop(key, None) is None and len(self._whole) >= self._limit:
             oldest = next(iter(self._whole))
@@ -126,7 +123,7 @@ class Stopwatch:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._stopped_s = 0.0
-        """The total of the seconds during which it was stopped."""
+        """The total time in seconds during which the stopwatch was stopped."""
         self._stopped_at_s: float | None = None
 
     def __call__(self) -> float:
@@ -155,7 +152,7 @@ class Tally(Generic[_Key]):
         self._totals: Counter[str] = Counter()
 
     def put(self, key: _Key, names: tuple[str, ...]) -> None:
-        """Count these names for a key, in place of its previous names."""
+        """Count these names for a key, instead of the key's previous names."""
         self._totals.subtract(self._names.get(key, ()))
         self._totals.update(names)
         self._names[key] = names
@@ -168,9 +165,9 @@ class Tally(Generic[_Key]):
 
 
 class RunKind(NamedTuple):
-    """The identity of a run within its case, which shows the latest run of each kind.
+    """The identity of a run within its case. The case shows the latest run of each kind.
 
-    A fork has a kind of its own, by its run id.
+    A fork has its own kind, identified by its run id.
     """
 
     model: str
@@ -189,8 +186,8 @@ RUN_AGAIN = frozenset({Status.FAILED, Status.ERROR, Status.STOPPED})
 class RunRecord:
     """One run, from its plan on.
 
-    `recorded` is true if it comes from a recording. `started_at` is the ISO 8601 time of its first event. `planned`
-    has the case that grades `result`, which may be newer than the run.
+    `recorded` is true if the run comes from a recording. `started_at` is the ISO 8601 time of the first event.
+    `planned` holds the case that grades `result`; the case may be newer than the run.
     """
 
     planned: PlannedRun
@@ -201,13 +198,13 @@ class RunRecord:
     figures: RunSummary | None = None
     """The summary of a finished run."""
     graders_disagree: bool = False
-    """Whether one grader passes the run and another fails it."""
+    """Whether some grader passes the run and another grader fails it."""
     spent: Spend = field(default_factory=Spend)
     """The usage of a finished run; zero for a recorded one."""
     paused: Paused | None = None
-    """The event at which the run waits for the user, if it does."""
+    """The event at which the run waits for the user, if the run waits."""
     request: HttpRequest | str | None = None
-    """The next request, if the run is held before it, or the reason why it cannot be sent, if known."""
+    """The next request if the run is held before a request, or the reason why the request cannot be sent, if known."""
     put_off_until: datetime | None = None
     """The earliest time of the next request, while the run waits because its endpoint asked another run to wait."""
     retry: RetryScheduled | None = None
@@ -222,16 +219,16 @@ class RunRecord:
     original: tuple[PlannedRun, RunResult] | None = None
     """The original plan and result of the run, if it was regraded since."""
     origin: RunRecord | None = field(default=None, repr=False)
-    """The run from which this one was forked."""
+    """The run that was forked to make this run."""
     origin_name: str = ""
     past_holds: tuple[PastHold, ...] = field(default=(), repr=False)
-    """The earlier holds of the run that this one replaced when the user stepped back."""
+    """The earlier holds of the run that was replaced by this run when the user stepped back."""
     shelf: Shelf | None = field(default=None, repr=False)
     """Decides how long the finished run stays unpacked."""
     parts: SuiteParts = field(default_factory=lambda: SuiteParts(NO_SECRETS), repr=False)
     """Removes secrets from everything shown; the run itself is unchanged."""
     _redaction: EventRedaction | None = field(default=None, repr=False)
-    """Removes secrets from the events of the view, including those that are split between two events."""
+    """Removes secrets from the events of the view, including secrets split between two events."""
     _shown_result: tuple[RunResult, Finder, RunResult] | None = field(default=None, repr=False)
     _content: Content | None = field(default_factory=Content, repr=False)
     _packed: bytes | None = field(default=None, repr=False)
@@ -311,7 +308,7 @@ class RunRecord:
 
         A packed run stays packed.
         """
-        # The functions hold what they read, because the app may pack the run before the thread calls them.
+        # The functions hold the data to read, because the app may pack the run before the thread calls them.
         secrets = self.parts.secrets
         if self._content is not None:
             result = self._content.result
@@ -348,12 +345,12 @@ class RunRecord:
 
     def _pack(self) -> None:
         if self._packed is None:
-            # A run that was unpacked only to be viewed still has its packed form.
+            # A run that was unpacked for viewing still has its packed form.
             assert self._content is not None
             self._packed = packed(self._content)
         self._shown = None
         if self._view is not None:
-            # The reference is weak, because the view has the whole run; a screen that shows the view keeps it alive.
+            # The view holds the whole run, so the reference is weak. A screen that shows the view keeps the view alive.
             self._shown = ref(self._view)
         self._content, self._view, self._shown_result = None, None, None
 
@@ -413,7 +410,7 @@ class RunRecord:
 
     @property
     def holds_before(self) -> tuple[PastHold, ...]:
-        """The holds of the run before its present one; empty if it is not held."""
+        """The holds of the run before the current hold. Empty if the run is not held."""
         from workbench.engine.fork import past_holds
 
         if not self.held:
@@ -427,7 +424,7 @@ class RunRecord:
 
     @property
     def standing(self) -> Stage:
-        """The stage; a run that waits for its endpoint counts as waiting."""
+        """The stage. A run that waits for its endpoint counts as waiting."""
         if self.put_off_until is not None:
             return "waiting"
         return self.stage
@@ -445,7 +442,7 @@ class RunRecord:
 
     @property
     def trajectory(self) -> Trajectory:
-        """The trajectory so far, which is computed from all events while the run is active."""
+        """The trajectory so far. While the run is active, it is computed from all events."""
         if self.result is None:
             return fold(self.events)
         return self.result.trajectory
@@ -515,7 +512,7 @@ class RunRecord:
         return self.original[0]
 
     def is_of(self, suite: OpenSuite, case: CaseOutline | None) -> bool:
-        """Return whether a case in its current state asks and expects the same as it did for the run."""
+        """Return whether a case still asks and expects the same as for this run."""
         now = None
         if case is not None:
             now = read_now(suite, case)
@@ -527,7 +524,10 @@ class RunRecord:
 
     @property
     def to_save(self) -> tuple[PlannedRun, RunResult | None]:
-        """The plan and result to save: the current ones, or the original ones if the case asks something else now."""
+        """The plan and result to save.
+
+        These are the current ones, or the original ones if the case asks something else now.
+        """
         if self.original is None or same_question(self.made, self.planned.suite, self.planned.case):
             return self.planned, self.result
         return self.original
@@ -550,7 +550,7 @@ class RunRecord:
             self.retry, self.retry_at = event.payload, datetime.fromisoformat(self.started_at) + wait
 
     def put_request(self, request: HttpRequest | str) -> None:
-        """Store the request before which the run is held, or the reason why it cannot be sent."""
+        """Store the request before which the run is held, or the reason why the request cannot be sent."""
         self.request = request
         if self._view is not None:
             self._view.put_request(self.parts.secrets.redacted(request))
@@ -603,7 +603,6 @@ def distinct(runs: Iterable[RunRecord]) -> list[RunRecord]:
 
 
 def without(runs: Iterable[RunRecord], left: RunRecord) -> list[RunRecord]:
-    """Return runs, except for one of them."""
     # `list.remove` would compare records by all their fields, events included.
     return [run for run in runs if run is not left]
 
@@ -637,7 +636,7 @@ def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequenc
     needed = [words for words in starting if _is_needed(run, words)]
     if needed:
         return tuple((f"{words[0].upper()}{words[1:]}", "running") for words in needed)
-    # A held run keeps its place at the endpoint, so the next run on its model may not begin.
+    # A held run keeps its place at the endpoint, so the next run on the same model may not begin.
     before = sum(other.model == run.model for other in held)
     if not before:
         return (("Waiting for its turn.", "muted"),)

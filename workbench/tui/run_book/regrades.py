@@ -1,4 +1,4 @@
-"""The finished runs to regrade because their cases were edited, and the changes of grades that result."""
+"""Finished runs to regrade after edits of their cases, and the resulting changes of grades."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ Pace = Literal["at once", "in background", "with Python"]
 class Due:
     """A finished run to regrade, with its plan by the current case (`now`).
 
-    `figures` and `result` are those of the present grade. `known` is the new result, if the current case is the one
-    that graded the run originally.
+    `figures` and `result` are those of the current grade. `known` is the new result if the current case is the case of
+    the original grade.
     """
 
     run: RunRecord
@@ -57,7 +57,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class DueCase:
-    """The runs of one case that need regrading, perhaps none.
+    """The runs of one case to regrade. May be empty.
 
     `stands_for` identifies the version of the case.
     """
@@ -79,7 +79,7 @@ class Regrading:
         """The suites that grade the runs, except the runs of due cases."""
         self._due: dict[CaseKey, tuple[SuiteFile, Case]] = {}
         self._moved: dict[int, tuple[RunRecord, RunSummary]] = {}
-        """Regraded runs that were not reported yet, and their earlier figures, by the identity of the run."""
+        """Regraded runs that were not reported yet, with their earlier figures, by the identity of the run."""
 
     @property
     def waiting(self) -> int:
@@ -107,7 +107,7 @@ class Regrading:
                 del self._followed[path]
 
     def finish(self, suite: OpenSuite, case: CaseKey) -> None:
-        """Check a case whose runs ended: they were graded by the suite as it was when they began."""
+        """Check a case whose runs ended. The runs were graded by the suite as it was at their start."""
         if self._is_graded_by(suite.file, case):
             return
         now = suite.file.suite
@@ -163,7 +163,6 @@ class Regrading:
             self._due[key] = (file, case)
 
     def _is_graded_by(self, file: SuiteFile, case: CaseKey) -> bool:
-        """Return whether all finished runs of a case were graded by this state of its suite."""
         return all((run.planned.file.written or run.planned.file) is file for run in self._book.finished(case))
 
     def _of_case(self, key: CaseKey, file: SuiteFile, case: Case) -> Iterator[Due]:
@@ -191,7 +190,7 @@ def _changed(before: Suite | None, now: Suite) -> Iterable[Case]:
 
 
 def _by_suite(suite: Suite) -> tuple[object, ...]:
-    """Return the settings of a suite that affect the grades of all its cases."""
+    """Return the settings of a suite that affect the grades of all cases."""
     return suite.grading, suite.limits, suite.variants, suite.gate.endpoint_faults
 
 

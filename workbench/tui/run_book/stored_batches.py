@@ -1,7 +1,7 @@
 """Batches of the history, read for the screens.
 
-Each function opens the history, reads it and closes it, on the calling thread, and may raise HistoryError. SQLite is
-imported on the first call, which must not be on the app's event loop.
+Each function opens, reads and closes the history in the calling thread, and may raise HistoryError. The first call
+imports SQLite, so do not call it on the app's event loop.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 MAX_RUNS_OF_CASE = 1_000
-"""The most runs of one case that are read, the latest first."""
+"""The maximum number of runs to read for one case. The latest runs are read."""
 
 
 @dataclass(frozen=True)
 class ReadBatches:
-    """The latest batches, the newest first, damaged ones included.
+    """The latest batches, newest first, including damaged batches.
 
-    `regraded` is the number of regrades by batch, `going` are the batches with runs in progress, in this program or
-    another. `older` and `older_forks` count the batches before these: all, and those of forks.
+    `regraded` is the number of regrades by batch. `going` are the batches with active runs, in this program or another.
+    `older` counts the batches before these, and `older_forks` the forks among them.
     """
 
     batches: tuple[BatchRow, ...] = ()
@@ -45,15 +45,15 @@ MAX_RUNS_READ = 20_000
 """The largest number of runs of a batch that are read; of a larger batch, only some cases are."""
 
 RUNS_UNTIL_SEARCHED = 4_000
-"""The number of runs of a larger batch that are read until words are searched, so that it opens within 200 ms."""
+"""The number of runs to read from a larger batch before words are searched. The batch then opens within 200 ms."""
 
 
 @dataclass(frozen=True)
 class ReadBatch:
-    """A batch and its runs, with the grades of the regrade `grading` or, without one, of the batch itself.
+    """A batch and its runs, with the grades of the regrade `grading` or, without a regrade, the original grades.
 
-    `is_going` is true while runs are in progress, in this program or another. Of a large batch, `runs` are those of its
-    first cases, or of the first cases with all of `words`; `is_all` is false if there are more such cases.
+    `is_going` is true while runs are active, in this program or another. Of a large batch, `runs` are the runs of the
+    first cases, or of the first cases with all of `words`. `is_all` is false if there are more such cases.
     """
 
     batch: BatchRow
@@ -61,7 +61,7 @@ class ReadBatch:
     grading: Regrade | None = None
     is_going: bool = False
     gates: Mapping[str, Gate] = field(default_factory=dict)
-    """The gate of each suite whose text can be read, by its key; empty if runs are omitted."""
+    """The gate of each suite with a readable text, by the suite's key. Empty if runs are omitted."""
     words: str = ""
     is_all: bool = True
 
@@ -93,7 +93,7 @@ def read_batches(file: Path, most: int | None = None) -> ReadBatches:
 
 
 def read_trends(file: Path, batch: BatchRow) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Return the latest results of each suite with each model of a batch, up to that batch, the oldest first."""
+    """Return the latest results of each suite and model of a batch up to the batch, oldest first."""
     from workbench.analysis.trends import stored_trends
 
     with opened(file) as history:
@@ -101,7 +101,7 @@ def read_trends(file: Path, batch: BatchRow) -> dict[TrendKey, list[tuple[int, f
 
 
 def read_going(file: Path, numbers: Iterable[int]) -> tuple[list[BatchRow], frozenset[int]]:
-    """Return some batches by number, and the numbers of those with runs in progress."""
+    """Return some batches by number, and the numbers of the batches with active runs."""
     with opened(file) as history:
         batches = [history.batch(f"#{number}") for number in numbers]
         return batches, _going(file, batches)
@@ -118,7 +118,7 @@ def read_cases(
     words: str = "",
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> ReadBatch:
-    """Return one batch; of a large one, only the first cases whose `case_text` has all of `words`.
+    """Return one batch. Of a large batch, read only the first cases with all of `words` in their `case_text`.
 
     `grading` is the id of a regrade. Raises OutdatedError as soon as `is_wanted` returns false.
     """
@@ -139,7 +139,7 @@ def read_two(file: Path, before: tuple[int, int | None], after: tuple[int, int |
 
 
 def read_gradings(file: Path, number: int) -> list[tuple[Regrade, tuple[BatchPart, ...]]]:
-    """Return every regrade of a batch, with the parts that it counted."""
+    """Return every regrade of a batch, with the counted parts."""
     with opened(file) as history:
         batch = history.batch(f"#{number}")
         return [(grading, history.counted_again(batch, grading)) for grading in history.gradings(number)]
@@ -202,7 +202,7 @@ def _batch(
 def _first_that_fit(
     history: History, number: int, grading: Regrade | None, words: str, most: int, is_wanted: Callable[[], bool]
 ) -> tuple[Sequence[RunRow], bool]:
-    """Return the runs of the first cases with all words, and whether these are all such cases."""
+    """Return the runs of the first cases with all words, and whether there are no more such cases."""
     wanted = words.casefold().split()
     places: list[tuple[int, int]] = []
     found = 0

@@ -1,6 +1,6 @@
 """Runs of the history, read for the screens as records.
 
-Functions that take a file open it, read, and close it, on the calling thread, and raise HistoryError.
+Functions with a `file` open, read and close the file in the calling thread, and raise HistoryError.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 def read_recording(file: Path, run: RunRow, grading: Regrade | None = None) -> Recording:
-    """Return one run with all its events, graded by `grading` or originally."""
+    """Return one run with all events, graded by `grading` or originally."""
     with opened(file) as history:
         return history.recording(run, grading)
 
 
 def read_latest(file: Path, run: RunRow) -> Recording:
-    """Return one run with all its events, by its latest grades."""
+    """Return one run with all events and its latest grades."""
     with opened(file) as history:
         return history.recording(run, _latest_grading(history, run.batch))
 
@@ -48,8 +48,7 @@ def _latest_grading(history: History, batch: int) -> Regrade | None:
 def main_causes(file: Path | None, failed: Sequence[RunRow | RunRecord]) -> dict[str, Cause]:
     """Return the main causes of failed runs.
 
-    Keys are the ids of runs of this session, and #id for rows of the history in `file`. Runs that cannot be read have
-    no cause.
+    Keys are run ids for runs of the session, and #id for rows of the history in `file`. Unreadable runs have no cause.
     """
     from workbench.analysis.failures import failures_of
 

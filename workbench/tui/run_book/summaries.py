@@ -19,15 +19,15 @@ from workbench.tui.run_book.record import RunKind, RunRecord, Stage, without
 
 
 class RunsByModel:
-    """The runs that count, by case and model: those of the last batch or, if that was stopped early, those before it.
+    """The counting runs, by case and model: runs of the last batch, or earlier runs if the batch was stopped early.
 
-    Recorded runs count only if there are no others, and forks never do.
+    Recorded runs count only without other runs. Forks never count.
     """
 
     def __init__(self) -> None:
         self._runs: dict[CaseKey, dict[str, list[RunRecord]]] = {}
         self._before: dict[CaseKey, dict[str, list[RunRecord]]] = {}
-        """The runs that counted when the last batch began, if any of them had ended by then."""
+        """The runs that counted when the last batch began, if any of those runs had ended."""
         self._models: dict[Path, dict[str, None]] = {}
         self._begun: dict[CaseKey, int] = {}
         """The value of `_puts` when the runs of a case were last stored or regraded, the latest last."""
@@ -42,7 +42,7 @@ class RunsByModel:
         for (case, model), runs in fresh.items():
             last = self._runs.get(case, {}).get(model, [])
             counted = self._before.get(case, {}).get(model, [])
-            # A batch that was itself stopped early does not replace the runs before it.
+            # If the last batch was stopped early, too, it does not replace the runs before it.
             if _verdicts(last) and not _fewer_ended(last, counted):
                 self._before.setdefault(case, {})[model] = last
             self._put(case, model, sorted(runs, key=lambda run: run.repeat))
@@ -56,12 +56,12 @@ class RunsByModel:
             self._put(case, run.model, sorted([*others, run], key=lambda each: each.repeat))
 
     def drop(self, run: RunRecord) -> None:
-        """Forget a run that the user abandoned; if the last batch had no other one, the earlier runs count."""
+        """Forget a run that the user abandoned. If the last batch has no other run, the earlier runs count."""
         case = run.case_key
         of_case = self._runs.get(case, {})
         runs = of_case.get(run.model, [])
         left = without(runs, run)
-        # A fork never counts, and a run that newer ones replaced no longer does.
+        # Forks and replaced runs do not count and are not listed.
         if len(left) == len(runs):
             return
         left = left or self._before.get(case, {}).get(run.model, [])
@@ -76,14 +76,14 @@ class RunsByModel:
         self._tell(case)
 
     def of(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
-        """Return the runs of a case by model, those of each model by repeat."""
+        """Return the counting runs of a case by model. The runs of each model are sorted by repeat."""
         latest, spared = self._runs.get(case, {}), self.spared(case)
         if not spared:
             return latest
         return {**latest, **spared}
 
     def spared(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
-        """Return, by model, the earlier runs that count for a case because the last ones were stopped."""
+        """Return, by model, the earlier runs that count for a case because the last runs were stopped."""
         latest = self._runs.get(case, {})
         spared: dict[str, list[RunRecord]] = {}
         for model, runs in self._before.get(case, {}).items():
@@ -93,11 +93,11 @@ class RunsByModel:
         return spared
 
     def before(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
-        """Return, by model, the runs that counted for a case when the last ones began, if any of them had ended."""
+        """Return, by model, the runs that counted when a case's last runs began, if any of them had ended."""
         return self._before.get(case, {})
 
     def models(self, suite: Path) -> Iterable[str]:
-        """Return the models that cases of a suite ran on, in the order of their first run."""
+        """Return the models of runs of a suite, in the order of their first run."""
         return self._models.get(suite, ())
 
     def begun_since(self, seen: int) -> tuple[list[CaseKey], int]:
@@ -106,7 +106,7 @@ class RunsByModel:
         `seen` is 0 in the first call.
         """
         found: list[CaseKey] = []
-        # The latest cases are last, so that the time depends on the news and not on the number of cases.
+        # The latest cases are last, so the time depends on the number of new cases only.
         for case, puts in reversed(self._begun.items()):
             if puts <= seen:
                 break
@@ -145,9 +145,9 @@ StepStage = Literal["waiting", "running", "made", "over"]
 
 @dataclass(frozen=True)
 class CaseSummary:
-    """A case at a glance: the worst status and the lowest score among its models, and the progress of its runs.
+    """A case at a glance: the worst status and the lowest score of its models, and the progress of its runs.
 
-    Repeats with a model are combined by the case's rule.
+    Repeats on a model are combined by the case's rule.
     """
 
     status: Status | None = None
@@ -167,7 +167,7 @@ NEVER_RUN = CaseSummary()
 
 
 class CaseTally(NamedTuple):
-    """The numbers of cases that passed or warned (`good`), that were graded, and that ended in an error on a model."""
+    """The number of cases that passed or warned (`good`), that were graded, and that ended in an error on a model."""
 
     good: int = 0
     graded: int = 0
@@ -212,7 +212,7 @@ class StepSummary:
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of the latest runs by status, and of those in progress."""
+    """The number of latest runs by status, and of active runs."""
 
     ended: Mapping[Status, int] = field(default_factory=dict)
     running: int = 0
@@ -244,9 +244,9 @@ def _deciding_runs(runs: Sequence[RunRecord]) -> Iterator[int]:
 
 
 def counting(runs: Mapping[RunKind, RunRecord]) -> list[RunRecord]:
-    """Return the runs that count for a case, without forks.
+    """Return the counting runs of a case, without forks.
 
-    Recorded runs and runs of variants count only if there are no others.
+    Recorded runs and runs of variants count only without other runs.
     """
     own = [run for run in runs.values() if not run.is_fork]
     own = [run for run in own if not run.recorded] or own

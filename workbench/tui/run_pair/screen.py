@@ -1,4 +1,4 @@
-"""The screen of two runs side by side, which opens at their first difference."""
+"""The screen of two runs side by side. Opens at the first difference."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class PairList(LineView):
         self._go_to(self._lines.state.entry_of(first) if first is not None else 0)
 
     def to_difference(self, step: int) -> int | None:
-        """Go to the next (1) or previous (-1) difference, and return its index, `None` if there is none."""
+        """Go to the next (1) or previous (-1) difference. Return its index, or `None` without a difference."""
         found = self._lines.state.difference_from(self._entry, step)
         if found is None:
             return None
@@ -104,7 +104,7 @@ class PairList(LineView):
         return found[1]
 
     def fold(self, folded: bool | None) -> None:
-        """Fold or unfold the entry at the cursor (`None`: switch), or fold the group that it belongs to."""
+        """Fold, unfold or toggle (`None`) the entry at the cursor, or fold the group around the entry."""
         entry = self._entry
         if not self._lines.turn(entry, folded) and folded:
             around = self._lines.state.fold_at(entry)
@@ -142,13 +142,13 @@ class PairList(LineView):
         return self._lines.line(index)
 
     def lay_out_all(self) -> None:
-        # Laying out changes the number of lines above the cursor, so cursor and window move with them.
+        # Laying out changes the number of lines above the cursor, so cursor and window move with the lines.
         at = self._lines.settle(self.cursor, sys.maxsize)
         self.top += at - self.cursor
         self.cursor = at
 
     def move_cursor(self, index: int) -> None:
-        # Laying out changes the number of lines, and a cursor on the last one stays on the last one.
+        # Laying out changes the number of lines. A cursor on the last line stays on the last line.
         end = index >= self._lines.count - 1
         index = self._lines.settle(min(max(index, 0), self._lines.count - 1), self._reach)
         super().move_cursor(self._lines.count - 1 if end else index)
@@ -161,7 +161,7 @@ class PairList(LineView):
 
     @property
     def _reach(self) -> int:
-        """The number of lines beyond the visible ones that are laid out."""
+        """The number of lines to lay out beyond the visible lines."""
         return 2 * max(self.size.height, 1)
 
 
@@ -176,7 +176,7 @@ async def compare_runs(left: RunRecord, right: RunRecord) -> PairState:
 
 
 class PairScreen(SearchedScreen[None]):
-    """The screen of two runs, which compares them when it opens, and again when one of them ends."""
+    """The screen of two runs. Compares the runs when it opens, and again when either run ends."""
 
     NAME = "pair"
     FIRST = ("next", "previous", "expand", "copy", "first", "second")
@@ -227,7 +227,7 @@ class PairScreen(SearchedScreen[None]):
         return self.query_one("#pair-list", PairList)
 
     def _show_bars(self) -> None:
-        # The title has one name for runs of one case, and two names for runs of two cases.
+        # Two runs of one case share a name in the title. Runs of two cases have two names.
         state, width = self.state, self.app.size.width
         names = dict.fromkeys(one_line(run.case_name) for run in state.runs)
         left: Line = (Span(" Side by side ", "badge"), Span(f" {' and '.join(names)}"))
@@ -276,7 +276,7 @@ class PairScreen(SearchedScreen[None]):
 
     @action("tab", "Side by side, or one above the other")
     def do_layout(self) -> None:
-        """Arrange the runs in columns, or one above the other."""
+        """Arrange the runs in columns, or one below the other."""
         self._list.above = not self._list.stacked
         self._list.place()
         self._show_bars()
@@ -311,7 +311,7 @@ async def pair_screen(
 
 
 def open_pair(app: Workbench) -> None:
-    """Open the comparison of the displayed run with its origin or, without one, with the next run of the case."""
+    """Compare the displayed run with its origin. Without an origin, compare it with the next run of the case."""
     runs, shown = app.selection.runs, app.selection.run
     if shown is None or len(runs) < 2:
         return

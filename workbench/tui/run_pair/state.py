@@ -60,7 +60,7 @@ class Snapshot(NamedTuple):
 
     trajectories: tuple[Trajectory, Trajectory]
     going: int
-    """The number of runs that were active at that moment."""
+    """The number of active runs at the time of the snapshot."""
 
     @classmethod
     def of(cls, left: RunRecord, right: RunRecord) -> Snapshot:
@@ -72,7 +72,7 @@ class PairState:
     """The comparison of two runs, in which equal rounds are folded at first."""
 
     def __init__(self, left: RunRecord, right: RunRecord, *, snapshot: Snapshot | None = None) -> None:
-        """Compare two runs, which takes a while for long ones; with a `snapshot`, any thread may do it."""
+        """Compare two runs. Long runs take a while. With a `snapshot`, any thread may compare."""
         self.runs = (left, right)
         self.batches: tuple[str, ...] = ()
         """The name of each batch, for runs from a history."""
@@ -96,7 +96,7 @@ class PairState:
         row = self.rows[index]
         if row.how == "same" or row.part.kind == "round":
             return False
-        # A call without a counterpart is a difference already; the result after it is not a second one.
+        # A call without a counterpart is a difference already. The result of the call is not a second difference.
         return row.part.kind != "result" or row.how == "differs" or self.rows[index - 1].how != row.how
 
     def _row_of(self, found: Difference | None) -> int | None:
@@ -118,7 +118,7 @@ class PairState:
         return "both do the same after a different message"
 
     def _folded(self) -> list[Entry]:
-        """Return the entries of the view, with equal rounds folded, neighbouring ones into one fold."""
+        """Return the entries of the view. Equal rounds are folded, neighbouring rounds into one fold."""
         starts = [index for index, row in enumerate(self.rows) if row.part.kind in ("round", "end")]
         entries: list[Entry] = []
         for first, end in zip([0, *starts], [*starts, len(self.rows)], strict=True):
@@ -134,7 +134,9 @@ class PairState:
         return entries
 
     def fold_at(self, entry: int) -> int | None:
-        """Return the index of the fold that an entry is or, if it is unfolded, belongs to; `None` if there is none."""
+        """Return the index of the fold at an entry, or of the unfolded fold around the entry.
+
+        Return `None` without a fold."""
         shown = self.entries[entry]
         if isinstance(shown, Fold):
             return entry
@@ -147,7 +149,7 @@ class PairState:
     def turn(self, entry: int, folded: bool | None) -> tuple[int, int] | None:
         """Fold (`True`), unfold (`False`) or toggle (`None`) the fold at an entry.
 
-        Returns the index from which entries were added, and their number, negative if they were removed; `None` if
+        Returns the index of the change and the number of added entries, negative for removed entries. Returns `None` if
         nothing changed."""
         fold = self.entries[entry]
         assert isinstance(fold, Fold)
@@ -169,7 +171,7 @@ class PairState:
         After the last difference comes the first, and the other way round."""
         if not self.differences:
             return None
-        # From a fold, whose rows are equal, the search begins at its first row.
+        # The rows of a fold are equal, so a search from a fold begins at its first row.
         row = self._first_row(self.entries[entry])
         if step > 0:
             number = bisect_right(self.differences, row) % len(self.differences)
@@ -195,7 +197,7 @@ _COPIED_CELLS = 160
 
 
 class PairLines(LaidOut):
-    """The lines of a comparison at one width, laid out when they are needed."""
+    """The lines of a comparison at one width, laid out on demand."""
 
     def __init__(self, state: PairState, width: int, *, stacked: bool, whole: bool = False) -> None:
         super().__init__(width)
@@ -227,7 +229,7 @@ class PairLines(LaidOut):
         """Fold or unfold an entry (`None`: switch), and return whether that changed anything."""
         entry = self.state.entries[item]
         if isinstance(entry, Fold):
-            # The known heights of the other entries are kept, so that they need not be laid out again.
+            # The known heights of the other entries are kept, so these entries are not laid out again.
             heights = [self._heights[at] for at in range(len(self._heights))]
             found = self.state.turn(item, folded)
             if found is None:
@@ -260,9 +262,9 @@ class PairLines(LaidOut):
 
 
 def header_lines(state: PairState, width: int, *, stacked: bool) -> list[Line]:
-    """Return the names and results of the runs: on two lines if they are `stacked`, otherwise side by side on one."""
+    """Return the names and results of the runs: on two lines if `stacked`, otherwise side by side on one line."""
     side = width - 1 if stacked else max((width - GUTTER) // 2, NARROWEST)
-    # Runs of two different batches are distinguished by the batches' names; other runs need names of their own.
+    # Names of batches distinguish runs of two batches. Other runs need their own names.
     others = state.runs if len(set(state.batches)) < len(state.runs) else ()
     batches = [f"{batch} " for batch in state.batches] or ["", ""]
     heads = []
@@ -275,7 +277,7 @@ def header_lines(state: PairState, width: int, *, stacked: bool) -> list[Line]:
 
 
 def copied_pair(state: PairState) -> str:
-    """Return the comparison as text, with every row in full and folds as they are."""
+    """Return the comparison as text, with every row in full. Folds stay folded."""
     lines = PairLines(state, _COPIED_CELLS, stacked=True, whole=True)
     text = [plain(line).strip() for line in header_lines(state, _COPIED_CELLS, stacked=True)]
     text += [state.sentence, ""]

@@ -147,12 +147,12 @@ class RunActions(MainActions):
         words="jump error",
     )
     def next_failed(self) -> None:
-        """Go to the next displayed case that failed, ended in an error or was stopped, and show its run."""
+        """Go to the next displayed case that failed, ended in an error or was stopped. Show its run."""
         self._go_to_failed(1)
 
     @action("[", "Previous failed case, or one in error or stopped", name="failed.previous", needs=_run_failed)
     def previous_failed(self) -> None:
-        """Go to the previous displayed case that failed, ended in an error or was stopped, and show its run."""
+        """Go to the previous displayed case that failed, ended in an error or was stopped. Show its run."""
         self._go_to_failed(-1)
 
     def _go_to_failed(self, step: int) -> None:
@@ -165,7 +165,7 @@ class RunActions(MainActions):
         if step < 0:
             ahead = [at for at in failed if at < below.start]
         else:
-            # From a suite or folder, the next one is the first below it.
+            # From a suite or folder, the next case is the first one inside.
             start = below.start if selection.case is None else below.stop
             ahead = [at for at in failed if at >= start]
         if not (ahead or failed):

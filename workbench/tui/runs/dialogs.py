@@ -37,9 +37,9 @@ _LABEL_WIDTH = 8
 class ExecutionScreen(AskScreen[ExecutionAnswer]):
     """Asks for permission to execute a call.
 
-    The answers are yes for this call, for this tool in this run or in all runs of the batch, no (the run ends in an
-    error), or stop the run. Closes with `None` when the question is withdrawn. The keys that stop all runs and quit
-    work as usual.
+    The answers are: yes for this call, for this tool in this run, or for this tool in all runs of the batch; no (the
+    run ends in an error); or stop the run. Closes with `None` when the question is withdrawn. The keys to stop all runs
+    and to quit work as usual.
     """
 
     TITLE_LINE = "A run wants to execute a tool for real"
@@ -141,7 +141,7 @@ def _call_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width:
         return [*lines, (Span("  without arguments", "muted"),), EMPTY]
     written = json.dumps(secrets.redacted(dict(arguments)), ensure_ascii=False, indent=2)
     for text in written.split("\n"):
-        # The further rows of a long value are indented by two cells, so that the nesting stays visible.
+        # Later rows of a long value are indented by two cells, so the nesting stays visible.
         hang = min(len(text) - len(text.lstrip()) + 2, width // 2)
         for row in wrap_line(json_line(visible(text)), max(width - 4, 10), hang):
             lines.append((Span("  "), *row))
@@ -197,9 +197,9 @@ _ANSWERS: tuple[tuple[TrustAnswer, Option], ...] = (
 
 
 class TrustScreen(AskScreen[TrustAnswer]):
-    """Asks for trust in a suite: once, always, no or, with `mocks`, to answer its tools by mocks.
+    """Asks for trust in a suite: once, always, no or, with `mocks`, to answer the suite's tools by mocks.
 
-    `allowed` lists what trust would allow, in one line each; `refusing` describes the answer no.
+    `allowed` lists the effects of trust, one per line. `refusing` describes the answer no.
     """
 
     def __init__(

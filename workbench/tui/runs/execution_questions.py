@@ -1,4 +1,4 @@
-"""Permission questions of runs, shown one at a time and withdrawn when they are no longer needed."""
+"""Permission questions of runs. They are shown one at a time and withdrawn when no longer needed."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def _tool(question: Question) -> _Tool:
 
 
 class Questions:
-    """The open questions; the oldest one is shown as soon as nothing else has the focus.
+    """The open questions. The oldest question is shown once nothing else has the focus.
 
-    So a key that is meant for a dialog or the filter cannot answer it.
+    A key meant for a dialog or the filter therefore cannot answer a question.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Questions:
 
     @contextmanager
     def put_off(self) -> Iterator[None]:
-        """Suspend questions, so that no dialog of the app appears above one."""
+        """Suspend questions, so no question appears below another dialog of the app."""
         self._put_off += 1
         try:
             yield
@@ -130,7 +130,7 @@ class Questions:
             self._runner.stop([run.run_id])
             self._stage.announce(f"Stopping {run.case_name}; what is finished is kept", "text", GLYPHS.stopped)
             return
-        # The engine has no permission for a whole batch, so `look` answers for each of its other runs when it asks.
+        # The engine has no permission for a whole batch. `look` answers the questions of the batch's other runs.
         leave: Leave = "run"
         if answer != "batch":
             leave = answer

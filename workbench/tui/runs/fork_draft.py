@@ -1,4 +1,4 @@
-"""A fork that the user prepares: its point, its model, and edited texts."""
+"""The draft of a fork: its point, its model, and edited texts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ForkKey = tuple[Path, str, bool, ForkPoint]
 
 @dataclass(frozen=True)
 class StepBack:
-    """A fork of a held run at its previous hold (`to`), which takes the place of the run; `hold` is the present one."""
+    """A fork of a held run at its previous hold (`to`) that replaces the run. `hold` is the current hold."""
 
     run: RunRecord
     hold: int | None
@@ -140,7 +140,7 @@ class ForkDraft:
         self.model = (self.model + step) % len(self.models)
 
     def why_not(self, now: CaseNow) -> str | None:
-        """Return why the run cannot be forked at this point with its current case; `None` if it can."""
+        """Return why the run cannot be forked at this point with its current case, `None` if it can."""
         refusal = _refusal(self.fork, self.models[self.model].name, now)
         if refusal is not None or not now.case.stop_on_failure or self.run.result is None:
             return refusal
@@ -175,9 +175,9 @@ def _planned(run: RunRecord, model: str, fork: Fork, now: CaseNow, chosen: Seque
 def fork_draft(
     run: RunRecord, place: RunPlace | None, now: CaseNow, models: Sequence[ModelChoice], likely: Sequence[str] = ()
 ) -> ForkDraft:
-    """Return a fork of a run at a place (`None`: its end), without changes.
+    """Return an unedited fork of a run at a place (`None`: the end of the run).
 
-    Its model is the first available one of `likely`, or else the run's own.
+    The model is the first available model of `likely`, or else the run's own model.
     """
     origin = run.trajectory
     at = _point(origin, place)
@@ -227,7 +227,7 @@ def _system(run: RunRecord, origin: Trajectory, at: ForkPoint, now: CaseNow) -> 
 
 
 def _inherited_system(run: RunRecord) -> str | None:
-    """Return the edited system prompt of a run that is a fork itself, which its forks keep; `None` without one."""
+    """Return the edited system prompt of a forked run, for its own forks. Return `None` without one."""
     fork = run.planned.fork
     if fork is None:
         return None

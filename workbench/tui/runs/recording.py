@@ -51,7 +51,7 @@ class RunSaver:
         except RecordingError as error:
             announce(f"Nothing was saved: {error}", "error", GLYPHS.error)
             return
-        # Events that arrived in the meantime are not in the file, so the run counts as unsaved.
+        # Events that arrived meanwhile are not in the file, so the run still counts as unsaved.
         if len(run.events) == len(events):
             run.saved_in = file
         so_far = ""

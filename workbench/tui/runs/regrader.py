@@ -76,7 +76,7 @@ class Regrader:
         self._open_suites.moved = self._grade()
 
     def finish(self, cases: Iterable[CaseKey]) -> None:
-        """Check runs of these cases that may have ended: their suites may have changed since their start."""
+        """Check the ended runs of these cases. Their suites may have changed since the runs began."""
         before = self._state.waiting
         for case in cases:
             if self._book.finished(case) and (suite := self._open_suites.at(case[0])) is not None:
@@ -86,7 +86,7 @@ class Regrader:
 
     def _grade(self) -> str:
         """Regrade a few runs at once and schedule the rest; describe how grades changed."""
-        # One more run than the limit shows whether there are too many.
+        # One run above the limit shows whether there are too many runs.
         first = self._state.due(AT_ONCE_RUNS + 1)
         if sum(len(case.runs) for case in first) > AT_ONCE_RUNS or self._state.waiting > len(first):
             self._begin()
@@ -113,7 +113,7 @@ class Regrader:
 
     async def _grade_waiting(self) -> None:
         state = self._state
-        # Another edit within this time cancels the work before it costs anything.
+        # Another edit within this time cancels the work before it has cost anything.
         await asyncio.sleep(REST_S)
         total, began_s, shown_s = state.waiting, self._clock(), 0.0
         refused: dict[Path, str] = {}
@@ -138,10 +138,10 @@ class Regrader:
     async def _graded_in_background(
         self, due: Sequence[Due], refused: dict[Path, str], not_regraded: Counter[str]
     ) -> dict[int, RunResult]:
-        """Return the results of runs, computed in a thread, by the identity of their records.
+        """Regrade runs in a thread, and return the results by the identity of the records.
 
-        Runs without a result are counted in `not_regraded` by reason. `refused` has, by suite, the reason why its
-        Python code is no longer called.
+        `not_regraded` counts runs without a result, by reason. `refused` has, by suite, the reason why its Python code
+        is no longer called.
         """
         results: dict[int, RunResult] = {}
         codes: dict[Path, FoundCode] = {}
@@ -161,8 +161,8 @@ class Regrader:
                 result = None
                 if path not in refused:
                     result = await self._graded_with_python(each, codes[path])
-                # After one check that does not end, the code of the suite is not called again: each call would block
-                # for as long.
+                # After one check that does not end, the code of the suite is not called again, because each call would
+                # block as long.
                 if result is not None:
                     results[id(each.run)] = result
                 else:

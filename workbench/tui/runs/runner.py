@@ -1,4 +1,4 @@
-"""The link between the engine's thread and the screen: it starts and stops runs, and delivers their events."""
+"""The link between the engine's thread and the screen: starts and stops runs, and delivers their events."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ OpenRuntime = Callable[[BatchListener], AppRuntime]
 
 
 class Runner:
-    """Starts and stops runs through the runtime, which is opened on first use, and applies their events to the book.
+    """Starts and stops runs through the runtime, and applies their events to the book.
 
-    After applying events, `delivered` is called on the app's loop with the cases of the events, and with whether
-    batches began or ended. Deliveries are at least `interval_s` apart.
+    The runtime is opened on first use. After events were applied, `delivered` is called on the app's loop with the
+    cases of the events and with whether batches began or ended. Deliveries are at least `interval_s` apart.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Runner:
         self._open_recordings = open_recordings
         """Returns the recordings for a new batch; `None` if runs are not recorded."""
         self._recordings: list[Recordings] = []
-        """The recordings of batches that had no problem so far."""
+        """The recordings of batches without problems so far."""
         self._history_problems: list[str] = []
         self._runtime: AppRuntime | None = None
         self._closed: AppRuntime | None = None
@@ -93,9 +93,9 @@ class Runner:
         self._inbox: Inbox[BatchEvent] = Inbox(self._wake)
 
     async def start(self, plan: Plan, approval: Approval, until: Until = "end") -> None:
-        """Start a batch, whose runs go as far as `until` before they are held.
+        """Start a batch. Its runs are held once they reach `until`.
 
-        The first one opens the runtime, which imports the engine in a thread. Raises HistoryError like `Runtime.start`.
+        The first batch opens the runtime, and a thread imports the engine. Raises HistoryError like `Runtime.start`.
         """
         runtime = await self._open()
         record = None
@@ -103,15 +103,15 @@ class Runner:
             record = self._open_recordings()
         if record is not None:
             self._recordings.append(record)
-        # This also runs in a thread, because the history stores the plan, which reads the suites of thousands of runs.
+        # This runs in a thread too, because storing the plan in the history reads the suites of thousands of runs.
         batch = await asyncio.to_thread(runtime.start, plan, approval, record=record, until=until)
         # The batch counts as started from here on, because another key may arrive before the engine's event.
         self.book.apply(BatchStarted(batch, plan.runs))
 
     async def _open(self) -> AppRuntime:
         self._loop = asyncio.get_running_loop()
-        # Two starts at the same time share one runtime. The runtime is opened in a thread, because it imports the
-        # engine, which takes long.
+        # Two starts at the same time share one runtime. Opening the runtime imports the engine, which is slow, so a
+        # thread does it.
         async with self._opening:
             if self._runtime is None:
                 self._runtime = await asyncio.to_thread(self._open_runtime, self._inbox.put)
@@ -135,7 +135,7 @@ class Runner:
             self._runtime.allow(run_id, call_id, leave)
 
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
-        """Set a new limit for a batch that has reached its cost limit; `None` makes no further runs of it."""
+        """Set a new limit for a batch that has reached its cost limit. `None` makes no more runs of the batch."""
         if self._runtime is not None:
             self._runtime.raise_cost_limit(batch, usd)
 
@@ -144,7 +144,7 @@ class Runner:
         return await self._send(lambda runtime: runtime.go_on(run_id, until, hold))
 
     async def do(self, run_id: str, command: Command, hold: int) -> str | None:
-        """Apply a command to a run at the displayed hold; return why that is impossible, if it is."""
+        """Apply a command to a run at the displayed hold. Return why that is impossible, or `None`."""
         return await self._send(lambda runtime: runtime.do(run_id, command, hold))
 
     async def _send(self, tell: Callable[[AppRuntime], Future[str | None]]) -> str | None:
@@ -166,7 +166,10 @@ class Runner:
         return problems
 
     def settle_history(self) -> None:
-        """Wait until the history has stored all events up to now; blocks for a limited time, so call it in a thread."""
+        """Wait until the history has stored all events so far.
+
+        Blocks for a limited time, so call it in a thread.
+        """
         if self._runtime is not None:
             self._runtime.settle_history()
 
@@ -188,7 +191,7 @@ class Runner:
             self._runtime.stop_all()
 
     def close(self) -> None:
-        """Stop everything; blocks for a limited time, so call it in a thread."""
+        """Stop everything. Blocks for a limited time, so call it in a thread."""
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
             runtime.close()

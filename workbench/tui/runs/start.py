@@ -133,9 +133,9 @@ class Starter:
     ) -> None:
         """Run cases, `repeats` times if given, or announce why none was run.
 
-        With `until` other than "end", one case is run once and held: as the variant of the displayed run, if it has
-        one, otherwise on the first model. `begin` has the options of the command line. `variants` are run instead of
-        the selected ones.
+        With `until` other than "end", one case is run once and held. The run then uses the variant of the displayed run
+        or, without a variant, the first model. `begin` has the options of the command line. `variants` are run instead
+        of the selected variants.
         """
         # A second press of the key while a question is open must not start the cases twice.
         fresh: list[tuple[OpenSuite, tuple[str, ...]]] = []
@@ -259,7 +259,7 @@ class Starter:
         Active runs are omitted.
         """
         async with self._alone():
-            # A case can run on several models at once, so a run is identified by the model as well.
+            # A case can run on several models at once, so the model is part of a run's identity.
             busy = {(run.path, run.case_id, run.model) for run in self._book.under_way()}
             of_suites: dict[Path, dict[RunOf, None]] = {}
             for each in wanted:
@@ -287,7 +287,7 @@ class Starter:
     async def _planned_of(
         self, path: Path, wanted: Collection[RunOf], repeats: int | None
     ) -> tuple[PlannedRun, ...] | str:
-        """Return the planned runs of one suite, or why they cannot be run."""
+        """Return the planned runs of one suite, or why the runs are impossible."""
         suite, lost = self._open_suites.at(path), None
         if suite is not None:
             case_ids = tuple(dict.fromkeys(case_id for _, case_id, _ in wanted))
@@ -319,7 +319,7 @@ class Starter:
             if each not in planned:
                 others.setdefault(each[2], []).append(each[1])
         for model, case_ids in others.items():
-            # All variants are planned with the bare model; one of them has the wanted name.
+            # All variants are planned with the bare model. One of the planned runs has the wanted name.
             of_model = plan_runs([file], models=[model_of(model)], case_ids=case_ids, repeats=repeats, variants=every)
             runs += [run for run in of_model if run.model == model]
         return tuple(runs)
@@ -327,9 +327,9 @@ class Starter:
     async def run_beside(
         self, suite: OpenSuite, written: Callable[[OpenSuite], SuiteFile | str], case_id: str
     ) -> Sequence[PlannedRun] | str:
-        """Run a case that no open suite has, once on each model; return its runs, or why there are none.
+        """Run a case missing in all open suites, once on each model. Return its runs, or why there are none.
 
-        `written` returns the suite with the case, made from the present file of the open suite."""
+        `written` makes the suite with the case from the current file of the open suite."""
         async with self._alone():
             await self._catch_up([suite])
             if self._open_suites.at(suite.path) is not suite:
@@ -350,12 +350,12 @@ class Starter:
             return plan.runs
 
     async def fork(self, draft: ForkDraft | StepBack) -> str | None:
-        """Start a fork of a run, graded by its present case, and return why it is not started."""
+        """Start a fork of a run. The current case grades the fork. Return why the fork did not start, or `None`."""
         return await self._fork(draft, self._book.branch)
 
     async def step_back(self, back: StepBack) -> str | None:
-        """Replace a held run by a fork that is held one hold earlier; return why that is impossible, if it is."""
-        # The run is stopped last, so that it continues to exist if the fork cannot start.
+        """Replace a held run by a fork that is held one hold earlier. Return why that is impossible, or `None`."""
+        # The run is stopped last, so it still exists if the fork cannot start.
         why = await self._fork(back, self._book.step_back, until="stop")
         if why is None:
             self._runner.stop([back.run.run_id])
@@ -448,7 +448,7 @@ class Starter:
         return None
 
     async def _catch_up(self, suites: Sequence[OpenSuite]) -> None:
-        """Reload all suites if one of the given ones changed on disk."""
+        """Reload all suites if a given suite changed on disk."""
         files = [suite.disk for suite in suites if not suite.is_new]
         if await asyncio.to_thread(lambda: any(map(is_stale, files))):
             await self._read_again()
@@ -519,7 +519,7 @@ class Starter:
                     request.file.path, request.in_question, question.lines, mocks=request.mocks, refusing=refusing
                 )
             )
-            # The answer holds for this session even if it cannot be stored.
+            # The answer holds for this session even if storing it failed.
             for problem in await asyncio.to_thread(decision.answer, question, answer or "no"):
                 self._stage.announce(f"{problem}; it holds until you quit", "warned", GLYPHS.warned)
         for request in needs.requests:
@@ -531,10 +531,10 @@ class Starter:
     async def approval_of_servers(
         self, file: SuiteFile, program: Program | None = None, *, typed: bool = False
     ) -> Approval | str:
-        """Ask for trust in the servers of a valid suite; return the approval, or why they may not start.
+        """Ask for trust in the servers of a valid suite. Return the approval, or why the servers may not start.
 
-        `program` replaces the app's own, for servers that need other environment variables. With `typed`, the user
-        has just typed all of them.
+        `program` replaces the app's own program for servers with other environment variables. With `typed`, the user
+        has just typed all servers.
         """
         refusal = self._refusal(file)
         if refusal is not None:
@@ -549,10 +549,10 @@ class Starter:
     def _planned(
         self, file: SuiteFile, case_ids: Sequence[str], repeats: int | None, begin: Begin | None, variants: Variants
     ) -> tuple[PlannedRun, ...]:
-        """Return planned runs.
+        """Plan the runs of cases.
 
-        A recorded case runs on its recorded model, and as its variant, if that model is known and the user selected
-        none.
+        If the user selected no model, a recorded case runs on its recorded model (if known) and as its recorded
+        variant.
         """
         planned_as = partial(plan_runs, [file], case_ids=case_ids, repeats=repeats)
         if begin is not None:
@@ -564,11 +564,11 @@ class Starter:
         if (name := variant_name_of(recorded.planned.model)) is not None:
             variants = Variants(variants.names | {name}, variants.all_of_them, plain=False)
         planned = planned_as(models=[model], variants=variants)
-        # The user did not select the model, so everything that the suite describes needs approval.
+        # The user did not select the model, so everything in the suite needs approval.
         return tuple(replace(run, model_of_suite=True) for run in planned)
 
     def _refusal(self, file: SuiteFile) -> str | None:
-        """Return which missing files of its suite keep a recording from being run again; `None` if none do."""
+        """Return which missing files of a recording's suite prevent a new run, `None` if none do."""
         recorded = self._open_suites.workspace.recording_at(file.path)
         if recorded is None or file.suite is None:
             return None
@@ -603,7 +603,7 @@ class Starter:
 
 
 def _lost_variants(file: SuiteFile, wanted: Collection[RunOf]) -> str | None:
-    """Return the variant that a suite no longer has, if one of the wanted runs is of such a variant."""
+    """Return a message if a wanted run needs a variant that the suite no longer has."""
     if file.suite is None:
         return None
     for _, _, model in wanted:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class RunTicker:
     """Calls `moved` every second while servers start or runs are active.
 
-    The ticker rests while all runs wait for the user, so that nothing is drawn.
+    While all runs wait for the user, the ticker stops, so nothing is drawn.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ BAR_AFTER_S = 1.0
 
 
 def models_label(models: tuple[str, ...], width: int = 40) -> str:
-    """Return the names of models, or the first and the number of others if they take more than `width` cells."""
+    """Return the names of models. Above `width` cells, return the first name and the number of other models."""
     if not models:
         return ""
     text = f" {GLYPHS.dot} ".join(map(model_label, models))
@@ -111,7 +111,7 @@ _LESS_AND_LESS = (
 
 
 def _count_spans(counts: Counts, *, words: bool) -> Line:
-    """Return the numbers of runs by status, then those of runs that are running or wait for the user."""
+    """Return the number of runs by status, followed by running and waiting runs."""
     spans: list[Span] = []
     for status in Status:
         count, sign = counts.ended.get(status), status.sign
@@ -202,8 +202,7 @@ def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
     took = (Span(f"{clock(progress.elapsed_s)}  ", "muted"),)
     going = (*numbers, *statuses, *running, *left)
     few_words = (*numbers, *statuses, *short_running, *left)
-    # The parts are left out in this order: `about`, the time taken, the long bar and some words, the time left, the
-    # bar.
+    # Parts are omitted in this order: `about`, the time taken, the long bar and some words, the time left, the bar.
     return (
         (*bar, *going, *time_left, *_GAP, *took, *about),
         (*bar, *going, *time_left, *_GAP, *took),
@@ -221,7 +220,7 @@ _GAP: Line = (Span("  "),)
 
 
 def _starting(progress: Progress) -> Line:
-    """Return the servers that are starting and that runs wait for."""
+    """Return the starting servers awaited by runs."""
     if not progress.starting:
         return EMPTY
     return (Span(f"{starting_text(progress.starting)}  ", "running"),)

@@ -1,6 +1,6 @@
-"""Actions of the main screen for the program, the panes and the other screens, and the table of all actions."""
+"""Actions of the main screen for the program, the panes and other screens. The table of all actions."""
 
-# This module is loaded before the first frame, so each method imports the screen or dialog that it opens.
+# This module is loaded before the first frame, so each method imports its screen or dialog itself.
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _moved_border(now: MainSituation) -> str | None:
 
 
 class ViewActions(MainActions):
-    """The actions that move between the panes, size them, and copy from them."""
+    """Go between the panes, size panes, and copy text."""
 
     GROUP = "Panes"
 
@@ -170,7 +170,7 @@ class ViewActions(MainActions):
     def back(self) -> None:
         """Stop a search for suites, or leave the filter, the search, the zoom or the pane."""
         main = self.app.main
-        # Each Esc leaves one state, from the innermost one outwards.
+        # Each Esc leaves one state, starting with the innermost.
         if self.app.services.searches.stop():
             return
         if main.filter_box.typing or (main.selection.tree.filter and main.pane == "suites"):
@@ -236,7 +236,7 @@ class ProgramActions(MainActions):
         if app.is_web:
             app.announce("A browser has no shell to resume from: q quits", "warned", GLYPHS.warned)
             return
-        # The leader of a session has no shell above it that could resume it.
+        # The leader of a session has no shell above it to resume it.
         if os.name != "posix" or app.is_headless or os.getsid(0) == os.getpid():
             app.announce("There is no shell here to resume from", "warned", GLYPHS.warned)
             return
@@ -364,7 +364,7 @@ def _case(now: MainSituation) -> str | None:
 
 
 class ScreenActions(MainActions):
-    """The actions that open the screens above the main one."""
+    """Open the screens above the main screen."""
 
     GROUP = "Screens"
 
@@ -460,7 +460,9 @@ class ScreenActions(MainActions):
         words="diff benchmark versus table cost price",
     )
     def open_comparison(self) -> None:
-        """Show models side by side: their last batch in the history, until a case runs in this session."""
+        """Show models side by side.
+
+        Shows the last batch in the history, or the runs of this session once a case has run."""
         from workbench.tui.comparison.screen import Comparison
         from workbench.tui.history.stored_screens import look_on
 
@@ -511,7 +513,7 @@ class ScreenActions(MainActions):
 
         self.app.part(Observer).ask()
 
-    # The following methods have no key: the screens above the main one call them.
+    # The methods below have no key. Screens above the main screen call them.
 
     def show_batch(self, shown: SideScreen[Any], batch: BatchRow, grading: Regrade | None, place: str) -> None:
         """Show a batch above the screen `shown`, with the grades of a regrade (`None`: its first grades)."""
@@ -529,7 +531,7 @@ class ScreenActions(MainActions):
         show_stored(self.app, shown, lambda: changes_screen(self.app, wanted))
 
     def show_runs(self, shown: SideScreen[Any], wanted: Sequence[tuple[str, RunRow, Regrade | None]]) -> None:
-        """Show one run, or two side by side, above the screen `shown`; each with its origin and its regrade."""
+        """Show one run, or two runs side by side, above the screen `shown`. Each run has its origin and regrade."""
         from workbench.tui.history.stored_screens import runs_screen, show_stored
 
         show_stored(self.app, shown, lambda: runs_screen(self.app, wanted))
@@ -622,7 +624,7 @@ def screen_class(name: str) -> type[SideScreen[Any]]:
 
 
 def all_screens_are_imported() -> bool:
-    """Return whether `screen_class` has imported every screen, so that asking for their actions takes no time."""
+    """Return whether `screen_class` has imported every screen. Looking up their actions then takes no time."""
     return screen_class.cache_info().currsize == len(SCREENS)
 
 
@@ -632,7 +634,7 @@ def main_action(action_id: str) -> tuple[type[MainActions], Action]:
 
 
 class AllActions(Mapping[str, Action]):
-    """The table of all actions by id; it imports a screen when one of the screen's actions is looked up."""
+    """The table of all actions by id. Looking up an action imports its screen."""
 
     def __getitem__(self, action_id: str) -> Action:
         if action_id in _OF_MAIN:
@@ -657,7 +659,7 @@ class AllActions(Mapping[str, Action]):
         return sum(1 for _ in self)
 
     def places(self, changed: Iterable[str] | None = None) -> list[tuple[Action, ...]]:
-        """Return the places of the app, each as the actions that are bound there at the same time.
+        """Return the places of the app. Each place is the actions bound there at the same time.
 
         Within a place, a key has one meaning. With `changed`, only the places of these actions are returned, and only
         their screens are imported."""
@@ -666,7 +668,7 @@ class AllActions(Mapping[str, Action]):
         for each in (*MAIN_ACTIONS, *MOVING):
             if each.where in ("move", "anywhere"):
                 anywhere.append(each)
-        # Keys of the main screen are bound in each of its panes, but not on the screens above it.
+        # Keys of the main screen are bound in each of its panes, but not on screens above.
         everywhere = [*anywhere, *_actions_at("everywhere")]
         # Keys that move in lists move the cursor of the line, or a result.
         places: list[tuple[Action, ...]] = [tuple(_actions_at("line", "anywhere"))]
@@ -706,7 +708,7 @@ def _listed(group: type[MainActions]) -> list[Action]:
 
 
 def _actions_at(*places: Where) -> list[Action]:
-    """Return the actions of the main screen that are bound at one of some places."""
+    """Return the actions of the main screen that are bound at any of some places."""
     return [action for action in MAIN_ACTIONS if action.where in places]
 
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from workbench.tui.run_book.record import RunRecord
 
 NOTICE_S = 6.0
-"""The time that a notice stays, unless a command ends it first."""
+"""The time in seconds after which a notice disappears, unless a command removes it earlier."""
 
 
 class MainBars:
@@ -72,7 +72,7 @@ class MainBars:
             lead, keys = self._screen.adder.keys()
             self._keys.offer(keys, stay=True, lead=lead)
             return
-        # In a field of the form, only these keys work, so they stay visible below a notice.
+        # In a field of the form, no other keys work, so these keys stay visible below a notice.
         self._keys.offer(shown_keys(now), stay=now.typing in ("a line", "a text"))
 
     def offer_no_keys(self) -> None:
@@ -89,8 +89,8 @@ class MainBars:
             about["run"] = model_label(runs[0].model)
         right = {"suites": EMPTY, "case": self._views(), "run": self._news()}
         for pane in shown:
-            # The title of a pane has those of the hidden panes that share its place. With two or three panes, the tree
-            # shares its place with none.
+            # The title of a pane also shows the titles of hidden panes at the same place. With two or three visible
+            # panes, no hidden pane shares the place of the tree.
             panes: tuple[Pane, ...] = (pane,)
             if pane != "suites" or len(shown) == 1:
                 panes = tuple(other for other in PANES if other == pane or other not in shown)
@@ -129,7 +129,7 @@ class MainBars:
         self._notice = self._screen.set_timer(NOTICE_S, self.end_notice)
 
     def end_notice(self, only: str | None = None) -> None:
-        """Remove the notice; with `only`, remove it only if it has this text."""
+        """Remove the notice. With `only`, remove the notice only if it has this text."""
         if self._notice is not None and only in (None, self._text):
             self._notice.stop()
             self._notice = None
@@ -140,7 +140,7 @@ class MainBars:
         return self._screen.query_one("#keys", KeyBar)
 
     def _of_line(self) -> Sequence[RunRecord] | None:
-        """Return the runs that the line for new cases shows in the run pane, `None` if it shows none."""
+        """Return the runs that the line for new cases displays in the run pane, `None` without such runs."""
         if self._screen.adder is None or (shown := self._screen.adder.runs_shown) is None:
             return None
         return shown[0]
@@ -181,7 +181,7 @@ class MainBars:
     def _suite_models(self) -> tuple[str, ...]:
         """Return the models that the open suites name or, for recordings, were recorded on."""
         open_suites = self._screen.selection.open_suites
-        # A recorded case runs on its recorded model, whatever its suite names.
+        # A recorded case runs on its recorded model, even if its suite names other models.
         recorded = {}
         for run in open_suites.workspace.recorded:
             if run.known:
@@ -197,7 +197,7 @@ class MainBars:
 
 def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     """Return the actions for the main screen's key bar, the most important first, each with whether it is available."""
-    # The order: actions for the situation, those of the pane, all others; unavailable ones come last.
+    # The order: actions of the situation, of the pane, all others. Unavailable actions come last.
     if now.typing is not None:
         return [(action, True) for action in _typing_keys(now.typing)]
     places = places_of(now)
@@ -318,7 +318,7 @@ def _rank(action: Action, now: MainSituation) -> int:
 
 
 def _variants_label(variants: Variants) -> str:
-    """Return the selected variants for the status, such as ` · 2 variants`, empty if there are none."""
+    """Return the selected variants for the status line, such as ` · 2 variants`. Return "" without variants."""
     text = one_line("".join(variants.names))
     if variants.all_of_them:
         text = "all variants"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 REST_S = 0.06
-"""The time that the tree's cursor rests before the other panes follow, so that a held key moves only the tree."""
+"""The rest of the tree's cursor, in seconds, before the other panes follow. A held key moves only the tree."""
 
 
 class MainScreen(PanesScreen):
@@ -49,10 +49,10 @@ class MainScreen(PanesScreen):
     AUTO_FOCUS = "#suites"
 
     class Free(Message):
-        """Posted when dialogs and the filter have given the focus back, so that a run may ask its question."""
+        """Posted when dialogs and the filter have returned the focus. A run may then ask its question."""
 
     class SuiteShown(Message):
-        """Posted when a suite or folder is selected, so that the run pane shows a summary of its last runs."""
+        """Posted when a suite or folder is selected. The run pane then shows a summary of its last runs."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class MainScreen(PanesScreen):
         self.open_suites = selection.open_suites
         self._perform = perform
         self.known_tools = known_tools
-        """The tools of the suites, as far as they are known without starting a server."""
+        """The known tools of the suites. No server is started to find tools."""
         self._resting: Timer | None = None
         self._missed = False
         """Whether events arrived while this screen was covered, and are not drawn yet."""
@@ -117,7 +117,7 @@ class MainScreen(PanesScreen):
             state.follow_status(self.book)
         if change.how == "read":
             tree.message = tree_message(state.filter)
-        # Moving the cursor scrolls the tree to it, which must not happen while a text is typed.
+        # Moving the cursor scrolls the tree, so the cursor must not move while the user types.
         if change.how == "read" or state.other_rows or tree.cursor != state.cursor:
             tree.move_cursor(state.cursor)
         tree.repaint()
@@ -178,15 +178,14 @@ class MainScreen(PanesScreen):
         return row is not None and row.case is None and not self.is_covered
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        """Show the changes that events made to runs of these cases; `batches` is whether batches began or ended."""
+        """Show changes of these cases' runs. `batches` is whether batches began or ended."""
         if self.is_covered:
             # Drawing here would make Textual redraw the covering screen.
             self._missed = True
             return
         self.suite_tree.repaint()
         run, counts = self.selection.run, self.book.counts()
-        # A summary is drawn again each second. The question of a run is about to cover the summary, so it is drawn once
-        # more.
+        # A summary is normally redrawn once per second. If the question of a run will cover the summary, redraw it now.
         is_about_to_be_covered = self.shows_summary and counts.asking > 0
         waits = run is not None and run.stage == "waiting"
         is_of_line = self.adder is not None and self.adder.is_about(cases)
@@ -262,7 +261,7 @@ class MainScreen(PanesScreen):
         self._bars.announce(text, role, sign, gently=gently)
 
     def end_notice(self, only: str | None = None) -> None:
-        """Remove the notice; with `only`, remove it only if it has this text."""
+        """Remove the notice. With `only`, remove the notice only if it has this text."""
         self._bars.end_notice(only)
 
     def action_do(self, action_id: str) -> None:
@@ -273,7 +272,7 @@ class MainScreen(PanesScreen):
         self._bars.end_notice()
         self._settle()
         why = None
-        # A field in the run pane takes keys such as that for saving, whatever the situation.
+        # A field in the run pane handles some keys, such as the key to save, in any situation.
         if not self.run_pane.takes(action_id):
             now = situation_of(self)
             # The run of a request has no case yet, and is shown in place of the run of the selected case.

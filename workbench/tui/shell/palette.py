@@ -1,4 +1,4 @@
-"""The palette: a dialog that finds every action of a screen by its name."""
+"""The palette: a dialog that finds any action of a screen by name."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ MAX_RECENT = 5
 _INDENT, _WHY_INDENT, _GAP = 2, 4, 2
 
 _OTHER_WORD = 250
-"""The score of a match with another word for an action, between those of a match at the start and inside of its
-title."""
+"""The score of a match with another word for an action. It is below a match at the start of the title, and above a
+match inside of the title."""
 
 _MIN_TYPED = 2
-"""The number of typed letters from which other words for an action are searched."""
+"""The minimum number of typed letters for a search in other words."""
 
 _MIN_TITLE_CELLS = 12
 """The room for titles below which keys are left out."""
@@ -54,13 +54,13 @@ _MIN_TITLE_CELLS = 12
 
 @dataclass(frozen=True)
 class Entry:
-    """One action in the palette, with the reason why it is unavailable, and the positions in its title that match."""
+    """One action in the palette: why it is unavailable, if it is, and the matching positions in its title."""
 
     action: Action
     why: str | None = None
     matched: frozenset[int] = NO_QUERY.positions
     also: str = ""
-    """Other words for the action that the query matched."""
+    """Other words for the action that match the query."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the palette, and the index of its entry, `None` for titles and blank lines."""
+    """One line of the palette. `entry` is the index of its entry, `None` for titles and blank lines."""
 
     line: Line
     entry: int | None = None
@@ -100,7 +100,7 @@ def sections_for(
 
 
 def _match(words: Sequence[str], action: Action) -> tuple[int, frozenset[int], str] | None:
-    """Return the score of an action, the matching positions in its title, and the other words for it that match.
+    """Return the score of an action, the matching positions in its title, and the other words that match.
 
     Returns `None` unless each typed word matches the title or another word.
     """
@@ -123,7 +123,7 @@ def _actions_in(groups: Groups) -> list[Action]:
 
 
 def _other_word(typed: str, action: Action) -> str | None:
-    """Return the first other word for an action that begins with the typed text, if any."""
+    """Return the first other word for an action that begins with the typed text. Return `None` without one."""
     if len(typed) < _MIN_TYPED:
         return None
     for word in action.words.split():
@@ -147,7 +147,7 @@ def _by_area(groups: Groups, recent: Sequence[str], why_not: Callable[[Action], 
 
 
 def _with_unavailable_last(titled: Iterable[tuple[str, Sequence[Entry]]]) -> list[Section]:
-    """Return entries as sections, with all unavailable ones in a section of their own."""
+    """Return entries as sections. All unavailable entries are in one section."""
     sections: list[Section] = []
     unavailable: list[Entry] = []
     for title, entries in titled:
@@ -172,7 +172,7 @@ def rows_of(sections: Sequence[Section], names: Mapping[str, str], width: int) -
     """Return the rows of the palette for a width: titles of actions, wrapped if necessary, and a column of keys.
 
     `names` are the keys of all actions by id, those not found included."""
-    # The widest key of all actions decides the width, so that the column stays in place during a search.
+    # The widest key of all actions decides the width, so the column does not move during a search.
     keys_width = max(map(cell_len, names.values()), default=0)
     room = width - _INDENT - _GAP - keys_width - 1
     if room < _MIN_TITLE_CELLS:
@@ -208,7 +208,7 @@ def _entry_lines(entry: Entry, keys: str, room: int, width: int) -> list[Line]:
 
 
 _ROWS_AROUND = 7
-"""The rows of border, title, field, keys, and the margins above and below."""
+"""The rows of border, title, field and keys, and of the margins above and below."""
 
 _MAX_ROWS = 20
 
@@ -288,7 +288,7 @@ class PaletteList(LineView, can_focus=False):
         return index if entry is None else self._places[entry]
 
     def _place_cursor(self, index: int) -> None:
-        """Select the action at a line, or the next one, and scroll to its lines and the title above it."""
+        """Select the action at a line, or the next action. Scroll to its lines and to the title above it."""
         count, height = self.line_count(), max(self.size.height, 1)
         last = self._places[-1] if self._places else 0
         index = min(max(index, 0), last)
@@ -297,7 +297,7 @@ class PaletteList(LineView, can_focus=False):
             if self._end(place) > index:
                 self.cursor = place
                 break
-        # Titles and blank lines have no entry; those above the action are scrolled into view with it.
+        # Titles and blank lines have no entry. Those above the action scroll into view with the action.
         first = self.cursor
         while first > 0 and self._rows[first - 1].entry is None:
             first -= 1
@@ -312,7 +312,7 @@ class PaletteList(LineView, can_focus=False):
         return end
 
     def action_move(self, motion: Motion) -> None:
-        """Move the cursor from action to action, from the first one up to the last and from there down to the first."""
+        """Move the cursor from action to action. At either end, continue at the other end."""
         self.line_count()
         if not self._places:
             return
@@ -331,11 +331,11 @@ class PaletteList(LineView, can_focus=False):
 
 
 class Palette(Dialog[str]):
-    """A dialog that asks for an action of a screen and closes with its id."""
+    """Asks for an action of a screen. Closes with the action's id."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE: ClassVar[str] = "Commands"
-    # The screen below is not dimmed, because that would redraw all of it.
+    # Dimming the screen below would redraw all of it.
     DEFAULT_CSS = """
     Palette { align: center top; background: transparent; }
     Palette > Vertical { width: 90; margin-top: 1; }
@@ -373,7 +373,7 @@ class Palette(Dialog[str]):
         self._list.move_cursor(0)
 
     def _make_room(self, height: int) -> None:
-        """Set the height of the list, which stays the same during a search, so that nothing around it is redrawn."""
+        """Set a height of the list that stays fixed during a search, so nothing around it is redrawn."""
         self._list.styles.height = max(min(height - _ROWS_AROUND, _MAX_ROWS), 1)
 
     @on(Input.Changed)
@@ -418,8 +418,8 @@ def open_palette(app: Workbench, main: MainScreen, memory: Memory) -> None:
         # The screen may have been closed while the palette was open.
         if screen not in app.screen_stack:
             return
-        # The action runs on the screen that it was offered for, which may no longer be the current one. A side screen
-        # also offers actions of the program, which the app performs.
+        # The action runs on its own screen, which may no longer be the current screen. A side screen also offers
+        # actions of the program, performed by the app.
         is_own = side is None or any(action.id == action_id for action in side.ACTIONS)
         await screen.run_action(f"{'do' if is_own else 'app.do'}('{action_id}')")
 

@@ -1,4 +1,4 @@
-"""The three panes of the main screen: which are visible, their widths, the focus, and the borders between them."""
+"""The three panes of the main screen: visibility, widths, focus, and the borders between panes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from workbench.tui.quick_add.adder import QuickAdder
 
 MIN_PANE_CELLS: Mapping[Pane, int] = {"suites": 20, "case": 30, "run": 30}
-"""The least width of each pane. Their sum, with the borders, fits into the width from which they are side by side."""
+"""The minimum width of each pane. The sum, with the borders, fits into the narrowest width with all three panes."""
 
 STEP = 2
 """The number of cells by which a key moves a border."""
@@ -46,7 +46,7 @@ _LAYOUTS: Mapping[int, Layout] = {2: "narrow", 3: "wide"}
 
 
 def layout_of(panes: Sequence[Pane]) -> Layout | None:
-    """Return the layout of some visible panes, `None` for a single one, which has no borders."""
+    """Return the layout of some visible panes. A single pane has no borders and no layout (`None`)."""
     return _LAYOUTS.get(len(panes))
 
 
@@ -71,7 +71,7 @@ def move_border(borders: Sequence[int], index: int, column: int, panes: Sequence
 
 
 def borders_at(shares: Sequence[float], panes: Sequence[Pane], width: int) -> tuple[int, ...]:
-    """Return the columns of moved borders from their shares of the width, or the default columns without shares."""
+    """Return the columns of borders from shares of the width. Without shares, return the default columns."""
     if not shares or len(shares) != len(panes) - 1:
         return first_borders(panes, width)
     found = [round(share * width) for share in shares]
@@ -147,9 +147,10 @@ NARROW_CELLS = 80
 
 
 def panes_shown(width: int, focused: Pane, right: Pane, zoomed: bool) -> tuple[Pane, ...]:
-    """Return the panes that fit into a width, always with the focused one.
+    """Return the panes that fit into a width. The focused pane is always included.
 
-    From 120 cells these are all three, from 80 the tree and one more: the focused pane or, at the tree, `right`."""
+    From 120 cells, all three panes fit. From 80 cells, the tree and one other pane fit: the focused pane or, if the
+    tree has the focus, `right`."""
     if zoomed or width < NARROW_CELLS:
         return (focused,)
     if width < WIDE_CELLS:
@@ -164,7 +165,7 @@ def _edits() -> Message:
 
 
 def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Message:
-    """Return the message that the run pane shows if the selected row has no run of this session."""
+    """Return the message of the run pane for a selected row without runs in this session."""
     row = tree.selected
     if row is None:
         return ()
@@ -203,7 +204,7 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
 
 
 def _runs_case(row: Row, case: CaseOutline, models: tuple[str, ...]) -> Message:
-    """Return the lines that name the keys to run a case, with the models it will run on."""
+    """Return the lines on the keys to run a case, with the models to run it on."""
     if is_read_only():
         return ()
     if not models and row.file is not None and row.file.suite is not None:
@@ -255,7 +256,7 @@ class PanesScreen(Screen[None]):
         self.right: Pane = "case"
         self.zoomed = False
         self.moved_borders: dict[Layout, tuple[float, ...]] = {}
-        """The borders that the user moved, by layout, as shares of the width."""
+        """The borders moved by the user, by layout, as shares of the width."""
         self._shown: tuple[Pane, ...] = PANES
 
     def on_mount(self) -> None:
@@ -271,7 +272,7 @@ class PanesScreen(Screen[None]):
 
     @property
     def is_covered(self) -> bool:
-        """Whether a screen other than a dialog covers this one."""
+        """Whether a screen other than a dialog covers the main screen."""
         return any(not screen.is_modal for screen in self.app.screen_stack[1:])
 
     @property
@@ -280,18 +281,19 @@ class PanesScreen(Screen[None]):
         return self._shown
 
     def go_to(self, pane: Pane) -> None:
-        """Focus a pane, showing it if it is hidden."""
+        """Focus a pane. Show the pane if it is hidden."""
         self.pane = pane
         if pane != "suites":
             self.right = pane
         self.place_panes()
-        # The focus moves at once, because text typed next, and a field that opens in the pane, rely on it.
+        # The focus moves at once, because text that is typed next goes there, and so does a field that opens in the
+        # pane.
         targets = {"case": self.case_pane.target, "run": self.run_pane.target}
         self.set_focus(targets.get(pane) or self.query_one(f"#{pane}"))
         self.refresh_bars()
 
     def bring(self, pane: Pane) -> None:
-        """Show a pane; the focus moves there only if there is no room for both panes."""
+        """Show a pane. Move the focus to it only if both panes do not fit."""
         if not {pane, self.pane} <= {*panes_shown(self.app.size.width, self.pane, pane, self.zoomed)}:
             self.go_to(pane)
         else:
@@ -307,7 +309,7 @@ class PanesScreen(Screen[None]):
         self.place_panes()
 
     def place_panes(self) -> None:
-        """Show the panes that fit, with the widths that the user gave them."""
+        """Show the panes that fit, with the widths set by the user."""
         self._shown = shown = panes_shown(self.app.size.width, self.pane, self.right, self.zoomed)
         starts = (-1, *self.borders)
         widths = {}

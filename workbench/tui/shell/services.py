@@ -1,4 +1,4 @@
-"""The services of the app, such as running, saving and regrading, and the notifications between them and screens."""
+"""The services of the app, such as running, saving and regrading. Events between services and screens."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Services:
-    """The services of one app, connected with each other and with the main screen."""
+    """The services of one app, connected to each other and to the main screen."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Services:
         self.book = book = selection.book
         self.known_tools = main.known_tools
         self.history = history
-        """The path of the history file, if there is one."""
+        """The path of the history file, `None` without a history."""
         self.begun_batch_work: BatchWork | None = None
         """The operations on the history, `None` until they are used."""
         store = trust_store(program.folders)
@@ -79,7 +79,7 @@ class Services:
 
         self.runner = Runner(app, book, open_runtime, self._delivered, terminal.paint_interval_s, open_recordings)
         self.runs_delivered: list[Callable[[], object]] = []
-        """Callbacks after each delivery of events, for parts of the app that wait for their runs."""
+        """Callbacks after each delivery of events, for parts of the app that wait for runs."""
         self.runner.on_listing = self._tools_listed
         self.runner.on_endpoint = lambda text: app.announce(one_line(text), gently=True)
         self.breakpoints = ProjectBreakpoints(
@@ -122,8 +122,8 @@ class Services:
             lambda: open_suites.suites,
             main.follow_history,
         )
-        # Followers are called in this order, so each sees the state of those before it: first the journal, then the
-        # recorded runs, the tree, the grades, and the screen.
+        # Followers are called in this order, and each uses the state of the previous ones: the journal, the recorded
+        # runs, the tree, the grades, and the screen.
         open_suites.follow(self._keep_own)
         open_suites.follow(self.drafting.follow, book.follow, selection.tree.follow, self.regrader.follow, main.follow)
         open_suites.follow(self.history_reader.follow, self.server_offers.follow)
@@ -160,7 +160,7 @@ class Services:
         self._app.announce("Stopping everything; what is finished is kept", "text", GLYPHS.stopped)
 
     def _keep_own(self, changed: SuitesChanged) -> None:
-        """Register the tokens that a suite contains as secrets, before any of its text is shown."""
+        """Register the tokens in a suite as secrets before the suite's text is shown."""
         for suite in changed.suites:
             self.program.secrets.keep(suite.text)
 
@@ -179,7 +179,7 @@ class Services:
                 self._app.announce(one_line(text), gently=True)
 
     def _delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        # A run that began before an edit was graded by the case as it was then.
+        # A run that began before an edit was graded by the case from before the edit.
         self.regrader.finish(cases)
         if batches:
             # The known tools are cleared, because the servers of a batch may have listed their tools.
@@ -216,7 +216,7 @@ class Services:
         return getattr(self._app.shown, "takes_questions", False)
 
     def over_main(self, cases: set[CaseKey]) -> None:
-        """Show new grades of these cases on the screens above the main one."""
+        """Show new grades of these cases on the screens above the main screen."""
         self._tell_side_screens(cases, False)
 
     def everywhere(self, cases: set[CaseKey]) -> None:

@@ -39,7 +39,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 
 
 class SignalWatch:
-    """A watcher that passes signals first to `at_once`, on a thread of its own, then to `leave` in the event loop."""
+    """Passes each signal to `at_once` in its own thread, then to `leave` in the event loop."""
 
     # A handler of the event loop would not run while the loop hangs. Python writes the number of each signal into a
     # pipe (`set_wakeup_fd`), which a thread can read at any time.
@@ -91,20 +91,20 @@ MAX_ENDING_SECONDS = 17.0
 """The time after a signal in which the program ends; runs, servers and the history must close within it."""
 
 ANSWER_S = 3.0
-"""The time without progress after which an event loop that has not handled a signal counts as hanging."""
+"""The time in seconds without progress after which an event loop with an unhandled signal counts as hanging."""
 
 ENDING_S = 8.0
-"""The time without progress after which an app that is leaving counts as hanging."""
+"""The time in seconds without progress after which an ending app counts as hanging."""
 
 LAST_WORDS_S = 2.0
 """The time to restore the terminal and to log the reason before the program is ended by force."""
 
 
 class Leaving:
-    """The end of the app: it closes runs, servers and the history, and then exits.
+    """The end of the app: closes runs, servers and the history, then exits.
 
-    Leaving begins once, at a key, a signal, the loss of the terminal, or an internal error. A thread watches over it
-    and ends the program by force if it hangs."""
+    Leaving begins once, by a key, a signal, the loss of the terminal, or an internal error. If leaving hangs, a thread
+    ends the program by force."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class Leaving:
         self._signals: SignalWatch | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.is_urgent = False
-        """Whether a signal asked to end, so that waiting input is dropped."""
+        """Whether a signal asked to end. Waiting input is then dropped."""
         self.has_broken = False
         """Whether the app ends because of an internal error."""
         self._asked_at_s: float | None = None
@@ -163,11 +163,11 @@ class Leaving:
             self._has_ended.set()
 
     def _begin_closing(self) -> Future[None]:
-        """Begin to close runs, servers and the history, on a thread of its own; callable from any thread."""
+        """Begin to close runs, servers and the history in a new thread. Callable from any thread."""
         with self._begins_closing:
             if self._closing is None:
                 self._closing = Future()
-                # A cancelled task that awaits the future must not cancel it.
+                # A cancelled task must not cancel the future that it awaits.
                 self._closing.set_running_or_notify_cancel()
                 Thread(target=self._close, args=(self._closing,), name="closing", daemon=True).start()
             return self._closing
@@ -181,7 +181,7 @@ class Leaving:
             closing.set_result(None)
 
     def _see_to_end(self, code: int) -> None:
-        """Start the thread that ends the program with `code` if it hangs; callable from any thread."""
+        """Start the thread that ends the program with `code` if the program hangs. Callable from any thread."""
         if self._signals is not None and not self._is_watched:
             self._is_watched = True
             Thread(target=self._wait_for_end, args=(code,), name="end", daemon=True).start()
@@ -199,7 +199,7 @@ class Leaving:
             if self._handled() == handled and closing.done() and self._finishing is None:
                 break
         last_words = Thread(target=self._last_words, args=(closing.done(),), daemon=True)
-        # The last words run on a thread, because the hanging part may hold a lock, such as that of the log.
+        # The last words run in a thread, because the hanging part may hold a lock, such as the lock of the log.
         last_words.start()
         last_words.join(LAST_WORDS_S)
         os._exit(code)
@@ -229,10 +229,10 @@ class Leaving:
         return None
 
     def ask(self) -> None:
-        """Leave the app, or announce that a second request will.
+        """Leave the app, or announce that a second request will leave.
 
-        With active runs, an unfinished operation on the history, or invalid text in a form, the first request is
-        refused. With unsaved changes, a dialog asks."""
+        The first request is refused while there are active runs, an unfinished operation on the history, or invalid
+        text in a form. With unsaved changes, a dialog asks."""
         from workbench.tui.kit.dialogs import Dialog
         from workbench.tui.storage.dialogs import UnsavedScreen
 
@@ -254,7 +254,7 @@ class Leaving:
             names = " and ".join(under_way)
             text = f"{names[:1].upper()}{names[1:]} still under way: q again stops and quits"
         elif invalid_texts and invalid_texts != self._asked_without:
-            # Drafts do not contain invalid texts, so quitting loses them.
+            # Drafts contain no invalid texts, so quitting loses these texts.
             self._asked_without = invalid_texts
             text = f"Ctrl+Q again quits without {without[0].invalid_text_message}"
         if text is not None:
@@ -309,7 +309,7 @@ class Leaving:
             if self._services.book.under_way():
                 self._announce("Stopping runs and servers …")
             await asyncio.wrap_future(self._begin_closing())
-            # An operation on the history is never interrupted, so the screen names the one that is awaited.
+            # An operation on the history is never interrupted, so a notice names the awaited operation.
             while batch_work is not None and self._finishing is not None:
                 self._announce(f"Quitting as soon as this is finished: {self._finishing}")
                 await batch_work.settled()
@@ -339,7 +339,7 @@ class Leaving:
 
 
 def _stacks(loop: asyncio.AbstractEventLoop | None) -> str:
-    """Return the stacks of all other threads and of the tasks of an event loop, as text for the log."""
+    """Return the stacks of all other threads and of an event loop's tasks, as text for the log."""
     frames = sys._current_frames()
     found = {}
     for thread in all_threads():
@@ -356,7 +356,7 @@ def _stacks(loop: asyncio.AbstractEventLoop | None) -> str:
 
 
 def _as_typed(path: Path) -> str:
-    """Return a path as a user types it in this folder."""
+    """Return a path as a user types it in the current folder."""
     try:
         typed = str(path.absolute().relative_to(Path.cwd()))
     except (ValueError, OSError):

@@ -1,4 +1,4 @@
-"""The situation of the main screen, which decides which of its actions are available."""
+"""The situation of the main screen: the facts that decide which actions are available."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_CASE_YET = "this run is of a request that is no case yet: accept it in the l
 _OF_SHOWN_RUN = frozenset({each.id for group in (ShownRunActions, StepActions) for each in actions_of(group)}) - {
     *("run.expand", "run.find", "run.find_next", "step.held"),
 } | {"grades", "run.pair"}
-"""The actions on the displayed run that need its case."""
+"""The actions on the displayed run that need the case of the run."""
 
 
 def situation_of(screen: PanesScreen) -> MainSituation:
@@ -86,7 +86,7 @@ def _has_variants(suite: OpenSuite) -> bool:
 
 
 def _with_row(now: MainSituation, row: Row) -> MainSituation:
-    # The steps of a case are rows of the tree, but the actions on them are those of the case.
+    # The steps of a case are rows of the tree, but their actions are the actions of the case.
     if row.key.kind == "step":
         return replace(now, row="case", on_step=True, broken=_cannot_run(row))
     return replace(now, row=row.key.kind, broken=_cannot_run(row), of_row=row.why_not_editable)
@@ -166,7 +166,7 @@ def _typing(screen: PanesScreen) -> Typing | None:
 
 
 def _held_beside(runs: Sequence[RunRecord], shown: RunRecord) -> str | None:
-    """Return a message about another run of the case that is held, `None` if there is none."""
+    """Return a message about another held run of the case, `None` without one."""
     held = next((run for run in runs if run.held and run is not shown), None)
     if held is None or shown.held:
         return None
@@ -176,8 +176,8 @@ def _held_beside(runs: Sequence[RunRecord], shown: RunRecord) -> str | None:
 
 
 def _other_call(screen: PanesScreen, run: RunRecord) -> str | None:
-    """Return a message for a run that is held at another call than the selected one, otherwise `None`."""
-    # The cursor may be on a different call than the held one, and an edit applies only to the held one.
+    """Return a message if the run is held at another call than the selected call, otherwise `None`."""
+    # An edit applies only to the held call, but the cursor may be on another call.
     place = screen.run_pane.run_list.place
     if run.paused is None or place is None or place.call_id is None or place.call_id == run.paused.call_id:
         return None

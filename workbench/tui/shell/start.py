@@ -36,9 +36,9 @@ _FOLDABLE: dict[str, RowKind] = {"folder": "folder", "suite": "suite"}
 
 
 def last_models(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[str, ...]:
-    """Return the models last chosen in this project, none unless all of them still exist.
+    """Return the models last chosen in this project, or none unless all of them still exist.
 
-    Reads the memory and the models files, so it belongs on a thread."""
+    Reads the memory and the models' files, so call it in a thread."""
     place = memory.read().projects.get(project_of(workspace))
     folders = {file.path.parent for file in workspace.files} or {Path()}
     if place is None or not all(_exists(book, model, folders) for model in place.models):
@@ -47,7 +47,7 @@ def last_models(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[
 
 
 def last_variants(memory: Memory, workspace: Workspace) -> Variants:
-    """Return the variants last chosen in this project that its suites still have."""
+    """Return the variants last chosen in this project, without variants that no suite has any more."""
     place = memory.read().projects.get(project_of(workspace), Place())
     if not place.variants:
         return NO_VARIANTS
@@ -57,7 +57,7 @@ def last_variants(memory: Memory, workspace: Workspace) -> Variants:
 
 
 def _exists(book: ModelBook, model: str, folders: Collection[Path]) -> bool:
-    """Return whether a model exists for the suites in at least one of some folders."""
+    """Return whether a model exists for the suites in any of some folders."""
     if is_built_in(model):
         return True
     for folder in folders:
@@ -102,7 +102,7 @@ def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
     place = Place(folded=tuple(folded[:MAX_FOLDED]), models=models, variants=variants)
     line = main.line_to_keep
     if line is None:
-        # The line was not opened in this session, so the stored one stays.
+        # The line was not opened in this session, so the stored line is kept.
         line = remembered.projects.get(project, Place()).line
     place = replace(place, line=line)
     if selection.suite is not None:
@@ -124,10 +124,10 @@ FIRST_PAINT_S = 0.25
 
 
 class Starting:
-    """The start of the app on some `paths`.
+    """Starts the app on some `paths`.
 
-    `begin` are runs to start at once, `look_on` is the number of a batch of another process to observe, and `problems`
-    are those found in the user's own files so far."""
+    `begin` are runs to start at once. `look_on` is the number of another process's batch to observe. `problems` are the
+    problems found so far in the user's own files."""
 
     # Nothing is drawn until the suites are read or FIRST_PAINT_S has passed. Textual otherwise draws three or four
     # whole frames at its start.
@@ -177,7 +177,7 @@ class Starting:
         workspace, models, breakpoints, problem = found
         if problem is not None:
             self._problems += (problem,)
-        # The screen calls it after its own messages, so it is mounted by then.
+        # `call_later` runs after the screen's own messages, so the screen is mounted by then.
         self._app.main.call_later(self._opened, search, workspace, models, breakpoints)
 
     def _found(self, search: Search) -> tuple[Workspace, tuple[str, ...], Breakpoints, str | None]:
@@ -204,7 +204,7 @@ class Starting:
         services.breakpoints.take(breakpoints)
         services.open_suites.read(workspace)
         services.watch.begin()
-        # If there is no memory, the screens keep their defaults, and no second layout is needed.
+        # Without a memory, the screens keep their defaults, and no second layout is needed.
         if (remembered := app.memory.read()) != NOTHING:
             restore_position(remembered, app.main)
         app.call_after_refresh(self.show_first)

@@ -1,4 +1,4 @@
-"""The Textual app, which connects the main screen, the services, and the start and end of the program."""
+"""The Textual app: connects the main screen and the services, and starts and ends the program."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class Workbench(StagedApp):
 
     @property
     def is_typing(self) -> bool:
-        """Whether a text field has the focus, so that letters are text."""
+        """Whether a text field has the focus. Letters are then text."""
         return self.focused is not None and self.focused.check_consume_key("a", "a")
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
@@ -217,19 +217,19 @@ class Workbench(StagedApp):
         self.main.end_notice(only)
 
     async def ask(self, question: Screen[Answer]) -> Answer | None:
-        """Show a screen above all others, and return its answer."""
+        """Show a screen above all others. Return the screen's answer."""
         return await self.push_screen_wait(question)
 
     def show(
         self, screen: Screen[Answer], take: Take[Answer] | None = None, *, over: Screen[Any] | None = None
     ) -> None:
-        """Show a screen above all others, unless the screen `over` is given and no longer the top one."""
+        """Show a screen above all others. If `over` is given and no longer the top screen, do nothing."""
         if over is None or self.screen is over:
             self.push_screen(screen, take)
 
     def work(self, work: Work, group: str, *, exclusive: bool = False) -> Worker[object]:
         """Start background work in the event loop."""
-        # Textual also awaits the result of a function, but its types allow that only for work in a thread.
+        # Textual also awaits the result of a function, but Textual's types allow a function only for work in a thread.
         return self.run_worker(
             cast("Coroutine[Any, Any, object]", work), group=group, exclusive=exclusive, description=group
         )
@@ -249,7 +249,7 @@ class Workbench(StagedApp):
         return self.screen is self.main
 
     def copy(self, text: str, what: str, announce: Announce) -> None:
-        """Copy a text without its secrets, and announce where it went."""
+        """Copy a text without its secrets, and announce the destination."""
         from workbench.tui.kit.clipboard import copy_text
 
         copying = copy_text(
@@ -274,7 +274,7 @@ class Workbench(StagedApp):
         self.leaving.something_else()
 
     def part(self, kind: Callable[[Workbench], Part]) -> Part:
-        """Return the app's object of a class, such as a group of actions; it is made at its first use."""
+        """Return the app's single object of a class, such as a group of actions. The first use makes the object."""
         if kind not in self._parts:
             self._parts[kind] = kind(self)
         part: Part = self._parts[kind]
@@ -282,7 +282,7 @@ class Workbench(StagedApp):
 
     @property
     def screens(self) -> ScreenActions:
-        """The actions that open the screens above the main one."""
+        """The actions that open the screens above the main screen."""
         return self.part(ScreenActions)
 
     def perform(self, action_id: str) -> None:
@@ -331,7 +331,7 @@ class Workbench(StagedApp):
     def on_paste_cleaned(self, event: PasteCleaned) -> None:
         """Announce the parts of a paste that were left out."""
         if not event.behind:
-            # Keys read before the paste would remove the notice, so the message goes once through their queue.
+            # Keys read before the paste would remove the notice, so the message goes through the queue of keys once.
             (self.focused or self.screen).post_message(PasteCleaned(event.left_out, was_cut=event.was_cut, behind=True))
             return
         lost = []
@@ -360,9 +360,9 @@ class Workbench(StagedApp):
         self.services.watch.at_key()
 
     async def on_key(self, event: events.Key) -> None:
-        """Perform the binding of a key that no widget used, or announce that it has none here.
+        """Perform the binding of a key that no widget used, or announce that the key has no command here.
 
-        Dialogs show all their keys, so a key without a binding there is ignored."""
+        Dialogs show all their keys, so a dialog ignores a key without a binding."""
         # The handler of Textual would only perform the binding.
         event.prevent_default()
         if not await self.performs(event.key) and not self.is_typing and not self.screen.is_modal:
@@ -399,7 +399,7 @@ class Workbench(StagedApp):
         self.show_keys(help_sections(now), now, *places_of(now))
 
     def show_keys(self, sections: Sections, now: Situation, *here: Where) -> None:
-        """Show the help of the places `here`, by its sections, and the keys of all other places below them."""
+        """Show the help: the `sections` of the places `here`, then the keys of all other places."""
         from workbench.tui.kit.help import HelpScreen
 
         self.show(HelpScreen(sections, now, partial(keys_elsewhere, *here), reads_at_once=all_screens_are_imported()))
@@ -421,7 +421,7 @@ class Workbench(StagedApp):
             if keys:
                 hints.append(f"{keys[0]} {effect}")
         if typing is not None:
-            # The other keys are letters, which belong to the text.
+            # The other keys are letters, and letters belong to the text.
             hints = ["Esc ends typing"]
         self.announce(", ".join(hints) or "Quit is among all commands")
 
@@ -439,7 +439,7 @@ class Workbench(StagedApp):
 
     @property
     def is_ending(self) -> bool:
-        """Whether the app is ending, so that nothing more can be shown."""
+        """Whether the app is ending. Nothing more can be shown then."""
         return self.is_exiting or self.leaving.has_broken
 
     @on(KeyHandled)

@@ -1,4 +1,4 @@
-"""Actions that save suites and reload them from disk."""
+"""The actions that save suites and reload suites from disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialogs about files of suites: changes on disk, lost formatting, drafts, unsaved changes, another name."""
+"""The dialogs on files of suites: changes on disk, lost formatting, drafts, unsaved changes, another name."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _LATER: _Choice = ("later", Option("later", "both stay as they are; saving asks 
 class ChangedScreen(AskScreen[ChangedAnswer]):
     """Asks about a suite that was changed here, and changed or deleted (`gone`) on disk.
 
-    `found` is the difference from the text on disk to the text here. `part` names the one part of the suite that the
-    question is about, if all others could be merged."""
+    `found` is the difference from the text on disk to the text here. If all parts except one were merged, `part` names
+    that part."""
 
     TITLE_LINE = "Changed here and on disk"
 

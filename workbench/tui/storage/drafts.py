@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Drafting:
-    """The drafts of this session and of earlier ones."""
+    """The drafts of this session and of earlier sessions."""
 
     def __init__(self, stage: Workbench, open_suites: OpenSuites, selection: Selection, folder: Path) -> None:
         self._stage = stage
@@ -71,7 +71,7 @@ class Drafting:
         self._drafts.close()
 
     async def recover(self) -> None:
-        """Offer the drafts of earlier sessions, including those of files that were deleted since."""
+        """Offer the drafts of earlier sessions, including drafts of deleted files."""
         if is_read_only():
             return
         workspace = self._open_suites.workspace
@@ -113,8 +113,8 @@ class Drafting:
 
     def _take_over(self, draft: LeftDraft, suite: OpenSuite | None) -> None:
         """Restore the text of an earlier session as unsaved changes."""
-        # The suite gets the text from which the draft was made as its text on disk. If the file differs from that, the
-        # next look at the disk finds a change and merges both.
+        # The suite's text on disk is set to the base text of the draft. If the file differs, the next check of the disk
+        # finds a change and merges both.
         if suite is None and draft.base_state is None:
             suite = OpenSuite.new(self.path_here(draft.path), draft.text)
             self._open_suites.add(suite)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 SHOWN_AFTER_S = 1.0
-"""The time after which a search is announced with its progress."""
+"""The time in seconds after which a search is announced with its progress."""
 
 _SHOWN_EVERY_S = 0.5
 """The interval at which the progress of a search is updated."""
@@ -38,7 +38,7 @@ Found = TypeVar("Found")
 
 
 class Searches:
-    """Searches for suites in threads; one that takes long is announced, and `stop` ends it."""
+    """Searches for suites in threads. A slow search is announced. `stop` ends the announced search."""
 
     def __init__(self, stage: Workbench) -> None:
         self._stage = stage
@@ -46,7 +46,7 @@ class Searches:
         self._notice = ""
 
     async def run(self, search: Search, find: Callable[[], Found]) -> Found:
-        """Run `find`, which uses `search`, in a thread, and return its result."""
+        """Run `find` in a thread and return its result. `find` uses `search`."""
         showing = asyncio.create_task(self._show(search))
         try:
             found = await asyncio.to_thread(find)
@@ -60,7 +60,7 @@ class Searches:
         return found
 
     def stop(self) -> bool:
-        """Stop the announced search, and return whether there was one."""
+        """Stop the announced search. Return `False` if there is none."""
         if self._shown is None or self._shown.folder is None:
             # Without a folder, the search has ended and its suites are being read.
             return False
@@ -103,12 +103,12 @@ class Reader:
         self._models = models
         self._searches = searches
         self._is_typing = is_typing
-        """Returns whether the user is typing, so that no question may appear."""
+        """Returns whether the user is typing. No question may appear then."""
         self._waiting: set[Path] = set()
-        """The paths of suites that changed here and on disk, and wait for the end of typing to be merged."""
+        """The paths of suites that changed here and on disk. They are merged when the user stops typing."""
         self._left: tuple[Path, str, RowKey] | None = None
-        """The path and key of the case that lost the cursor when it vanished from its file, and the row that got the
-        cursor."""
+        """The path and key of the case that vanished from its file under the cursor, and the row that the cursor moved
+        to."""
 
     def read_soon(
         self,
@@ -150,7 +150,7 @@ class Reader:
         self.read_soon(notice="These are the samples. r runs the case, R its suite")
 
     async def read(self) -> tuple[OpenSuite, ...]:
-        """Reload and show all suites, and return those that were changed both here and on disk.
+        """Reload and show all suites. Return the suites that changed both here and on disk.
 
         Raises:
             StoppedError: The user stopped the search for suites.
@@ -170,8 +170,8 @@ class Reader:
                 return conflicts
 
     def _return_to(self, before: Row | None) -> None:
-        """Move the cursor back to its case if the case had vanished and is there again."""
-        # A program that writes a file may empty it first, and the cursor then moves to another row.
+        """If the cursor's case vanished from its file and came back, move the cursor back to the case."""
+        # A program that writes a file may empty the file first. The cursor then moves to another row.
         now = self._selection.row
         if now is None:
             return
@@ -185,16 +185,16 @@ class Reader:
             self._left = (before.key.path, before.case.key, now.key)
 
     async def catch_up(self) -> None:
-        """Reload all suites, and ask about those that were changed both here and on disk.
+        """Reload all suites. Ask about suites that changed both here and on disk.
 
-        If the user stops the search for suites, all of them stay as they are."""
+        If the user stops the search for suites, the suites stay unchanged."""
         with suppress(StoppedError):
             await self._saver.settle(await self.read())
 
     def settle_soon(self, suites: Sequence[OpenSuite]) -> Worker[object] | None:
-        """Merge suites that were changed both here and on disk, or ask about them.
+        """Merge suites that changed both here and on disk, or ask about them.
 
-        Suites wait while the user types, and while their text here is not TOML."""
+        A suite waits while the user types, and while the suite's text here is not TOML."""
         ready, waiting = [], []
         for suite in suites:
             if suite.document.is_sound and not self._is_typing():

@@ -1,7 +1,7 @@
 """Saving suites, and merging them with changes on disk."""
 
-# Only text that was parsed again as a whole is written, and a file that changed on disk is overwritten only after a
-# question. While a text is written, the user may continue typing: such changes stay unsaved.
+# Only text that was parsed again as a whole is written. A file that changed on disk is overwritten only after a
+# question. The user may type during writing, and such changes stay unsaved.
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Saver:
-    """Saves and merges suites, one at a time, with all questions that this needs."""
+    """Saves and merges suites one at a time. Asks the necessary questions."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Saver:
         self._rewritten: set[Path] = set()
         """The paths of suites for which the user accepted the loss of formatting."""
         self._wanted: frozenset[Path] = frozenset()
-        """The paths of suites about to be saved; saving asks about them, so nothing else may ask."""
+        """The paths of suites about to be saved. Saving asks about them, so nothing else may ask."""
         self.put_off: dict[Path, str] = {}
         """The hash of the file on disk (empty: deleted) that the user already knows of by a question or a notice, by
         path."""
@@ -83,7 +83,7 @@ class Saver:
             pass
 
     async def settle(self, suites: Sequence[OpenSuite]) -> None:
-        """Merge suites that were changed both here and on disk, or ask about them unless that was put off."""
+        """Merge suites that were changed both here and on disk, or ask about them unless the question was put off."""
         async with self._busy:
             for suite in suites:
                 if suite.dirty:
@@ -121,7 +121,7 @@ class Saver:
         """Return the text to write, parsed again as a whole, or announce why it cannot be saved."""
         if not document.is_sound or document.parts is None:
             where, why = "its text", "is not TOML"
-            # Only invalid TOML keeps a suite from being written; other errors only keep it from being run.
+            # Only invalid TOML prevents saving. Other errors only prevent running.
             errors = sorted(suite.file.errors, key=lambda error: not error.message.startswith("is not TOML"))
             if errors:
                 why = errors[0].message
@@ -151,7 +151,7 @@ class Saver:
         except SavingError as error:
             self._stage.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
             if not await asyncio.to_thread(suite.path.exists):
-                # The message above already says that the file is gone, so no question is needed.
+                # The notice above already says that the file is gone, so no question follows.
                 self.put_off[suite.path] = ""
             return False
         if suite.document is document:
@@ -176,9 +176,9 @@ class Saver:
         return True
 
     async def _ask(self, suite: OpenSuite, *, again: bool) -> bool:
-        """Merge a suite with the file on disk, or ask about it, and return whether nothing is left to save.
+        """Merge a suite with the file on disk, or ask about it. Return whether nothing is left to save.
 
-        `again` asks even if the question was put off, since the user wants to save."""
+        With `again`, ask even if the question was put off, because the user wants to save."""
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import ChangedScreen
 
@@ -208,7 +208,7 @@ class Saver:
         if merged is not None:
             return await self._take(suite, theirs, merged, again=again)
         found = await asyncio.to_thread(difference, theirs.text, suite.document.text)
-        # Until the conflict is settled, and whatever the answer, a look at the disk must not ask about this text again.
+        # Until the conflict is settled, a check of the disk must not ask about this text again, whatever the answer.
         self.put_off[path] = theirs.hash
         answer = await self._stage.ask(ChangedScreen(path, found, gone=gone))
         if answer == "mine":
@@ -248,7 +248,7 @@ class Saver:
         self._stage.announce(f"{suite.path.name} {what}", "warned", GLYPHS.warned)
 
     async def _merged(self, suite: OpenSuite, theirs: SuiteFile, chosen: Mapping[Key, Side]) -> Merged | None:
-        """Return the merge of a suite with the text on disk, `None` if only one of them can be kept."""
+        """Merge a suite with the text on disk. Return `None` if only one of them can be kept."""
         # If the suite is outdated, the text read last is not the common base of both texts that a merge needs.
         if suite.is_behind or not _can_be_merged(theirs):
             return None
@@ -333,7 +333,7 @@ class Saver:
         return True
 
     def _let_go(self, suite: OpenSuite, disk: SuiteFile, path: Path) -> None:
-        """Reset a suite to its file on disk, or close it without one, after its changes were saved elsewhere."""
+        """Reset a suite to its file on disk, or close a suite without a file. Its changes were saved elsewhere."""
         if disk.hash and suite.path != path:
             suite.reloaded(disk, FileState(disk.hash))
             suite.take_disk(f"Saved as {path.name}")
@@ -354,7 +354,7 @@ class Saver:
         return f"there is no folder {path.parent}"
 
     def _follow(self, suite: OpenSuite) -> None:
-        """Report that the text of a suite and its file on disk belong together again."""
+        """Report that the text of a suite and its file on disk are in step again."""
         self.put_off.pop(suite.path, None)
         # The suite may have been deleted during writing.
         if self._open_suites.at(suite.path) is suite:
@@ -374,14 +374,14 @@ def _can_be_merged(theirs: SuiteFile) -> bool:
 
 
 def _taken_apart(file: SuiteFile) -> SuiteFile:
-    """Return a suite file after parsing its text for editing; call this in a thread, since long ones take a while."""
+    """Parse a suite file's text for editing. Parsing may take long, so call it in a thread."""
     # The parts are parsed at their first use, then kept.
     _ = file.parts
     return file
 
 
 def _make_folder(path: Path, roots: Sequence[Path]) -> None:
-    """Create the missing folders of a new suite's path, if it is below one of `roots`.
+    """Create the missing folders of a new suite's path if the path is below one of `roots`.
 
     Raises:
         SavingError: A folder cannot be created.

@@ -38,7 +38,7 @@ STABLE_S = 0.15
 
 @dataclass(frozen=True)
 class _Seen:
-    """The result of a look: changed suites, the states of their files, and suite files that are not open."""
+    """The result of a check: changed suites, the states of their files, and suite files that are not open."""
 
     changed: tuple[OpenSuite, ...] = ()
     states: tuple[FileState | None, ...] = ()
@@ -57,9 +57,9 @@ class Watch:
         self._seen: dict[Path, FileState | None] = {}
         self._folders = FolderWatch()
         self._passed: dict[Path, Stamp] = {}
-        """TOML files that are not opened: those of other programs, and suites that were announced."""
+        """TOML files that are not open: files of other programs, and announced suites."""
         self._rows: dict[Path, tuple[SuiteFile, tuple[tuple[int, int] | None, ...]]] = {}
-        """For each suite its file as it was read, with the state of its files of rows."""
+        """For each suite, its file when read and the state of its files of rows."""
         self._settling: Worker[object] | None = None
 
     def begin(self) -> None:
@@ -83,7 +83,7 @@ class Watch:
             took_s = await self._look_once()
 
     async def _look_once(self) -> float:
-        """Check the files once, act on changes when they are stable, and return the seconds that the check took."""
+        """Check the files once, and act on changes once they are stable. Return the seconds taken by the check."""
         began = time.perf_counter()
         seen = await self._look()
         took_s = time.perf_counter() - began
@@ -115,7 +115,7 @@ class Watch:
     def _all_seen(self, suites: Sequence[OpenSuite], roots: Sequence[Path]) -> _Seen:
         changed = tuple(suite for suite in suites if self._is_changed(suite))
         files, known = self._folders.look(roots), {suite.path for suite in suites}
-        # A file that was not a suite is checked again after it changed, because it may be one now.
+        # A file that was not a suite may have become one, so it is checked again after a change.
         self._passed = {path: stamp for path, stamp in self._passed.items() if files.get(path) == stamp}
         come = []
         for path, stamp in files.items():
@@ -156,7 +156,7 @@ class Watch:
         return found not in (before, self._saver.put_off.get(suite.path, before))
 
     def _rows_changed(self, suite: OpenSuite) -> bool:
-        """Return whether a file of rows changed since its suite was read, or since the first look at it."""
+        """Return whether a file of rows changed since its suite was read or since the first check."""
         file = suite.disk
         if not file.row_files:
             return False
@@ -169,7 +169,7 @@ class Watch:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """Return the size of a file in bytes and the time when it was changed, `None` if it cannot be read."""
+    """Return the size of a file in bytes and its time of change. Return `None` if the file cannot be read."""
     try:
         status = path.stat()
     except (OSError, ValueError):
@@ -178,7 +178,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _notice(before: Sequence[tuple[OpenSuite, SuiteFile]], new: Sequence[Path]) -> str:
-    """Return the notice about reloaded suites, each with its earlier file, and about new ones."""
+    """Return the notice on reloaded suites, each given with its earlier file, and on new suites."""
     others = len(before) + len(new) - 1
     more = f" and {others} more" if others else ""
     if not before:

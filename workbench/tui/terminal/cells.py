@@ -1,4 +1,4 @@
-"""Cells of a terminal: their text and style, and the shortest escape sequence from one style to another."""
+"""Terminal cells: text, style, and the shortest escape sequence between two styles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNSURE = ("M", "C")
 """Unicode categories on whose width terminals differ: marks, controls and characters that are not assigned."""
 
 _EMOJI_STYLE = "\ufe0f"
-"""The variation selector that makes the character before it an emoji, two cells wide."""
+"""The variation selector that turns the character before it into an emoji, two cells wide."""
 
 
 @lru_cache(maxsize=4096)
@@ -37,18 +37,18 @@ class Cells(NamedTuple):
     """A text cut into cells; the second cell of a wide character is empty."""
 
     leading: str
-    """Characters without width at the beginning of the text, which belong to the cell before it."""
+    """Characters without width at the beginning of the text. They belong to the previous cell."""
     cells: tuple[str, ...]
     sure: bool
-    """Whether all terminals agree that each character is one cell wide."""
+    """Whether every character is one cell wide in all terminals."""
 
 
 @lru_cache(maxsize=2048)
 def cells_of(text: str) -> Cells:
-    """Return a text cut into cells, by the widths that Textual uses for its layout."""
+    """Return a text cut into cells, with Textual's widths of characters."""
     if all(map(is_sure, text)):
         return Cells("", tuple(text), True)
-    # The width of a character depends on those before it, so the width of each beginning of the text is measured.
+    # The width of a character depends on the characters before it, so each beginning of the text is measured.
     leading = ""
     cells: list[str] = []
     for end, character in enumerate(text, 1):
@@ -84,7 +84,7 @@ _UNSEEN_ON_BLANKS = frozenset({"1", "2", "3", "8"})
 
 
 class Look:
-    """The colours, attributes and link of a cell; one object for each combination, so that `is` compares looks."""
+    """The colours, attributes and link of a cell. Equal looks are one object, so `is` compares looks."""
 
     __slots__ = ("_steps", "attributes", "bg", "fg", "ground", "link")
 
@@ -110,7 +110,7 @@ class Look:
         ended = {_OFF[code] for code in self.attributes if code not in after.attributes}
         changes = sorted(ended)
         for code in after.attributes:
-            # A code that ends one attribute may have ended this one as well: dim and bold end together.
+            # A code that ends one attribute may end another: dim and bold end together.
             if code not in self.attributes or _OFF[code] in ended:
                 changes.append(code)
         if after.fg != self.fg:
@@ -129,7 +129,7 @@ class Look:
         return f"{link}\x1b[{codes}m"
 
     def on(self, ground: str) -> Look:
-        """Return the look most like this one whose blanks show the background `ground` and nothing else."""
+        """Return this look for blanks on the background `ground`. Attributes visible on blanks are dropped."""
         if self.ground == ground:
             return self
         return look(self.fg, ground, tuple(code for code in self.attributes if code in _UNSEEN_ON_BLANKS))

@@ -12,8 +12,7 @@ from rich.style import Style
 
 GROUNDS = ("background", "panel", "resting_cursor", "cursor")
 LEVELS = (7.0, 4.5, 3.0)
-"""The levels of contrast of WCAG 2: AAA and AA for text, AA for large text. A colour keeps the highest level that it
-has."""
+"""The levels of contrast of WCAG 2: AAA and AA for text, AA for large text. A colour keeps its highest level."""
 
 _CUBE = (0, 95, 135, 175, 215, 255)
 _HUE_WEIGHT = 5.0
@@ -21,7 +20,7 @@ _HUE_WEIGHT = 5.0
 
 
 def _fixed_colours() -> Iterator[tuple[str, int]]:
-    # The palette of xterm: 24 greys in steps of 10 from number 232 on, a cube of 6 × 6 × 6 colours from 16 on.
+    # The palette of xterm: from number 16 a cube of 6 × 6 × 6 colours, from 232 on 24 greys in steps of 10.
     for step in range(24):
         yield f"#{8 + 10 * step:02x}" + f"{8 + 10 * step:02x}" * 2, 232 + step
     for r, g, b in product(range(6), repeat=3):
@@ -33,11 +32,11 @@ FIXED: Mapping[str, int] = dict(_fixed_colours())
 
 
 def fitted_to_256(colours: Mapping[str, str]) -> dict[str, str]:
-    """Return the colours of a theme, by name, with each `#rrggbb` replaced by one of the fixed colours.
+    """Return the colours of a theme, by name, with each `#rrggbb` replaced by a fixed colour.
 
     Different colours stay different, and text keeps its level of contrast to the backgrounds.
     """
-    # Backgrounds come first, since the contrast of all other colours depends on them. `chosen` gives equal colours of
+    # Backgrounds come first, because the contrast of all other colours depends on them. `chosen` gives equal colours of
     # the theme the same replacement.
     fitted = {name: value for name, value in colours.items() if not value.startswith("#")}
     chosen: dict[str, str] = {}
@@ -88,11 +87,11 @@ def _level(value: str, grounds: Collection[str]) -> float:
 
 
 def _readable(grounds: Mapping[str, str], level: float) -> list[str]:
-    """Return the fixed colours with a level of contrast to all backgrounds, or else the one that comes closest."""
+    """Return the fixed colours with a level of contrast to all backgrounds, or else the closest one."""
     wanted = []
     for name, ground in grounds.items():
-        # On the coloured rows of the cursor, a contrast of 4.5 is enough, because nearly all colours with a contrast of
-        # 7 there are greys.
+        # On the coloured rows of the cursor, a contrast of 4.5 is enough. Nearly all colours with a contrast of 7 are
+        # greys there.
         wanted.append((ground, min(level, 4.5) if "cursor" in name else level))
     shares = {}
     for colour in FIXED:

@@ -1,12 +1,12 @@
-"""Limits an internal error to the widget or screen where it happens, so that the app continues.
+"""Limits an internal error to its widget or screen, so the app continues.
 
-The error is logged and announced in one line. A widget that cannot be drawn shows a message until the next key, and a
-screen above the main one that cannot be drawn is closed. The third equal error in a row ends the app.
+The error is logged and announced in one line. A widget that cannot be drawn shows a message until the next key. A
+screen above the main screen that cannot be drawn is closed. The third equal error in a row ends the app.
 """
 
-# Textual ends the app at the first error in a handler. The wrappers at the end of this file stand around the five
-# methods through which all handlers, layouts and drawings run; errors that Textual catches itself, in timers, workers
-# and callbacks, arrive in `Containment.caught`.
+# Textual ends the app at the first error in a handler. The wrappers at the end of this file surround the five methods
+# that run all handlers, layouts and drawings. Errors caught by Textual itself, in timers, workers and callbacks, arrive
+# in `Containment.caught`.
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Containment:
         """The number of messages that the app's widgets handled."""
         self.recent: deque[Exception] = deque(maxlen=10)
         self.undrawn: WeakSet[Widget] = WeakSet()
-        """Widgets that could not be drawn since the last key, and are tried again after the next one."""
+        """Widgets that failed to draw since the last key. They are tried again after the next key."""
         self._doomed: WeakSet[Any] = WeakSet()
         """Screens being closed because they cannot be drawn."""
         self._last: tuple[object, ...] = ()
@@ -128,7 +128,8 @@ class Containment:
         if doomed is not None and doomed is not app.main:
             doomed.dismiss(None)
             if doomed in app.screen_stack:
-                # The screen is below another one, so `dismiss` did nothing. Its next failure to draw closes it.
+                # The screen is below another screen, so `dismiss` did nothing. The next failure to draw closes the
+                # screen.
                 self._doomed.discard(doomed)
         log = one_line(str(app.program.folders.log / LOG_NAME))
         app.announce(f"Something failed, and the rest still works: {message} (details in {log})", "error", GLYPHS.error)
@@ -159,7 +160,7 @@ def _screen_of(widget: Widget) -> Screen[Any] | None:
 
 
 def _kind(error: Exception) -> tuple[object, ...]:
-    """Return the identity of an error: its type and the innermost line of its traceback outside of Textual."""
+    """Return the identity of an error: its type, and the innermost line of its traceback outside of Textual."""
     line, at = None, error.__traceback__
     while at is not None:
         if not at.tb_frame.f_globals.get("__name__", "").startswith(("textual.", __name__)):
@@ -173,7 +174,7 @@ _drawing: ContextVar[Screen[Any] | None] = ContextVar("drawing", default=None)
 
 
 def _at_work() -> object:
-    """Return the widget whose worker runs here or, outside of workers, whose message is being handled."""
+    """Return the widget of the current worker. Outside of workers, return the widget of the current message."""
     try:
         return get_current_worker().node
     except NoActiveWorker:
@@ -181,7 +182,7 @@ def _at_work() -> object:
 
 
 def _drawn_by(pump: MessagePump | None) -> Widget | None:
-    """Return the screen that was being drawn, or the widget that was being mounted, when Textual caught an error."""
+    """Return the screen being drawn or the widget being mounted when Textual caught an error."""
     screen = _drawing.get()
     if screen is not None:
         return screen

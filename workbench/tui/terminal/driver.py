@@ -1,4 +1,4 @@
-"""Terminal drivers that survive invalid input and the loss of the terminal, and their parser of input."""
+"""Terminal drivers that survive invalid input and the loss of the terminal. Their parser of input."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ _CONTROL_KEYS = (8, 9, 13, 27, 127)
 
 
 def believed(sequence: str) -> tuple[str, ...]:
-    """Return the sequences for Textual's parser in place of a complete escape sequence from the terminal.
+    """Return the sequences to give Textual's parser for a complete escape sequence from the terminal.
 
-    A valid sequence is returned unchanged or, if it is a key with text, once per character; for any other, there is
-    none."""
-    # A broken device may send absurd numbers, so sizes, places on the screen and codes of keys must be possible ones.
+    A valid sequence is returned unchanged. A key with text is returned once per character. An invalid sequence returns
+    nothing."""
+    # A broken device may send absurd numbers, so sizes, places on the screen and codes of keys are checked.
     if sequence in _FOCUS:
         return (sequence,)
     if mouse := _MOUSE.fullmatch(sequence):
@@ -76,7 +76,7 @@ def believed(sequence: str) -> tuple[str, ...]:
         return (sequence,)
     if key := _KEY.fullmatch(sequence):
         return _believed_key(key, sequence)
-    # The app never asks for the cursor's position, so a report of it (`R`) is not an answer.
+    # The app never asks for the position of the cursor, so a report of the position (`R`) is not an answer.
     if sequence in ANSI_SEQUENCES_KEYS and not sequence.endswith("R"):
         return (sequence,)
     return ()
@@ -113,7 +113,7 @@ START, END = "\x1b[200~", "\x1b[201~"
 """The marks around a paste (bracketed paste mode)."""
 
 LATE_S = 0.1
-"""The time in which a lone Escape may still continue as a sequence, though it was passed on already."""
+"""The time in seconds in which a lone Escape that was already passed on may still turn out to begin a sequence."""
 
 REST_S = 1.0
 """The time to wait for the rest of a sequence."""
@@ -122,11 +122,11 @@ PASTE_S = 3.0
 """The time to wait for the rest of a paste."""
 
 BURST = 2_000
-"""The number of characters in one read that count as a paste, in a terminal without paste marks."""
+"""The minimum number of characters in one read that counts as a paste in a terminal without paste marks."""
 
 _ESC = "\x1b"
 _NO_INPUT = re.compile("[\x00\x80-\x9f\N{REPLACEMENT CHARACTER}\ud800-\udfff]")
-"""Characters that no key sends, though a broken device may send them without end."""
+"""Characters that no key sends. A broken device may send them endlessly."""
 
 _OPENS_STRING = frozenset("PX]^_")
 _STRING_ENDS = re.compile("[\x07\x18\x1a]|\x1b\\\\|(?=\x1b[^\\\\])")
@@ -151,7 +151,7 @@ class Typed:
 
 @dataclass(frozen=True)
 class Pasted:
-    """Pasted text without its control characters, and their number (`left_out`)."""
+    """Pasted text without control characters. `left_out` is the number of removed control characters."""
 
     text: str
     left_out: int = 0
@@ -163,13 +163,13 @@ Arrived = Typed | Pasted
 
 
 class TerminalInput:
-    """A splitter of terminal input into text, escape sequences and pastes, wherever the reads end.
+    """Splits terminal input into text, escape sequences and pastes, independent of where reads end.
 
-    All times are seconds of one clock; `escape_s` is how long a lone Escape, or Alt with a bracket, is held."""
+    All times are seconds of one clock. `escape_s` is how long a lone Escape, or Alt with a bracket, is held."""
 
-    # The splitter passes on only complete, valid sequences (`believed`). Strings, such as answers to queries, and
-    # overlong sequences are dropped up to their end, and incomplete ones after a time, so none of them is taken for
-    # typed text.
+    # The splitter passes on only complete, valid sequences (`believed`). Strings (such as answers to queries) and
+    # overlong sequences are dropped up to their end, incomplete sequences after a time. None of them is taken for typed
+    # text.
 
     def __init__(self, escape_s: float = ESCAPE_S) -> None:
         self._escape_s = escape_s
@@ -182,7 +182,7 @@ class TerminalInput:
         self._pasted: list[str] | None = None
         self._pasted_size = 0
         self._given_up = False
-        """Whether a paste timed out, so that its rest and its end mark may still arrive."""
+        """Whether a paste timed out. The rest of the paste and its end mark may still arrive."""
         self._is_burst = False
         self._read_s = 0.0
         self._passed_on = ""
@@ -191,7 +191,7 @@ class TerminalInput:
     def take(self, text: str, now_s: float) -> list[Arrived]:
         """Return the input in a text that was read at `now_s`."""
         rest, self._held = self._held + text, ""
-        # A connection may tear a sequence apart. Its late end is recognised, since no key sends it.
+        # A connection may split a sequence. The late end is recognised, because no key sends it.
         if now_s - self._read_s < LATE_S and _WHOLE.match(self._passed_on + rest):
             rest = self._passed_on + rest
         self._passed_on = ""
@@ -207,7 +207,7 @@ class TerminalInput:
         return max(self._read_s + patience_s - now_s, 0.0)
 
     def pause(self, now_s: float) -> Sequence[Arrived]:
-        """Return the input that a pause without any read completes, such as a lone Escape."""
+        """Return the input that is complete after a pause without reads, such as a lone Escape."""
         self._is_burst = False
         if self.wait_s(now_s) != 0.0:
             return ()
@@ -287,7 +287,7 @@ class TerminalInput:
     def _typed(self, text: str) -> Sequence[Arrived]:
         text = _NO_INPUT.sub("", text)
         is_text = _NOT_PASTED.search(text) is None
-        # A key that is held down repeats one or two characters, so it is not a paste, however many arrive.
+        # A held key repeats one or two characters, so it is not a paste, however many characters arrive.
         self._is_burst = is_text and (self._is_burst or (len(text) >= BURST and len(set(text)) > 2))
         if not text:
             return ()
@@ -320,7 +320,7 @@ _log = logging.getLogger(__name__)
 READ_BYTES = 4096
 SELECT_TIMEOUT_S = 0.1
 
-# Everything that Textual can switch on is switched off, because it is unknown how far the app got.
+# It is unknown how far the app got, so everything that Textual can switch on is switched off.
 GIVING_BACK = (
     b"\x18\x1b[?2026l\x1b[0m"  # ends any unfinished sequence or frame
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
@@ -364,7 +364,7 @@ class StagedDriver(Driver):
                 self.process_message(message)
 
     def _parsed(self, typed: str) -> list[Message]:
-        """Return Textual's messages for complete input; input that its parser fails at gives none."""
+        """Return Textual's messages for complete input. Input that makes Textual's parser fail yields no messages."""
         parser = self._parser
         try:
             messages = list(parser.feed(typed))
@@ -382,8 +382,8 @@ class StagedDriver(Driver):
 class TolerantDriver(StagedDriver, LinuxDriver):
     """The driver of a terminal: it reads any bytes, and discards output when the terminal is gone."""
 
-    # In Textual's own driver, one byte that is not UTF-8 (such as an X10 mouse report after attaching tmux) ends the
-    # app, and a terminal that is gone blocks it.
+    # In Textual's own driver, one byte that is not UTF-8 ends the app (an X10 mouse report after attaching tmux, for
+    # example). A lost terminal blocks Textual's driver.
 
     def __init__(
         self, app: App[object], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
@@ -434,7 +434,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
 
     def _sigtstp_application(self, *_: object) -> None:
         """Stop the process on Ctrl+Z."""
-        # A process that leads its session has no shell that could resume it, so Ctrl+Z in the user's editor is ignored.
+        # The leader of a session has no shell to resume it, so Ctrl+Z in the user's editor is ignored.
         if self._auto_restart or os.getsid(0) != os.getpid():
             super()._sigtstp_application()
 

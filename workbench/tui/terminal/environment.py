@@ -15,11 +15,11 @@ REMOTE_PAINTS_PER_S = 10
 LOCAL_FRAMES_PER_S = 60
 REMOTE_FRAMES_PER_S = 30
 
-# A terminal writes a sequence at once, and SSH and tmux pass it on at once. If a read of the SSH client tears one apart
-# nevertheless, OpenSSH sends the rest with its next packet, 20 ms later (`ObscureKeystrokeTiming`). Terminals with the
-# kitty keyboard protocol send the key Escape as a complete sequence, for which nothing is waited.
+# A terminal writes a sequence at once, and SSH and tmux pass it on at once. If a read of the SSH client splits a
+# sequence, OpenSSH sends the rest with its next packet, 20 ms later (`ObscureKeystrokeTiming`). Terminals with the
+# kitty keyboard protocol send Escape as a complete sequence, without any wait.
 ESCAPE_S = 0.025
-"""The time to wait after an Escape for the rest of a sequence; `ESCDELAY` sets another one."""
+"""The default time in seconds to wait for the rest of a sequence after an Escape. Users can set `ESCDELAY`."""
 
 MAX_ESCAPE_S = 1.0
 
@@ -48,7 +48,7 @@ class TerminalEnvironment:
     """Whether the terminal declares a light background (`COLORFGBG`)."""
     in_tmux: bool
     editor: str | None
-    """The command of the user's editor or, if none is named, of the first known one that is installed."""
+    """The command of the user's editor. If the user names none, it is the first known editor that is installed."""
     editor_is_named: bool
     """Whether VISUAL or EDITOR names the editor."""
     ascii: bool
@@ -157,8 +157,8 @@ def _clipboards(environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
 def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> str | None:
     """Return why the app cannot run in this terminal, `None` if it can.
 
-    `reads` and `writes` are whether standard input and standard error are terminals."""
-    # The app draws on standard error, so that standard output can be redirected.
+    `reads` is whether standard input is a terminal, `writes` whether standard error is one."""
+    # The app draws on standard error, so users can redirect standard output.
     if SERVED in environment:
         return None
     if not reads:
@@ -171,16 +171,16 @@ def obstacle(environment: Mapping[str, str], *, reads: bool, writes: bool) -> st
 
 
 def frames_per_second(environment: Mapping[str, str]) -> int:
-    """Return the frame rate for `TEXTUAL_FPS`, which Textual reads when it is imported."""
+    """Return the frame rate for `TEXTUAL_FPS`. Textual reads the variable when it is imported."""
     if terminal_environment(environment).remote:
         return REMOTE_FRAMES_PER_S
     return LOCAL_FRAMES_PER_S
 
 
 def escape_delay_s(environment: Mapping[str, str]) -> float:
-    """Return the time to wait after an Escape, in seconds.
+    """Return the time in seconds to wait after an Escape.
 
-    The user sets it in milliseconds in ESCDELAY, as for programs with ncurses; a value that is no number is ignored."""
+    The user may set milliseconds in ESCDELAY, as for programs with ncurses. An invalid number is ignored."""
     milliseconds = environment.get("ESCDELAY", "")
     if milliseconds.isascii() and milliseconds.isdecimal():
         return min(float(milliseconds) / 1000, MAX_ESCAPE_S)

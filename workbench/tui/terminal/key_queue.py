@@ -1,9 +1,9 @@
-"""A queue that passes on keys and pastes one at a time: each waits for the effects of the previous one."""
+"""A queue that passes on keys and pastes one at a time, each after the effects of the previous one."""
 
-# Textual handles a burst of keys without waiting for the messages and screens that each key causes, so a key that opens
-# a field would not get the text typed after it. After each key, the queue sends a marker (`KeyHandled`) through the
-# message queues of the widgets and passes on the next key when the marker comes back. Characters for a focused text
-# field need no marker.
+# Textual handles a burst of keys without waiting for the messages and screens caused by each key. Without this queue,
+# text typed after a key that opens a field would miss the field. After each key, the queue sends a marker
+# (`KeyHandled`) through the message queues of the widgets. The next key is passed on when the marker comes back.
+# Characters for a focused text field need no marker.
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class PasteCleaned(Message, verbose=True):
-    """Posted when a paste lost `left_out` control characters or, if it was too long, its end (`was_cut`).
+    """Posted when a paste lost `left_out` control characters or, if too long, its end (`was_cut`).
 
-    `behind` is set when the message has passed the queue of keys, after all keys that were read before it."""
+    `behind` is set once the message has passed the queue of keys, after all keys read before it."""
 
     def __init__(self, left_out: int, *, was_cut: bool = False, behind: bool = False) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def refuses(field: Widget | None, event: events.Paste) -> bool:
         return False  # short enough, or no text field
     if getattr(field, "TAKES_LONG_PASTES", False):
         return False
-    # A field of one line takes only the first line, which may be short.
+    # A one-line field takes only the first line, which may be short.
     takes_one_line = isinstance(field, Input) and not getattr(field, "TAKES_LINES", False)
     if takes_one_line and event.text.find("\n", 0, MAX_FIELD_CHARS) >= 0:
         return False
@@ -77,14 +77,14 @@ LOOK_AGAIN_S = 0.02
 """The interval of looking for an opened or closed screen while keys wait."""
 
 ROUNDS = 2
-"""The message rounds between two keys: one for the key, one for the messages that it causes."""
+"""The message rounds between two keys: one for the key, one for the messages caused by the key."""
 
 
 class KeyHandled(Message, verbose=True):
-    """A marker that follows the key `number` through the message queues, for a number of `rounds`.
+    """A marker that follows the key `number` through the message queues for some `rounds`.
 
-    In the second round, the marker follows the messages that the key caused, such as the submission of a field. A
-    marker `of_screen` follows a change of the screen instead."""
+    In the second round, the marker follows the messages caused by the key, such as the submission of a field. A marker
+    `of_screen` follows a change of the screen instead."""
 
     def __init__(self, number: int, rounds: int = ROUNDS, *, of_screen: bool = False) -> None:
         super().__init__()
@@ -94,22 +94,20 @@ class KeyHandled(Message, verbose=True):
 
 
 class KeyQueueApp(App[int]):
-    """An app that handles keys and pastes one at a time."""
-
     def __init__(self, driver_class: type[Driver] | None = None, *, ansi_color: bool | None = None) -> None:
         super().__init__(driver_class=driver_class, ansi_color=ansi_color)
         self._waiting: deque[events.Key | events.Paste] = deque()
         self._carrier: Widget | None = None
         """The widget that has the marker, if any; it must handle the marker before the next key."""
         self._followed: Screen[object] | None = None
-        """The last screen that was on top: the one that handled the last key, or one opened since."""
+        """The last known top screen: the screen that handled the last key, or a screen opened later."""
         self._number = 0
         self._is_text = False
         """Whether the key that is being passed on is a character for a text field."""
         self.sequences: frozenset[str] = frozenset()
-        """The keys that are two characters typed one after the other, such as `gg`."""
+        """The keys that are sequences of two characters, such as `gg`."""
         self._begun = ""
-        """The first character of such a key, after it was typed."""
+        """The typed first character of a sequence."""
         self._looking: Timer | None = None
 
     async def on_event(self, event: events.Event) -> None:
@@ -124,7 +122,7 @@ class KeyQueueApp(App[int]):
     async def on_key_handled(self, event: KeyHandled) -> None:
         if event.number != self._number:
             return
-        # This lets callbacks run that the key scheduled outside of the message queues.
+        # Callbacks scheduled by the key outside of the message queues run here.
         await asyncio.sleep(0)
         if event.rounds > 1:
             self._follow(event.rounds - 1, of_screen=event.of_screen)
@@ -138,11 +136,11 @@ class KeyQueueApp(App[int]):
         return super().message_queue_size + len(self._waiting)
 
     def _follow(self, rounds: int = ROUNDS, *, of_screen: bool) -> None:
-        """Send a marker to the widget that gets the keys, so that the next key waits for a number of rounds."""
+        """Send a marker to the widget that gets the keys. The next key then waits for a number of rounds."""
         self._number += 1
         handled = KeyHandled(self._number, rounds, of_screen=of_screen)
         self._carrier = None
-        # A widget that is closing takes no message. A screen that is opening handles none before it is mounted.
+        # A closing widget takes no message. An opening screen handles no message before it is mounted.
         for carrier in (self.focused, self.screen):
             if carrier is not None and carrier.post_message(handled):
                 self._carrier = carrier
@@ -180,9 +178,9 @@ class KeyQueueApp(App[int]):
         """React to each key and paste when its effect has begun; does nothing unless overridden."""
 
     def _with_begun(self, event: events.Key | events.Paste) -> events.Key | events.Paste | None:
-        """Return the two-character key that an event completes, `None` if it begins such a key, otherwise the event.
+        """Return a sequence completed by an event, `None` if the event begins a sequence, otherwise the event.
 
-        A first character without its second has no effect."""
+        A first character without the second has no effect."""
         begun, self._begun = self._begun, ""
         if not isinstance(event, events.Key):
             return event
@@ -194,7 +192,7 @@ class KeyQueueApp(App[int]):
         return event
 
     async def performs(self, key: str) -> bool:
-        """Perform the binding of a key at the focused widget, and return whether there is one."""
+        """Perform the binding of a key at the focused widget. Return `False` if there is none."""
         return await self._check_bindings(key)
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
@@ -204,12 +202,12 @@ class KeyQueueApp(App[int]):
     def _has_turn(self) -> bool:
         if not self.screen_stack:
             return False
-        # A change of the screen is an effect of the last key. A screen that opened gets its field a little later, and a
-        # screen below one that closed may be about to open a field for the answer.
+        # A change of the screen is an effect of the last key. A newly opened screen gets its field a little later. The
+        # screen below a closed screen may be about to open a field for the answer.
         if self.screen is not self._followed or (self._carrier is not None and not self._carrier.is_attached):
             self._followed = self.screen
             self._follow(of_screen=True)
-        # A screen that failed while it was opened handles no messages, so its marker would never return.
+        # A screen that failed to open handles no messages, so its marker would never return.
         return self._carrier is None or (self._carrier.is_mounted and not self._carrier.is_running)
 
     def _is_for_field(self, event: events.Key | events.Paste) -> bool:
@@ -225,7 +223,7 @@ class KeyQueueApp(App[int]):
 
 
 async def act_at_once(field: Widget, event: events.Key) -> None:
-    """Run a field's own binding of a key, such as that of Backspace, at once."""
+    """Run a field's own binding of a key, such as Backspace, at once."""
     # Textual would run the binding after the letters that follow in the same burst.
     for binding in field._bindings.key_to_bindings.get(event.key, ()):
         if not binding.priority:
@@ -235,7 +233,7 @@ async def act_at_once(field: Widget, event: events.Key) -> None:
 
 
 def taken(event: events.Key | events.Paste) -> None:
-    """Mark a key or paste as used, so that no other handler gets it."""
+    """Mark a key or paste as used. No other handler gets it."""
     # Textual offers an event to the handler of each base class, and then to the parents of the widget.
     event.stop()
     event.prevent_default()

@@ -16,7 +16,7 @@ from workbench.show.visible import ACTED_ON
 class OutputFilter(LineFilter):
     """A filter that applies several filters in turn."""
 
-    # Textual makes and caches a strip for each filter, so a single one is faster.
+    # Textual makes and caches a strip for each filter, so a single filter is faster.
 
     def __init__(self, *filters: LineFilter) -> None:
         super().__init__()
@@ -38,14 +38,14 @@ class OutputFilter(LineFilter):
 class SecretsFilter(LineFilter):
     """Draws `$NAME` over each secret in a line, in the same width.
 
-    A part of a secret is not found here, so text must be redacted before it is wrapped or cut."""
+    The filter cannot find a part of a secret, so text must be redacted before it is wrapped or cut."""
 
     def __init__(self, secrets: Secrets) -> None:
         super().__init__()
         self._secrets = secrets
 
     def __hash__(self) -> int:
-        # Textual caches filtered lines by the hash of their filter, so a new secret must change it.
+        # Textual caches filtered lines by the hash of the filter, so the hash must change with each new secret.
         return hash(self._secrets.finder)
 
     def __eq__(self, other: object) -> bool:
@@ -137,8 +137,8 @@ SIGNS: dict[str, str] = {
     "\u00a0": " ",
     "\N{REPLACEMENT CHARACTER}": "?",
 }
-"""The ASCII replacement of each sign. Signs with different meanings stay different, and those for passed and failed are
-letters, which nobody takes for a part of a formula."""
+"""The ASCII replacement of each sign. Signs with different meanings stay different. The signs for passed and failed
+become letters, because letters do not look like part of a formula."""
 
 _BOX = {chr(code): "+" for code in range(0x2500, 0x2580)}
 _LEVEL = dict.fromkeys("─━┄┅┈┉╌╍═╴╶╸╺╼╾▀▄▁▂▃▅▆▇▔", "-")
@@ -153,7 +153,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 def in_ascii(text: str, *, all_of_it: bool) -> str:
     """Return a text with the app's signs replaced by ASCII of the same width.
 
-    With `all_of_it`, every other character becomes `?` in each of its cells."""
+    With `all_of_it`, every other character becomes one `?` per cell."""
     if text.isascii():
         return text
     text = text.translate(_TABLE)
@@ -191,5 +191,5 @@ class Guard(LineFilter):
 
 
 def _sign(match: re.Match[str]) -> str:
-    # The replacement has the width that the layout of Textual uses, which may be 0.
+    # The replacement has the width in Textual's layout, which may be 0.
     return "\N{REPLACEMENT CHARACTER}" * max(get_character_cell_size(match[0]), 0)

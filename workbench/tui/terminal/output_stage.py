@@ -1,4 +1,4 @@
-"""Drawing in the fewest bytes: the visible lines that changed, and of those only the cells that differ on the terminal.
+"""Draws with few bytes: only visible lines that changed, and only the cells that differ on the terminal.
 
 Replaces `Compositor.render_update` of Textual."""
 
@@ -21,10 +21,10 @@ from textual.strip import Strip
 from workbench.dataclasses import dataclass
 from workbench.tui.terminal.cells import PLAIN, Look, cells_of, is_sure, look_of
 
-# Composition. Textual's own compositor asks every widget in the rectangle around all changes for all of its lines,
-# those below other widgets included, and cuts them at the borders of every widget. `compose` keeps the parts of each
-# row that are still open, goes through the widgets from front to back, and asks each only for lines with an open part.
-# A part that a widget fills is closed, so nothing behind it is drawn.
+# Composition. Textual's own compositor takes the rectangle around all changes, asks every widget there for all its
+# lines, including covered lines, and cuts the lines at the borders of every widget. `compose` tracks the open parts of
+# each row, goes through the widgets from front to back, and asks each widget only for lines with an open part. A part
+# filled by a widget is closed, so nothing behind it is drawn.
 
 
 class Piece(NamedTuple):
@@ -142,10 +142,10 @@ MOVE = 5
 """The bytes of a move within a row, such as `ESC [ 12 C`. A gap of fewer equal cells is written again."""
 
 ERASE = 9
-"""The bytes that erase blanks within a row and move past them, such as `ESC [ 12 X` and `ESC [ 12 C`."""
+"""The number of bytes to erase blanks within a row and move past them, such as `ESC [ 12 X` and `ESC [ 12 C`."""
 
 FEW = 4
-"""The number of blanks from which erasing the rest of a row is not longer than writing them."""
+"""The minimum number of blanks for which erasing the rest of a row is not longer than writing them."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Row:
         self.cells = cells
         self.looks = looks
         self.sure = sure
-        """Whether all terminals agree that each character of the row is one cell wide."""
+        """Whether every character of the row is one cell wide in all terminals."""
 
 
 class Frame(CompositorUpdate):
@@ -191,13 +191,13 @@ class Frame(CompositorUpdate):
         self._height = height
 
     def render_segments(self, console: Console) -> str:
-        """Return the text to write. It changes the model, so Textual may call this only once."""
+        """Return the text to write. The call changes the model, so Textual may call it only once."""
         colours = console._color_system or ColorSystem.TRUECOLOR
         return self._stage.frame(self._update.pieces, self._width, self._height, colours)
 
 
 class OutputStage:
-    """The model of the terminal's content, which turns frames into the text that updates the terminal."""
+    """A model of the terminal's content. Turns frames into text that updates the terminal."""
 
     def __init__(self, erasing: Erasing) -> None:
         self._erasing = erasing
@@ -219,9 +219,9 @@ class OutputStage:
             self.forget()
 
     def frame(self, pieces: Iterable[Piece], width: int, height: int, colours: ColorSystem) -> str:
-        """Return the text that makes the terminal show these pieces, and update the model.
+        """Return the text that draws these pieces on the terminal, and update the model.
 
-        Attributes are reset before a frame and after it."""
+        Attributes are reset before and after a frame."""
         known = self.knows(width, height)
         # Until the end, the model counts as unknown, in case the drawing fails halfway.
         self._known = False
@@ -232,7 +232,7 @@ class OutputStage:
         pen = Pen(self._erasing, width)
         ground = None
         if not known:
-            # The screen is cleared in the most frequent background, so that most blanks need not be written.
+            # The screen is cleared with the most frequent background, so most blanks need no writing.
             ground = _commonest_ground(changed.values()) if self._erasing.keeps_colour else PLAIN
             self._rows = [_blank(ground, width) for _ in range(height)]
         for y, row in changed.items():
@@ -242,7 +242,7 @@ class OutputStage:
         return pen.written(ground)
 
     def _changed(self, pieces: Iterable[Piece], colours: ColorSystem) -> dict[int, Row]:
-        """Return copies of the rows that pieces change, with these pieces in place, by the row's number."""
+        """Return copies of the rows changed by pieces, by number, with the pieces applied."""
         changed: dict[int, Row] = {}
         for piece in pieces:
             row = changed.get(piece.y)
@@ -303,8 +303,8 @@ def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
 
 def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
     """Yield the ranges of cells in which two rows look different."""
-    # Two blanks look the same if their backgrounds are equal. A short gap between two ranges belongs to the range if it
-    # can be written in the look of the cell before it, since that takes fewer bytes than a move.
+    # Two blanks look the same if their backgrounds are equal. A short gap is part of a range if it can be written in
+    # the look of the cell before it, because that takes fewer bytes than a move.
     cells, looks = new.cells, new.looks
     places = []
     for x, (before, after, look_before, look_after) in enumerate(zip(old.cells, cells, old.looks, looks, strict=True)):
@@ -325,7 +325,7 @@ def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
 
 
 def _is_as(look: Look, cells: list[str], looks: list[Look], start: int, end: int) -> bool:
-    """Return whether `look` suits all cells from `start` to `end`: they have it, or are blanks on its background."""
+    """Return whether `look` suits the cells from `start` to `end`. Blanks only need the same background."""
     return all(looks[x] is look or (cells[x] == " " and _same_ground(looks[x], look)) for x in range(start, end))
 
 
@@ -334,7 +334,7 @@ def _same_ground(one: Look, other: Look) -> bool:
 
 
 class _Run(NamedTuple):
-    """Cells of a row that are written together, in one look."""
+    """Cells of a row to write together, in one look."""
 
     y: int
     x: int
@@ -342,7 +342,7 @@ class _Run(NamedTuple):
     """The cursor's column afterwards, -1 if terminals differ."""
     sequence: str
     look: Look | None
-    """The look of the cells, `None` for blanks, which any look with their background draws."""
+    """The look of the cells. For blanks it is `None`, because any look with the same background draws them."""
     ground: str | None
 
 
@@ -353,16 +353,16 @@ class Pen:
         self._erasing = erasing
         self._width = width
         self._in_order: list[_Run] = []
-        """The runs of rows that are written as a whole. They keep their order, because terminals may differ about their
+        """The runs of rows that are written whole. They keep their order, because terminals may differ about their
         columns."""
         self._runs: list[_Run] = []
 
     def draw(self, y: int, old: Row, new: Row) -> None:
-        """Collect the writes that change the row `y` from its present content to another."""
+        """Collect the writes that change the row `y` from `old` to `new`."""
         if old.cells == new.cells and old.looks == new.looks:
             return
         if not (old.sure and new.sure):
-            # Terminals differ in the width of a character, so each cell is a run of its own. After an unsure character,
+            # Terminals differ in the width of a character here, so each cell is a separate run. After such a character,
             # the column of the cursor is unknown, and `_written` moves the cursor.
             for x, (cell, look) in enumerate(zip(new.cells, new.looks, strict=True)):
                 if cell:
@@ -384,8 +384,8 @@ class Pen:
         """Collect the cells from `x` to `end` as runs, and return the column where they end.
 
         That is after `end` if the rest of the row was erased."""
-        # Blanks are collected first: erased if that is shorter, otherwise written with any look of their background,
-        # unless the letter after them has that background too. Then the blanks begin the run of that letter.
+        # Blanks are collected first. They are erased if erasing is shorter, otherwise written with any look of their
+        # background. If the letter after them has the same background, they begin the run of the letter instead.
         cells, looks = row.cells, row.looks
         while x < end:
             first, ground = x, looks[x].ground
@@ -398,7 +398,7 @@ class Pen:
                 if x == end or looks[x].ground != ground:
                     self._runs.append(_Run(y, first, self._known(x), " " * (x - first), None, ground))
                     continue
-            # A run continues over blanks of its background, unless erasing them is shorter.
+            # A run continues over blanks of its background, unless erasing the blanks is shorter.
             look = looks[x]
             while x < end:
                 if looks[x] is look and (cells[x] != " " or look.ground is None):
@@ -414,7 +414,7 @@ class Pen:
         return x
 
     def _erasing_of(self, row: Row, x: int, end: int, ground: str) -> tuple[str, int] | None:
-        """Return the sequence that erases blanks and the column where they end, `None` if writing them is shorter."""
+        """Return the sequence that erases blanks and the column after them. Return `None` if writing is shorter."""
         if end - x < FEW or not (self._erasing.keeps_colour or ground == PLAIN.bg):
             return None
         if _behind_blanks(row, end, self._width, ground) == self._width:
@@ -438,8 +438,8 @@ def _behind_blanks(row: Row, x: int, end: int, ground: str) -> int:
 
 
 def _by_look(runs: Sequence[_Run]) -> list[_Run]:
-    """Return runs sorted so that those of one look follow each other."""
-    # Blanks join the most frequent look of their background, so they need no change of look of their own.
+    """Return runs sorted by look."""
+    # Blanks join the most frequent look of their background, so they cause no change of look.
     times = Counter(run.look for run in runs if run.look is not None)
     by_ground = {}
     for look, _ in reversed(times.most_common()):
@@ -458,7 +458,9 @@ def _look_of_run(run: _Run) -> tuple[str, tuple[str, ...], str, str]:
 
 
 def _written(runs: Iterable[_Run], cleared: Look | None) -> str:
-    """Return runs as text with the moves and changes of look between them, after clearing the screen if asked to."""
+    """Return runs as text, with moves and changes of look between them.
+
+    Clear the screen first if `cleared` is given."""
     out: list[str] = []
     look = PLAIN
     if cleared is not None:

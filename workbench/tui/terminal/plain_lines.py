@@ -1,4 +1,4 @@
-"""Widgets that draw their lines directly, without the styles that Textual applies to each line."""
+"""Widgets that draw lines directly. Textual applies no styles to these lines."""
 
 from __future__ import annotations
 

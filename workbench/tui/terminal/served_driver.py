@@ -1,7 +1,7 @@
 """The driver of an app in a browser, connected to the web server of `workbench serve` by two pipes.
 
-In both directions, a packet is one byte for its kind (`D` for terminal data, `M` for JSON about the connection), four
-bytes for its length (big endian), and the content, as in `textual-serve`."""
+A packet has the same form in both directions, as in `textual-serve`: one byte for the kind (`D` for terminal data, `M`
+for JSON about the connection), four bytes for the length (big endian), and the content."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 GREETING = b"__GANGLION__\n"
-"""The first line that the server expects, as Textual's own web driver sends it."""
+"""The first line expected by the server. Textual's own web driver sends the same line."""
 
 _STARTS = "\x1b[?1049h\x1b[?1000h\x1b[?1003h\x1b[?1015h\x1b[?1006h\x1b[?25l\x1b[?2026$p\x1b[?2004h"
 """The start of the app: alternate screen, mouse reports, no cursor, whole frames, marks around pastes."""
@@ -43,7 +43,7 @@ _EMULATOR = Erasing(keeps_colour=True, within_row=True)
 
 @dataclass(frozen=True)
 class Pipes:
-    """Descriptors of the pipes from and to the server; programs that the app starts do not inherit them."""
+    """Descriptors of the pipes from and to the server. Programs started by the app do not inherit them."""
 
     reading: int
     writing: int

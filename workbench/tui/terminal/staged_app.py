@@ -64,7 +64,7 @@ class StagedApp(KeyQueueApp):
 
     def on_resize(self) -> None:
         """Draw the whole screen again."""
-        # The terminal may have cut or moved its content, even if it now has its former size again.
+        # The terminal may have cut or moved its content, even if it has its former size again.
         self._forget_shown()
         self.refresh()
 
@@ -79,7 +79,7 @@ class StagedApp(KeyQueueApp):
 
     async def on_key(self, event: events.Key) -> None:
         """Handle a key that no widget has used."""
-        # If the focused field can use the key, it was typed before the field had the focus, and must not be a command.
+        # A key that the focused field can use was typed before the field had the focus. It must not become a command.
         focused = self.focused
         if focused is not None and focused.check_consume_key(event.key, event.character):
             event.prevent_default()
@@ -90,9 +90,9 @@ _screen_resized = Screen._screen_resized
 
 
 def _resized_as_app(self: Screen[Any], _: Size) -> None:
-    """Lay out a screen for the present size of the terminal instead of the size in a message."""
-    # A layout for a new size posts that size to its screen again. While frames are held back, two such messages with
-    # different sizes are not merged: each would cause the other, and the event loop would do nothing else.
+    """Lay out a screen for the terminal's current size instead of the size in a message."""
+    # A layout for a new size posts the size to its screen again. While frames are held back, two such messages with
+    # different sizes are not merged. Each would cause the other, and the event loop would do nothing else.
     _screen_resized(self, self.app.size)
 
 

@@ -160,7 +160,7 @@ class ThemeError(ValueError):
 
 @dataclass(frozen=True)
 class ThemeFile:
-    """One theme: its name, its title, and its colours by name."""
+    """A theme: name, title, and colours by name."""
 
     name: str
     title: str
@@ -175,7 +175,7 @@ class ThemeFile:
 
 @dataclass(frozen=True)
 class Themes:
-    """All valid themes by name, in display order, and the problems of invalid ones."""
+    """All valid themes by name, in display order, and the problems of invalid themes."""
 
     by_name: Mapping[str, ThemeFile]
     problems: tuple[str, ...] = ()
@@ -186,9 +186,10 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 
 def load_themes(bundled: Path, own: Path) -> Themes:
-    """Read the bundled themes and those in the user's folder `own`, if it exists.
+    """Read the bundled themes and the themes in the user's folder `own`, if the folder exists.
 
-    A user's theme replaces a bundled one of the same name. An invalid one is skipped and reported as a problem.
+    A user's theme replaces a bundled theme of the same name. An invalid theme of the user is skipped and reported as a
+    problem.
 
     Raises:
         ThemeError: A bundled theme is invalid.
@@ -204,7 +205,7 @@ def load_themes(bundled: Path, own: Path) -> Themes:
             waiting[path] = _read(path)
         except ThemeError as error:
             problems.append(str(error))
-    # A theme may extend another file of the folder, so each round takes one whose base is known.
+    # A theme may extend another file of the folder, so each round takes a theme with a known base.
     while waiting:
         try:
             theme = _theme(*_next(waiting), themes)
@@ -235,7 +236,7 @@ def _next(waiting: dict[Path, dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
     """Remove and return a file that extends no other waiting file.
 
     If the files extend each other in a cycle, removes one and raises ThemeError."""
-    # A file that extends its own name means the bundled theme of that name.
+    # A file that extends its own name extends the bundled theme of that name.
     names = {_name(path, data): path for path, data in waiting.items()}
     for path, data in waiting.items():
         if names.get(str(data.get("extends")), path) == path:
@@ -260,7 +261,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 _NO_THEME = ThemeFile("", "", dark=False, colours={})
-"""The base of a theme that extends no other."""
+"""The base of themes that extend no other theme."""
 
 
 def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) -> ThemeFile:

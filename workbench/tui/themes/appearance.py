@@ -1,4 +1,4 @@
-"""The appearance of the app: the available themes, the one to begin with, and changes of the user's own themes."""
+"""The appearance of the app: the available themes, the initial theme, and edits of the user's own themes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ DARK_THEME, PLAIN_THEME, PLAIN_LIGHT_THEME = "graphite", "sixteen", "sixteen-lig
 class Appearance:
     """The themes of one app.
 
-    The app begins with the theme `wanted` (of the command line), or else with the one chosen last, if the terminal has
-    the colours for it."""
+    The app begins with the theme `wanted` (of the command line), or else with the theme chosen last, if the terminal
+    has enough colours for it."""
 
     def __init__(self, folders: Folders, terminal: TerminalEnvironment, memory: Memory, wanted: str | None) -> None:
         self._own = folders.config / "themes"
@@ -50,7 +50,7 @@ class Appearance:
         elif chosen is not None and (chosen.is_ansi or not plain):
             self.first = chosen.name
         self.unknown: str | None = None
-        """The name of the theme on the command line, if there is no such theme."""
+        """The name of the theme on the command line if no such theme exists."""
         if wanted is not None and wanted not in self._themes.by_name:
             self.unknown = wanted
         self.problems_at_start = self._themes.problems
@@ -84,7 +84,7 @@ class Appearance:
             screen.refresh()
 
     def choose(self, app: Workbench) -> None:
-        """Open the list of themes, which previews the one at the cursor."""
+        """Open the list of themes. The list previews the theme at the cursor."""
         from workbench.tui.themes.dialog import ThemesScreen
 
         self.look_again(app)
@@ -97,9 +97,9 @@ class Appearance:
         app.show(ThemesScreen(self.themes, app.theme, lambda name: self._preview(app, name)), keep)
 
     def look_again(self, app: Workbench) -> bool:
-        """Reload the user's themes if their files changed, and return whether they did.
+        """Reload the user's themes if their files changed. Return whether the files changed.
 
-        A current theme that is no longer valid stays as it was."""
+        If the current theme has become invalid, it keeps its earlier colours."""
         if stamp_of(self._own) == self._stamp:
             return False
         before = self._themes
@@ -116,13 +116,13 @@ class Appearance:
     def _read(self, keeping: str | None = None) -> None:
         self._stamp = stamp_of(self._own)
         themes = load_themes(bundled("themes"), self._own)
-        # The current theme stays while its file has a mistake, such as halfway through an edit.
+        # The current theme stays while its file has a mistake, for example halfway through an edit.
         if keeping is not None and keeping not in themes.by_name:
             themes = replace(themes, by_name={**themes.by_name, keeping: self._themes.by_name[keeping]})
         self._themes = themes
 
     def _fitted(self, theme: ThemeFile) -> ThemeFile:
-        """Return a theme with its colours replaced by colours that the terminal has."""
+        """Return a theme in colours that the terminal has."""
         if theme.is_ansi or self._colours == "truecolor":
             return theme
         if self._colours == "256":
@@ -132,7 +132,7 @@ class Appearance:
 
     def _preview(self, app: Workbench, name: str) -> None:
         """Show the app in a theme without remembering it."""
-        # The user may be editing a theme file, so it is read again.
+        # The user may be editing a theme file, so the file is read again.
         self.look_again(app)
         if name in self._themes.by_name:
             app.theme = name

@@ -1,4 +1,4 @@
-"""The dialog that chooses a theme, with a preview on the screen behind it."""
+"""The dialog that chooses a theme. The screen behind previews the theme."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.tui.terminal.theme import ThemeFile
 
 
 class ThemesScreen(Dialog[str]):
-    """A dialog that asks for a theme and closes with its name; without an answer, the former theme returns."""
+    """Asks for a theme. Closes with the theme's name. Without an answer, the former theme returns."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE: ClassVar[str] = "Themes"

@@ -77,7 +77,7 @@ class CallForm:
         """The parameters, required ones first."""
         self._schemas = {field.name: with_definitions(field.schema, tool.parameters) for field in self.fields}
         self._texts: dict[str, str] = {}
-        # A required parameter must be sent even if it has a default, so the form begins with the default.
+        # A required parameter must be sent even if it has a default, so the form starts with the default.
         for field in self.fields:
             if field.required and "default" in field.schema:
                 self._texts[field.name] = shown_value(field.schema["default"], self._schemas[field.name])
@@ -117,7 +117,7 @@ class CallForm:
 
     def _read(self) -> None:
         self.arguments: dict[str, JsonValue] = {}
-        """The arguments that would be sent: those whose texts can be read."""
+        """The arguments to send: those with valid texts."""
         self.problems: dict[str, str] = {}
         """The problem of each parameter, by name; the empty name has that of all arguments together."""
         for name, text in self._texts.items():
@@ -151,11 +151,11 @@ class CallForm:
         return cast("JsonValue", read_value(text, schema))
 
     def _field_at(self, place: str) -> str:
-        """Return the parameter that contains a place such as `args.to[0]`; empty if all arguments are meant."""
+        """Return the parameter that contains a place such as `args.to[0]`. Return "" for all arguments."""
         if place == "args":
             return ""
         inside = place.removeprefix("args.")
-        # A name may contain dots, so the longest matching name is meant.
+        # A name may contain dots, so the longest matching name counts.
         names = [field.name for field in self.fields if inside == field.name or _is_inside(inside, field.name)]
         return max(names, key=len, default="")
 
@@ -171,7 +171,7 @@ def is_read_only(annotations: Mapping[str, JsonValue]) -> bool:
 
 MAX_NAME_CELLS = 24
 MIN_VALUE_CELLS = 24
-"""The smallest width of the column of values, if there is room for it."""
+"""The minimum width of the column of values, if there is room."""
 INDENT = 2
 
 
@@ -307,7 +307,7 @@ def _content(content: str, width: int, role: Role) -> Sequence[Line]:
         try:
             return JsonLines(json.loads(content), width, INDENT)
         except (ValueError, RecursionError):
-            # The answer is not JSON, or nested too deeply, so it is shown as text.
+            # The answer is not JSON or is nested too deeply, so it is shown as text.
             pass
     rows = chain.from_iterable(wrap(text, width - INDENT) for text in safe_lines(content))
     lines = indented([(Span(row, role),) for row in rows], INDENT)
@@ -329,7 +329,7 @@ class CallView(LineView):
         self._typed: str | None = None
         """The parameter whose field is open."""
         self._before = ""
-        """The text of that parameter when its field was opened."""
+        """The text of the parameter when its field was opened."""
 
     def compose(self) -> ComposeResult:
         yield LineField(self._leave_field, self._line_break)
@@ -376,7 +376,7 @@ class CallView(LineView):
         self.repaint()
 
     def _go(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) parameter, if there is one."""
+        """Go to the next (1) or previous (-1) parameter, if any."""
         fields, now = self._picture.fields, self.parameter
         # A parameter has several lines, so the next parameter begins at the first line with another name.
         for name in fields[self.cursor :: step]:
@@ -461,12 +461,12 @@ TYPING: tuple[Action, ...] = (
     Action("call.typing.next", "Keep it and go to the next one", ("tab",), "call", "keep, next"),
     Action("call.typing.back", "Discard the typed text", ("escape",), "call", "discard"),
 )
-"""The keys that the key bar shows while an argument is typed, which the field handles itself."""
+"""Actions of the field of an argument. The key bar shows them while the user types; the field handles them itself."""
 
 
 @dataclass(frozen=True)
 class CallNow(Situation):
-    """The situation of a call by hand: whether it is in progress, and whether there is an answer."""
+    """The situation of a call by hand: whether the call is active, and whether it was answered."""
 
     running: bool = False
     answered: bool = False
@@ -497,8 +497,9 @@ class NotInCaseError(Exception):
 IntoCase = Callable[[Path, Callable[[Table], Table], str], str]
 """Changes the table of the selected case, and returns the name of the case.
 
-The arguments are the suite file to which the case must belong, the change, and its description. Raises NotInCaseError,
-and the errors of changing a case."""
+The arguments are the suite file of the case, the change, and the description of the change. Raises NotInCaseError, and
+the errors of changing a case.
+"""
 
 
 class CallScreen(SearchedScreen[None]):
@@ -572,7 +573,7 @@ class CallScreen(SearchedScreen[None]):
     def _offered(self) -> list[tuple[Action, bool]]:
         if self._view.is_typing:
             return [(action, True) for action in TYPING]
-        # Most actions are unavailable before the call, so the key bar leaves unavailable ones out.
+        # Most actions are unavailable before the call, so the key bar omits unavailable actions.
         offered = [each for each in super()._offered() if each[1]]
         if self._outcome.running:
             return [each for each in offered if each[0].id == "call.stop"]

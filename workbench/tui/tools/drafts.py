@@ -39,7 +39,7 @@ class NotDraftedError(Exception):
 
 
 class ToolDrafter:
-    """Drafts cases for one tool at a time, and adds them as one undo step if the user agrees."""
+    """Drafts cases for one tool at a time. If the user agrees, adds the cases as one undo step."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -113,7 +113,7 @@ class ToolDrafter:
         checking = checking_suite(found.kept, by_name, path, now, None)
         results = await self._results(plan_of_checking(checking, options, self._program))
         held = checked(found.kept, results, options.repeats)
-        # The suite may have changed while models answered or a question was open, so it is read again each time.
+        # The suite may change while models answer or a question is open, so it is read again each time.
         suite = self._selection.open_suites.editable(path)
         change = self._change(suite, tool, held)
         if await self._stage.ask(_AfterScreen(suite, change, (found, held))) != "add":

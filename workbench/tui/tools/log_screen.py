@@ -120,7 +120,7 @@ class LogScreen(SearchedScreen[None]):
 
     def _read(self) -> str | None:
         """Return the text of the log, `None` if it has not changed since the last call."""
-        # An error counts as a state of the file, so that it is reported only once.
+        # An error is a state of the file, so each error is reported only once.
         try:
             status = self._file.stat()
             now = status.st_size, status.st_mtime_ns

@@ -1,4 +1,4 @@
-"""The screen of tools: the servers of suites to start, stop and call, their tools, and lint findings."""
+"""The screen of tools: servers of suites to start, stop and call, their tools, and lint findings."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ToolServers:
             self._report(serving, key, server, status)
 
     async def start(self, key: ServerToolsKey, server: ServerOf, grant: Grant) -> ServerStatus:
-        """Start a server, or restart it if it is down, and return its state."""
+        """Start a server, or restart a server that is down. Return the server's state."""
         self._forget(key)
         serving = await self._runner.open_serving()
         self._tell(key, ServerStatus("starting"))
@@ -191,7 +191,7 @@ def _log(now: ToolsNow) -> str | None:
 
 
 class ToolsScreen(ListScreen[None, ToolList]):
-    """The screen of the servers and tools of suites; a server starts when the user asks for it and trusts it."""
+    """The screen of the servers and tools of suites. A server starts on request, after the user trusted it."""
 
     LIST_SHARES = (0.25, 0.5)
     TWO_COLUMNS_CELLS = 100
@@ -264,7 +264,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         self._show_state(moved=False)
 
     def _take(self, key: ServerToolsKey, status: ServerStatus) -> None:
-        """Show the state of a server, and lint its tools again if they changed."""
+        """Show the state of a server. Lint its tools again if they changed."""
         ran = any(source.key == key and source.state == "running" for source in self.state.sources)
         if self.is_mounted and ran and status.state == "down":
             self.announce(_failure(status), "error", GLYPHS.error)
@@ -438,7 +438,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             self.announce(_failure(status), "error", GLYPHS.error)
 
     async def _grant(self, file: SuiteFile) -> Grant | None:
-        """Ask for trust in the servers of a suite; return the grant for them, `None` if they may not start."""
+        """Ask for trust in the servers of a suite. Return their grant, `None` if the servers may not start."""
         approval = await self.stage.services.starter.approval_of_servers(file)
         if isinstance(approval, str):
             self.announce(approval, "warned", GLYPHS.warned)
@@ -455,7 +455,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             return
         key = (row.source.file.path, row.tool.name)
         form = self._forms.get(key)
-        # A tool that has changed needs a form with its new parameters.
+        # A changed tool needs a new form for its new parameters.
         if form is None or form.tool != row.tool:
             form = self._forms[key] = CallForm(row.tool)
         screen = CallScreen(
@@ -502,7 +502,7 @@ def _failure(status: ServerStatus) -> str:
 
 
 class CallForms:
-    """The forms of calls by hand by suite and tool, which keep their texts until the program ends."""
+    """The forms of calls by hand, by suite and tool. Typed texts are kept until the program ends."""
 
     def __init__(self, app: Workbench) -> None:
         self.by_tool: dict[tuple[Path, str], CallForm] = {}

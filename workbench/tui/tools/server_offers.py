@@ -1,4 +1,4 @@
-"""The offer to start a server that was just written into a suite, so that its tools are known."""
+"""The offer to start a server that was just added to a suite, so its tools become known."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class ServerOffers:
-    """Asks for trust in servers that the user has just written, and starts them.
+    """Asks for trust in newly typed servers, and starts them.
 
-    Each definition of a server is asked about once, as soon as it is valid and nothing is being typed."""
+    Each definition of a server is asked about once, as soon as it is valid and the user stops typing."""
 
     def __init__(
         self,
@@ -44,13 +44,13 @@ class ServerOffers:
         self._approve = approve
         self._is_typing = is_typing
         self._seen: dict[Path, set[str]] = {}
-        """The definitions of servers that were offered, or came with a file, by suite."""
+        """The definitions of servers that were offered or came with a file, by suite."""
         self._edited: set[Path] = set()
         """The suites whose settings were edited since the last look."""
 
     def follow(self, change: SuitesChanged) -> None:
         """Record edited settings, and the servers of suites that were read."""
-        # Only servers that the user types are offered, not those that come with a file.
+        # Only servers typed by the user are offered, not servers that come with a file.
         for suite in change.suites:
             if change.how == "edited" and change.index == HEAD:
                 self._edited.add(suite.path)
@@ -77,7 +77,7 @@ class ServerOffers:
                 self._stage.work(self._offer(suite.settings_file, fresh), "start")
 
     def _see(self, suite: OpenSuite) -> list[Server]:
-        """Return the servers of a suite whose definitions were not seen before, and count them as seen."""
+        """Return the servers of a suite with unseen definitions, and mark these definitions as seen."""
         file, seen = suite.settings_file, self._seen.setdefault(suite.path, set())
         if file is None or file.suite is None:
             return []

@@ -1,4 +1,4 @@
-"""The state of the screen of tools (sources of tools, a filter and a cursor), and its lines."""
+"""The state of the tools screen (sources of tools, a filter, a cursor) and its lines."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ServerTools:
     """Whether a launcher is downloading the server that starts."""
     case: str | None = None
     task_tools: tuple[str, ...] = ()
-    """The names of tools that models are not offered, because they can only be called as MCP tasks."""
+    """The names of tools that are not offered to models, because they can only be called as MCP tasks."""
     issues: tuple[ListingIssue, ...] = ()
     """The violations of the protocol in the server's last list of tools."""
     instructions: str = ""
@@ -93,7 +93,7 @@ class ServerTools:
 
 
 class ToolRow(NamedTuple):
-    """One row: a suite, a source of tools, a tool, or a note that a source has none."""
+    """A row: a suite, a source of tools, a tool, or a note on a source without tools."""
 
     kind: RowKind
     source: ServerTools
@@ -109,7 +109,7 @@ class ToolRow(NamedTuple):
 
 
 class ToolList(ListState[ToolRow]):
-    """The sources of tools of suites, and their tools, as rows; `remembered` has the tools that servers listed last."""
+    """The sources of tools of suites, and their tools, as rows. `remembered` has the last listings of servers."""
 
     def __init__(self, files: Sequence[SuiteFile], remembered: Mapping[Path, Mapping[str, Listing]]) -> None:
         super().__init__()
@@ -127,14 +127,14 @@ class ToolList(ListState[ToolRow]):
         return self._sources
 
     def set_filter(self, text: str) -> None:
-        """Show only tools with every word of `text` in their name, description, server or suite."""
+        """Show only tools with every word of `text` in name, description, server or suite."""
         super().set_filter(text)
         row = self.selected
         if text and (row is None or row.kind != "tool"):
             self.move_to(next((at for at, row in enumerate(self.rows) if row.kind == "tool"), 0))
 
     def take(self, key: ServerToolsKey, status: ServerStatus, now: datetime) -> bool:
-        """Store the state of a server, and return whether its tools or their issues changed.
+        """Store the state of a server. Return whether its tools or their issues changed.
 
         When the server stops running, its tools count as listed at `now`."""
         keys = [source.key for source in self._sources]
@@ -146,10 +146,10 @@ class ToolList(ListState[ToolRow]):
         if status.state == "running":
             source = replace(source, tools=status.tools, task_tools=status.task_tools, listed_at=None)
             source = replace(source, issues=status.issues, instructions=status.instructions)
-        # The tools that a server listed stay known after it has stopped.
+        # The tools listed by a server stay known after the server has stopped.
         elif before.state == "running":
             source = replace(source, listed_at=now)
-        # The server may have begun to start before the screen was opened.
+        # The server may have begun to start before the screen opened.
         if status.state == "starting":
             since = time.monotonic() - status.starting_s
             source = replace(source, starting_since=since, downloads=status.downloads)
@@ -227,7 +227,7 @@ class ToolList(ListState[ToolRow]):
 
 
 def expecting(file: SuiteFile, tool: str) -> tuple[tuple[str, bool], ...]:
-    """Return the names of the cases that expect or forbid a tool, each with whether it only forbids the tool."""
+    """Return the names of the cases that expect or forbid a tool, each with whether the case only forbids it."""
     if file.suite is None:
         return ()
     found: list[tuple[str, bool]] = []
@@ -291,7 +291,7 @@ _FACTS = (
     "format",
     "pattern",
 )
-"""The keywords of a schema that are shown beside its type, in this order."""
+"""The keywords of a schema shown beside its type, in this order."""
 
 
 def row_line(state: ToolList, row: ToolRow, width: int, now: datetime) -> Line:
@@ -364,7 +364,7 @@ def list_message(state: ToolList) -> Message:
 def detail_lines(state: ToolList, row: ToolRow, width: int, now: datetime) -> Sequence[Line]:
     """Return the lines about the tool, server or suite of a row."""
     if row.tool is not None:
-        # A schema may have thousands of lines: they are laid out when they are shown.
+        # A schema may have thousands of lines, so lines are laid out on demand.
         return JoinedLines([_tool_lines(state, row, row.tool, width, now), _schema_lines(row.tool, width)])
     source = row.source
     lines: list[Line] = []
@@ -418,7 +418,7 @@ def _server_lines(source: ServerTools, server: Server, width: int, now: datetime
 
 
 def reached(server: Server) -> str:
-    """Return the command, URL or module of a server, as written in its suite."""
+    """Return the command, URL or module of a server, as in its suite."""
     if server.command is not None:
         return f"command: {shlex.join(server.command)}"
     if server.url is not None:
@@ -481,7 +481,7 @@ def _parameter(parameter: Parameter, width: int) -> list[Line]:
             facts.append(one_line(f"{key} {_json(parameter.schema[key])}"))
     about = f" {GLYPHS.dot} ".join(facts)
     name = one_line(parameter.name)
-    # The name and the facts are wrapped together; a name that fills the row is colored as far as it goes.
+    # The name and the facts are wrapped together. The first row of a longer name is coloured as far as it goes.
     first, *rest = wrap(f"{name}  {about}", room)
     lines: list[Line] = [(Span(" " * indent), Span(first[: len(name)], "key"), Span(first[len(name) :], "literal"))]
     lines += [(Span(" " * (indent + 2)), Span(row, "literal")) for row in rest]

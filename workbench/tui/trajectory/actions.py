@@ -1,4 +1,4 @@
-"""The actions on the displayed run: unfold, search, save, fork and accept it, and select another run of the case."""
+"""Actions on the displayed run: unfold, search, save, fork and accept it, or select another run of the case."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from workbench.tui.kit.actions import Action, MainActions, MainSituation, action
 
 
 def why_no_other_run(now: MainSituation) -> str | None:
-    """Return why no other run of the case can be selected, `None` if one can."""
+    """Return why no other run of the case can be selected, `None` if another run exists."""
     if not now.runs:
         return why_no_run(now)
     if now.runs > 1:
@@ -156,7 +156,7 @@ class ShownRunActions(MainActions):
         words="expect propose snapshot approve golden baseline update several",
     )
     def accept_several(self) -> None:
-        """Accept, for every case that the filter shows, the calls that all of its runs share."""
+        """For each filtered case, accept the calls shared by all runs of the case."""
         from workbench.tui.acceptance.accept_several import CasesAccepter
 
         self.app.part(CasesAccepter).begin()

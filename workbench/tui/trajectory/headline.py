@@ -1,4 +1,4 @@
-"""A run in one line: its name, status, time, tokens and cost."""
+"""A run in one line: name, status, time, tokens and cost."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
-    """Return the name of a run among `others`: its model, repeat and whether it is a fork, as far as they differ.
+    """Return the name of a run among `others`: model, repeat, and whether it is a fork, as far as they differ.
 
-    The time of its start is added if the name would be the same as that of another run."""
+    If another run would have the same name, the start time is added."""
     alike = [other for other in others if other is not run and other.model == run.model]
     name = model_label(run.model)
     if run.repeat or any(other.repeat != run.repeat for other in alike):
@@ -40,7 +40,7 @@ def began(run: RunRecord) -> str:
 
 
 def verdict(run: RunRecord) -> Line:
-    """Return the sign, status and score of a run or, while it is in progress, its state."""
+    """Return the sign, status and score of a run. For an active run, return its state."""
     figures = run.figures
     if figures is None:
         sign, text, role = unfinished(run)
@@ -49,7 +49,7 @@ def verdict(run: RunRecord) -> Line:
 
 
 def facts(run: RunRecord) -> list[str]:
-    """Return the time, tokens and cost of a finished run, as far as they are known, the most important first."""
+    """Return the time, tokens and cost of a finished run, as far as known, most important first."""
     figures = run.figures
     if figures is None or not figures.asked:
         return []

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class RunPane(SearchedRun):
-    """The pane that shows one run of a case, and an editor while text is typed for a held run."""
+    """The pane of one run of a case. Contains an editor while the user types for a held run."""
 
     class Turned(TextualMessage):
         """Posted when typing for a held run begins or ends, or the focus moves."""
@@ -70,9 +70,9 @@ class RunPane(SearchedRun):
     ) -> None:
         """Show one of the runs of a case, or a message if there is none.
 
-        `held` are the held runs of all cases, `starting` the servers and models that are starting, and `in_use` the
-        models that the user selected."""
-        # The editor belongs to one held run: showing another one closes it, and keeps its text as unsent.
+        `held` are the held runs of all cases, `starting` the starting servers and models, and `in_use` the models
+        selected by the user."""
+        # The editor belongs to one held run. Showing another run closes the editor and keeps its unsent text.
         if self.editor is not None:
             if runs and runs[chosen] is self.editor.held.run:
                 self.editor.follow()
@@ -121,9 +121,9 @@ class RunPane(SearchedRun):
         return self.typing is not None and action_id in OF_TYPED_TEXT
 
     def type_in(self, held: HeldText) -> None:
-        """Open the editor for a text of a held run, with its unsent version if there is one.
+        """Open the editor for a text of a held run, with the unsent version of the text if there is one.
 
-        An unsent text for a hold that the run has left is shown, but can no longer be sent."""
+        If the run has left the hold of an unsent text, the text is shown but can no longer be sent."""
         from workbench.tui.holds.held_editor import HeldEditor
 
         self.end_typing()
@@ -141,7 +141,7 @@ class RunPane(SearchedRun):
         return any(held.run is run and held.why_gone is None for held in drafts)
 
     def end_typing(self, *, dropped: bool = False) -> None:
-        """Close the editor; keep its text for the next time unless it is `dropped`."""
+        """Close the editor. Keep its text for the next time, unless the text is `dropped`."""
         editor, self.editor = self.editor, None
         if editor is None:
             return
@@ -185,7 +185,7 @@ class RunPane(SearchedRun):
 
     def on_held_editor_ended(self) -> None:
         editor = self.editor
-        # While its text is being sent, the editor stays open until the run has taken it.
+        # While the text is being sent, the editor stays open until the run has received the text.
         if editor is None or editor.is_sending:
             return
         gone, is_changed = editor.held.why_gone, editor.is_changed
@@ -208,7 +208,7 @@ _MORE_CELLS = 10
 
 
 class RunChoice(Bar):
-    """The tabs of a case's runs, hidden if there is only one."""
+    """The tabs of a case's runs. Hidden for a single run."""
 
     GROUND: ClassVar[Ground] = "background"
 
@@ -247,10 +247,10 @@ class RunChoice(Bar):
 
 
 def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tuple[Line, list[tuple[int, int]]]:
-    """Return the line of tabs after `lead`, and the end of each visible tab with its index.
+    """Return the line of tabs after `lead`, and the end of each visible tab with the index of its run.
 
-    Without room for all, names are cut or, if that is not enough, the tabs around the selected one are visible. At each
-    side, the number of hidden tabs takes the place of a tab, with the index of the nearest hidden one."""
+    Without room for all tabs, names are cut. If that is not enough, only the tabs around the selected tab are visible.
+    A number of hidden tabs then takes the place of a tab at each side, with the index of the nearest hidden tab."""
     widths = list(map(cells, tabs))
     if cells(lead) + sum(widths) > width:
         lead = (Span(" "),)
@@ -264,7 +264,7 @@ def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tupl
         room = width - cells(lead) - 2 * _MORE_CELLS
         tabs = [_cut_tab(tab, room) for tab in tabs]
         widths = list(map(cells, tabs))
-        # Tabs are added from the selected one on: to the right as long as there is room, then to the left.
+        # Tabs are added around the selected tab: to the right while there is room, then to the left.
         first = last = chosen
         while True:
             used = sum(widths[first : last + 1])
@@ -301,7 +301,9 @@ class BranchLine(Bar):
     GROUND: ClassVar[Ground] = "background"
 
     def show(self, run: RunRecord | None, in_use: Sequence[str] = ()) -> None:
-        """Describe a run that is a fork, or whose model is not among the selected ones (`in_use`), if there are any."""
+        """Describe a fork, or a run whose model is not selected.
+
+        `in_use` are the selected models; without any, no run counts as unselected."""
         self.display = False
         if run is None:
             return
@@ -337,7 +339,7 @@ def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> Line:
 
 
 def run_name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
-    """Return the name of a run among the runs of its case, such as `fork 1`, `#2` or a model: only what differs."""
+    """Return the distinguishing name of a run among the runs of its case, such as `fork 1`, `#2` or a model."""
     if run.is_fork:
         return f"fork {branch_number(run, runs)}"
     parts: list[str] = []
@@ -351,7 +353,7 @@ def run_name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
             parts.append("recorded")
         elif one_model:
             parts.append("new")
-    # There are two runs of the same kind if the newer one was stopped, so that the older one still counts.
+    # Two runs of the same kind exist if the newer one was stopped. The older run then still counts.
     if run is not next(other for other in runs if other.kind == run.kind):
         parts.append("before")
     return " ".join(parts) or "run"

@@ -1,4 +1,4 @@
-"""The lines of a run at a given width, with a search in them."""
+"""The lines of a run at one width, with a search."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Place(NamedTuple):
 
 
 Annotate: TypeAlias = Callable[[CallItem, int], Sequence[Line] | None]
-"""Returns the lines of a call at a width in place of its own; `None` to keep those."""
+"""Returns the lines to show for a call at a width, or `None` to show the call's own lines."""
 
 
 class RunLines(LaidOut):
     """The lines of one run at one width, with a search.
 
-    Items are laid out when they come near the screen; until then, their heights are estimates."""
+    Items are laid out when they come near the screen. Until then, their heights are estimates."""
 
     def __init__(self, view: RunView, width: int) -> None:
         super().__init__(width)
@@ -44,7 +44,7 @@ class RunLines(LaidOut):
         """The number of matches in each item."""
         self._found: dict[int, list[Found]] = {}
         self._current: tuple[int, int] | None = None
-        """The selected match: its item, and its index among the item's matches."""
+        """The selected match: the index of its item, and its index within the item."""
         self._annotate: Annotate | None = None
         self._expanded: set[int] = set()
         """The expanded items by identity, because their indices can change."""
@@ -64,7 +64,7 @@ class RunLines(LaidOut):
 
     @property
     def held(self) -> int | None:
-        """The line at which the run is held, `None` if it is not held or asks for permission."""
+        """The line at which the run is held. `None` if the run is not held or asks for permission."""
         if self.view.held is None or self.view.held >= len(self._items):
             return None
         match self._items[self.view.held]:
@@ -72,7 +72,7 @@ class RunLines(LaidOut):
                 return self.start_of(self.view.held)
             case ResultItem(held=str()):
                 self._know(self.view.held)
-                # The actions of a held result are badges on its last lines; the first of these lines is the held one.
+                # The actions of a held result are badges on its last lines. The first of these lines is the held line.
                 start = self.start_of(self.view.held + 1)
                 for line in reversed(self._lines(self.view.held)):
                     if not line or line[0].role != "badge":
@@ -103,7 +103,7 @@ class RunLines(LaidOut):
         return self._heights.shown_from(first)
 
     def place_of(self, index: int) -> Place | None:
-        """Return a reference to a line that stays valid while lines are added above it."""
+        """Return a reference to a line. The reference stays valid while lines are added above."""
         item = self.item_at(index)
         if item is None:
             return None
@@ -141,7 +141,7 @@ class RunLines(LaidOut):
         super().resize(width)
 
     def annotate(self, annotate: Annotate | None) -> None:
-        """Show calls by other lines, or again by their own."""
+        """Replace the lines of calls. `None` shows the calls' own lines again."""
         if annotate is self._annotate:
             return
         self._annotate = annotate
@@ -229,7 +229,7 @@ class RunLines(LaidOut):
                 self._times.append(self._times_in(item, pattern))
 
     def _times_in(self, item: Item, pattern: re.Pattern[str]) -> int:
-        """Return the number of matches in an item, those in its folded parts included."""
+        """Return the number of matches in an item, including matches in folded parts."""
         return len(found_in(lines_of(item, self.width, expanded=True), pattern))
 
     def _matches_in(self, item: int) -> list[Found]:
@@ -245,7 +245,7 @@ class RunLines(LaidOut):
         current = -1
         if self._current is not None and self._current[0] == item:
             current = min(self._current[1], len(found) - 1)
-        # A match spans only a few lines, so a match that reaches this line begins shortly before it.
+        # A match spans only a few lines, so a match on this line begins shortly before it.
         first = bisect_left(found, line - len(self.looked_for), key=lambda each: each.line)
         pieces: list[tuple[int, int, Role]] = []
         for number in range(first, len(found)):

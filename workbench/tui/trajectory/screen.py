@@ -1,4 +1,4 @@
-"""The read-only screen of a single run: one in progress, a finished one, or one from the history."""
+"""The read-only screen of a single run: active, finished, or from the history."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ReadRun(SearchedRun):
 
 
 class TrajectoryScreen(SideScreen[None]):
-    """The screen of one run, which is updated while the run is in progress; `title` says where the run comes from."""
+    """The screen of one run, updated while the run is active. `title` says where the run comes from."""
 
     NAME = "trajectory"
     FIRST = ("expand",)
@@ -81,7 +81,7 @@ class TrajectoryScreen(SideScreen[None]):
         self.record = record
         self._from = title
         self._missed = False
-        """Whether the run has changed while another screen covered this one."""
+        """Whether the run changed while another screen covered this screen."""
 
     def compose(self) -> ComposeResult:
         yield Bar("trajectory-title")
@@ -101,7 +101,7 @@ class TrajectoryScreen(SideScreen[None]):
         self.run.run_list.pass_time(self.stage.selection.book.now())
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        # A run that waits shows the reason, which may be a run of another case.
+        # A waiting run shows the reason of its wait, which may be a run of another case.
         if self.record.case_key in cases or self.record.stage == "waiting":
             if self.is_covered:
                 self._missed = True

@@ -25,13 +25,13 @@ from workbench.tui.trajectory.actions import ShownRunActions
 from workbench.tui.trajectory.run_lines import Annotate, Place, RunLines
 
 _AROUND_HELD = 5
-"""The number of rows that are visible below the line at which a run is held."""
+"""The minimum number of rows below the held line. With fewer rows, the view scrolls."""
 
 
 class RunList(LineView):
     """The lines of a run.
 
-    The view follows the end of the run, or the line at which it is held, as long as the cursor is there."""
+    While the cursor is on the held line or at the end of the run, the view follows that line."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("run", ShownRunActions, StepActions))
     RESTING_GROUND: ClassVar[Ground] = "background"
@@ -53,7 +53,7 @@ class RunList(LineView):
         self.unseen = 0
         """The number of items that were added while the view did not follow the run."""
         self.looked_for = ""
-        """The searched text, which stays while other runs are displayed."""
+        """The searched text. It stays when another run is displayed."""
         self._began: Place | None = None
         """The place at which typing the searched text began, until the user moves to a match."""
         self._known = 0
@@ -108,7 +108,9 @@ class RunList(LineView):
         return self.lines.view.place(at.number)
 
     def show(self, view: RunView | None, message: Text = ()) -> None:
-        """Show a run, from its beginning if it has ended; or a message if there is none or it is empty."""
+        """Show a run, or a message if there is no run or the run is empty.
+
+        A finished run is shown from its beginning."""
         text, self._text = self._text, message
         if view is not None and self.lines is not None and self.lines.view is view:
             self.flush()
@@ -130,14 +132,14 @@ class RunList(LineView):
         self.repaint()
 
     def annotate(self, annotate: Annotate | None) -> None:
-        """Show calls by other lines, or again by their own (`None`)."""
+        """Replace the lines of calls. `None` shows the calls' own lines again."""
         self._annotate = annotate
         if self.lines is not None:
             self.lines.annotate(annotate)
             self.repaint()
 
     def go_to_call(self, call: int, line: int) -> None:
-        """Scroll to a line of a call, by the call's index in the run, so that it is visible."""
+        """Scroll until a line of a call is visible. `call` is the call's index in the run."""
         start = None if self.lines is None else self.lines.call_start(call)
         if start is not None and not self._sees(start + line):
             self._put_cursor(start + line, self.size.height // 2)
@@ -163,27 +165,27 @@ class RunList(LineView):
         self.top = self.lines.index_of(shown, self.top)
         self.cursor = self.lines.index_of(cursor, self.cursor)
         if self.following:
-            # A held result that was replaced by a longer one may have pushed the held line out of sight.
+            # If a longer result replaced a held result, the held line may be out of sight.
             if self._sees(self.lines.held):
                 self.repaint()
             else:
                 self._follow()
             return
         fresh = self.lines.heights_from(self._known)
-        # A finished run does not grow, so its new items come from a regrade.
+        # A finished run does not grow. Its new items come from a regrade.
         if fresh != self.unseen and not was_over:
             self.unseen = fresh
             self.post_message(self.News())
         self.repaint()
 
     def pass_time(self, now: datetime) -> None:
-        """Update the displayed time that the model has taken so far."""
+        """Update the displayed time of the model's answer."""
         if self.lines is not None:
             self.lines.view.pass_time(now)
             self.flush()
 
     def toggle(self) -> None:
-        """Expand or fold the item under the cursor, which stays on it."""
+        """Expand or fold the item under the cursor. The cursor stays on the item."""
         if self.lines is None:
             return
         index = self.lines.item_at(self.cursor)
@@ -202,14 +204,14 @@ class RunList(LineView):
         return True
 
     def follow(self) -> None:
-        """Move to the line at which the run is held, or to the end of the run, and follow the run from there."""
+        """Move to the line at which the run is held, or to the end of the run. Follow the run from there."""
         self.following = True
         self._seen()
         self._follow()
         self.post_message(self.News())
 
     def go_to_step(self, step: int) -> bool:
-        """Move to the heading of a step, counted from 1, or follow the run if it is in this step.
+        """Move to the heading of a step (counted from 1). If the run is in this step, follow the run.
 
         Returns whether the step has begun."""
         if self.lines is None:
@@ -224,7 +226,7 @@ class RunList(LineView):
         return True
 
     def go_to_failure(self) -> None:
-        """Move to the first call with an issue, if there is one."""
+        """Move to the first call with an issue, if any."""
         if self.lines is not None:
             self._go(self.lines.failure_start)
 
@@ -337,11 +339,11 @@ class RunList(LineView):
 
     @property
     def _reach(self) -> int:
-        """The number of lines that are laid out before and after the one in question: two pages."""
+        """The number of lines to lay out before and after a line: two pages."""
         return 2 * max(self.size.height, 1)
 
     def _follow(self) -> None:
-        """Put the cursor on the line at which the run is held, or on its last line."""
+        """Move the cursor to the line at which the run is held, or to the last line."""
         self._held = self._held_item
         held: int | None = None
         if self.lines is not None:

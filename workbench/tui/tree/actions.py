@@ -1,4 +1,4 @@
-"""The actions of the suite tree: filtering and folding it, and changing its suites and cases."""
+"""The actions of the suite tree: filter, fold, and change suites and cases."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class TreeActions(MainActions):
             if not tree.filter:
                 self._suites.offer()
             return
-        # A suite without cases has nothing to fold, so its text is opened instead.
+        # A suite without cases has nothing to fold, so its text is opened.
         if row.case is None and tree.is_foldable(row) and (row.open is None or row.open.cases):
             self._fold(not tree.is_folded(row))
         else:
@@ -90,7 +90,7 @@ class TreeActions(MainActions):
 
     @action("left", "Fold the branch", name="tree.fold", where="suites", listed=False)
     def fold(self) -> None:
-        """Fold the branch; select its parent if it is already folded or cannot be folded."""
+        """Fold the branch. If that is impossible, select the parent of the branch."""
         self._fold(True)
 
     @action("right", "Unfold the branch", name="tree.unfold", where="suites", listed=False)
@@ -208,7 +208,7 @@ class TreeActions(MainActions):
         """Delete the case or suite."""
         self._changer.delete()
 
-    # Imported on first use: the first screen shows the tree without the code that changes it.
+    # Imported on first use, because the first screen shows the tree without the code that changes it.
 
     @property
     def _changer(self) -> SuiteChanger:

@@ -44,7 +44,7 @@ class AuditBook:
         self._audited: dict[CaseKey, _Audited] = {}
 
     def wanting(self, rows: Iterable[Row]) -> list[ToAudit]:
-        """Return the cases of some rows that have not been audited in their current state, each once."""
+        """Return the cases of some rows without an audit in their current state, each case once."""
         found: dict[CaseKey, ToAudit] = {}
         for row in rows:
             if row.open is None or row.case is None:
@@ -75,7 +75,7 @@ class AuditBook:
         audited = self._audited.get(asked.key)
         if audited is None:
             return None
-        # Reading an edited suite keeps the objects of its unchanged parts, so identity tells whether a part changed.
+        # Reading an edited suite keeps the objects of unchanged parts, so identity shows which parts changed.
         if any(before is not now for before, now in zip(audited.of, _identity(asked), strict=True)):
             return None
         return audited.findings
@@ -85,14 +85,14 @@ def _to_audit(suite: OpenSuite, case: CaseOutline) -> ToAudit | None:
     read = suite.file.suite
     if read is None or not 0 <= case.index < len(suite.cases):
         return None
-    # A case with rows is audited as its first one.
+    # A case with rows is audited by its first row.
     number = suite.file.number_of(case.index, case.id)
     return ToAudit((suite.path, read.cases[number].id), read, number)
 
 
 def _identity(asked: ToAudit) -> tuple[object, ...]:
-    """Return the objects on which the audit of a case depends.
+    """Return the objects that decide the audit of a case.
 
-    Edits of other cases leave them the same."""
+    Edits of other cases keep these objects."""
     suite = asked.suite
     return asked.case, suite.grading, suite.limits, suite.tools, suite.servers

@@ -48,7 +48,7 @@ class Auditor:
 
     def _look(self) -> None:
         self._resting = None
-        # A working audit also takes the rows that come into sight before it ends.
+        # A working audit also takes rows that become visible before it ends.
         if not self._working and self._in_sight():
             self._tree.run_worker(self._audit(), group="audit")
 
@@ -58,7 +58,7 @@ class Auditor:
         return tree.state.audits.wanting(rows)
 
     async def _audit(self) -> None:
-        """Audit until all visible cases are done, including those that appear meanwhile."""
+        """Audit until all visible cases are done, including cases that become visible meanwhile."""
         self._working = True
         try:
             while asked := self._in_sight()[:AT_ONCE]:
@@ -74,7 +74,7 @@ def audited(asked: Sequence[ToAudit], listings: Listings) -> list[tuple[AuditFin
     """Return the findings of each case.
 
     Takes about a millisecond per case."""
-    # Imported in the thread, so that loading the audit delays no key.
+    # Imported in the thread, so loading the audit delays no key.
     from workbench.analysis.audit.audit import audit_case
     from workbench.analysis.audit.unmeetable import ToolTable
 

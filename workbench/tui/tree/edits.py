@@ -70,7 +70,7 @@ class SuiteChanger:
             return
         suite, key = row.open, row.case_key
         if row.case is not None:
-            # The id of a case that was never saved is made from its name; a run in progress keeps the id it began with.
+            # The id of an unsaved case is made from its name. An active run keeps its initial id.
             if not suite.is_saved(row.case.id) and not self._is_free(suite, row.case):
                 return
             title, name, message = "Rename the case", row.case.name, "Its id does not change once it is saved."
@@ -128,7 +128,7 @@ class SuiteChanger:
         name = source.cases[index].name
         self._open_suites.change(source, left.document, left.summary, case=left.about)
         self._open_suites.change(target, arrived.document, arrived.summary, case=arrived.case)
-        # One undo step for both suites: otherwise undo in one of them would lose or duplicate the case.
+        # One undo step covers both suites. Otherwise, undo in one suite would lose or duplicate the case.
         tie(source, target)
         self._selection.select(target.path, arrived.case)
         text = f"Moved {name} to {target.path.name}; {key_for('edit.undo')} undoes it"
@@ -139,10 +139,10 @@ class SuiteChanger:
             self._stage.announce(text)
 
     def _lacking(self, target: OpenSuite, used: tuple[str, ...]) -> list[str]:
-        """Return those of the `used` tools that a suite certainly lacks."""
+        """Return the `used` tools that a suite certainly lacks."""
         header = target.document.table(HEAD)
         known = {tool.name for tool in self._stage.main.known_tools.of(header, target.path)}
-        # Servers that have not listed their tools yet may offer any.
+        # Servers without a listing may offer any tool.
         if "servers" in header and not known:
             return []
         return [name for name in used if name not in known]
@@ -240,13 +240,13 @@ class SuiteChanger:
             raise SpliceError(f"{suite.path.name} is no longer there")
 
     def _can_be_restructured(self, suite: OpenSuite) -> bool:
-        """Return whether a suite is TOML, so that its cases can be changed; announce it if not."""
+        """Return whether a suite is TOML and its cases can be changed. Announce it if not."""
         if suite.document.parts is None:
             self._say_no(f"{suite.path.name} is not TOML: correct its text first")
         return suite.document.parts is not None
 
     def _is_free(self, suite: OpenSuite, case: CaseOutline) -> bool:
-        """Return whether a case has no run in progress; announce it if it has."""
+        """Return whether a case has no active run. Announce an active run."""
         # Runs are reached through their case, so a run without its case could not be watched or stopped.
         is_free = not self._selection.book.under_way((suite.path, case.id))
         if not is_free:

@@ -1,8 +1,9 @@
-"""The filter of the tree: every word must be in a case's name, id, tags or messages, or in its suite's name or tags.
+"""The filter of the tree.
 
-A word that occurs somewhere in the tree is matched exactly; only an unknown one matches similar words, so that a typing
-error still finds its case. `status:…` and `tag:…` filter by status and tag; the whole name of a status alone means the
-status, and in quotation marks the text.
+Every word must be in a case's name, id, tags or messages, or in the name or tags of its suite. A word found anywhere in
+the tree is matched exactly. Any other word matches similar words, so a typing error still finds its case. `status:…`
+and `tag:…` filter by status and tag. The whole name of a status means the status. In quotation marks, it means the
+text.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LIKENESS = 74.0
 """The minimum similarity, of 100: one wrong letter of four, two of eight."""
 
 SPREAD = 10.0
-"""The largest difference in similarity between the best similar word and one that still counts."""
+"""The maximum difference in similarity between the best similar word and another accepted word."""
 
 MAX_NEAR = 50
 """The maximum number of similar words."""
@@ -39,12 +40,12 @@ MAX_NEAR = 50
 _WORD = re.compile(r"\w+")
 
 _Texts = list[tuple[int, str]]
-"""Cases of one suite that still match: their indices and texts."""
+"""The matching cases of one suite: indices and texts."""
 
 
 @dataclass
 class _SuiteTexts:
-    """The texts of a suite's cases, with the rows and tables from which they were built."""
+    """The texts of a suite's cases, with the rows and tables used to build them."""
 
     named: str
     cases: list[tuple[Row, Table]] = field(default_factory=list)
@@ -111,9 +112,9 @@ class Search:
             yield from self._of(suite)
 
     def _with_word(self, suites: Sequence[SuiteRows], left: list[_Texts], word: str) -> list[_Texts]:
-        """Keep the texts that contain a word or, if no text of the tree has it, a similar word."""
+        """Keep the texts that contain a word. If no text in the tree contains it, keep those with a similar word."""
         exact = _kept(left, lambda text: word in text)
-        # A word that occurs anywhere in the tree is not a typing error, even if the other words exclude its cases.
+        # A word found anywhere in the tree is not a typing error, even if the other words exclude its cases.
         if any(exact) or any(word in text for text in self._all(suites)):
             return exact
         similar = self._similar(suites, word)
@@ -136,7 +137,7 @@ class Search:
 
 
 def _unquoted(word: str) -> str:
-    """Return the name of a status without the quotation marks that make it a text, and any other word as typed."""
+    """Remove the quotation marks around the name of a status. Return any other word unchanged."""
     inner = word.strip('"')
     if inner in _TESTS:
         return inner
@@ -151,7 +152,7 @@ def _kept(left: list[_Texts], fits: Callable[[str], bool]) -> list[_Texts]:
 
 
 def _with_tag(suites: Sequence[SuiteRows], left: list[_Texts], tag: str) -> list[_Texts]:
-    """Keep the texts of the cases that have a tag, or whose suite has it."""
+    """Keep the texts of cases with a tag of their own or of their suite."""
     kept: list[_Texts] = []
     for suite, texts in zip(suites, left, strict=True):
         kept.append([(at, text) for at, text in texts if _has_tag(suite, suite.cases[at], tag)])
@@ -161,7 +162,7 @@ def _with_tag(suites: Sequence[SuiteRows], left: list[_Texts], tag: str) -> list
 def with_status(
     suites: Sequence[SuiteRows], text: str, summary_of: Callable[[CaseKey], CaseSummary]
 ) -> frozenset[CaseKey] | None:
-    """Return the cases that match the words of a filter for a status, `None` if it has none.
+    """Return the cases that match the status words of a filter, `None` if the filter has no status words.
 
     A word after `status:` may be the beginning of a status, or of `running`, `never` (run), `unsaved`, `broken` or
     `disagree` (the graders do). A case must match every word.
@@ -177,7 +178,7 @@ def with_status(
     for rows in suites:
         for row in rows.cases:
             assert row.case is not None
-            # A case with rows is found if one of its rows is.
+            # A case with rows is found if any of its rows is.
             summaries = [summary_of((rows.suite.path, key)) for key in rows.keys(row)]
             for summary in summaries:
                 if all(test(rows.suite, row.case, summary) for test in tests):
@@ -186,7 +187,7 @@ def with_status(
 
 
 def _any_test_of(word: str) -> _Test:
-    """Return a test that accepts a case if any test whose name begins with `word` accepts it."""
+    """Return a test that accepts a case if any test with a name beginning with `word` accepts the case."""
     tests = [test for name, test in _TESTS.items() if name.startswith(word)]
     return lambda suite, case, summary: any(test(suite, case, summary) for test in tests)
 
@@ -198,7 +199,7 @@ def _named(suite: OpenSuite) -> str:
         return f"{suite.path.stem} {read.name} {' '.join(read.tags)}".casefold()
     if not suite.cases:
         return f"{suite.path.stem}  ".casefold()
-    # The suite has errors, so its header is read unchecked and its values may have any type.
+    # The suite has errors. Its header is read unchecked, and header values may have any type.
     header = suite.document.table(HEAD)
     tags = " ".join(map(str, _list_of(header, "tags")))
     return f"{suite.path.stem} {header.get('name', '')} {tags}".casefold()
@@ -216,7 +217,7 @@ def _text(row: Row, table: Table, named: str) -> str:
 
 
 def _has_tag(suite: SuiteRows, row: Row, wanted: str) -> bool:
-    """Return whether a case or its suite has a tag with this beginning."""
+    """Return whether a case or its suite has a tag that begins with `wanted`."""
     tags = _list_of(suite.suite.document.table(HEAD), "tags")
     if row.case is not None:
         tags = [*row.case.tags, *tags]

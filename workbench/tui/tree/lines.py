@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 INDENT = 2
 
 NAME_SHARE = 0.6
-"""The share of the row, after its sign, that a long name keeps."""
+"""The minimum share of the row, after its sign, for a long name."""
 
 _BLANK = Span(" ")
 _UNSAVED: Line = (_BLANK, Span(GLYPHS.unsaved, "running"))
@@ -65,14 +65,14 @@ def _fold(tree: TreeState, row: Row) -> str:
 
 
 def _case_fold(tree: TreeState, row: Row) -> str:
-    """Return the sign that folds a chain, with a blank before it; empty for a case without steps."""
+    """Return the fold sign of a chain after a blank. Return "" for a case without steps."""
     if tree.is_foldable(row):
         return f" {_fold(tree, row)}"
     return ""
 
 
 def _branch_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
-    """Return the row of a folder or suite, with the results below it or the number of its problems."""
+    """Return the row of a folder or suite, with the results of its cases or the number of its problems."""
     fold = Span(f"{_fold(tree, row)} ", "muted")
     name, marks = one_line(row.label), EMPTY
     if row.open is not None and row.open.dirty:
@@ -116,7 +116,7 @@ def _asks_otherwise(row: Row, book: RunBook) -> bool:
 
 
 def _line_of_rows(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
-    """Return the row of a case with `each`: the gravest of its rows' signs, and how many of them passed."""
+    """Return the row of a case with `each`: the worst sign of its rows, and the number of passed rows."""
     summaries = []
     for suite, keys in tree.cases_below(row):
         summaries += [tree.remembered.summary((suite.path, key), book) for key in keys]
@@ -156,10 +156,10 @@ def _marks(tree: TreeState, row: Row, summary: CaseSummary) -> Line:
 
 
 def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line, name_share: float = NAME_SHARE) -> Line:
-    """Put marks after a name, which is the last part of `left`, and a result at the right end.
+    """Add marks after a name, and a result at the right end.
 
-    A long name is cut in its middle, but keeps `name_share` of the row: the result is `right`, or the first of
-    `shorter` that leaves this room, or none."""
+    The name is the last part of `left`. A long name is cut in the middle, but keeps `name_share` of the row. The result
+    is `right`, or the first of `shorter` with enough room, or none."""
     *before, name = left
     own = width - cells(tuple(before))
     needed = min(cell_len(name.text), int(own * name_share))
@@ -231,15 +231,16 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
     sign, role = shown.mark
     result = _result(shown, summary.score, role)
     if summary.status == Status.ERROR and summary.graded is not None:
-        # The runs on other models were graded: their score is worth more than the error, which only gets its sign.
+        # The runs on other models were graded. Their score is worth more than the error, so the error gets only its
+        # sign.
         result = (Span(f"{GLYPHS.error} ", "error"), *result)
     return Span(sign, role), result
 
 
 def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime, width: int) -> Line:
-    """Return the row of a case with its last result from the history, dimmed, with its age.
+    """Return the row of a case with its last result from the history, dimmed, and the age of the result.
 
-    A case that was edited since is marked by a word if there is room, otherwise by a sign."""
+    A word marks a case that was edited since. Without room, a sign marks the case."""
     graded = worst_graded(last.statuses)
     sign = (graded or last.status).sign
     name = Span(f" {one_line(row.label)}")

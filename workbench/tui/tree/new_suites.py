@@ -62,14 +62,14 @@ _UNWRITABLE = '<>:"|?*\\'
 
 
 class NewSuite(NamedTuple):
-    """The file name typed for a new suite, and whether its tools come `from_server`, which is asked for next."""
+    """The file name typed for a new suite. With `from_server`, the next dialog asks for a server."""
 
     file: str
     from_server: bool
 
 
 class NewSuiteScreen(_Naming[NewSuite]):
-    """Asks for the file of a new suite; a suite for a server goes on in a dialog of its own, with the typed file."""
+    """Asks for the file of a new suite. A suite for a server has a further dialog that takes over the typed file."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("up,down", "server", show=False)]
 
@@ -175,7 +175,7 @@ _TYPED = Option("as typed above")
 
 
 class TypedServer(NamedTuple):
-    """A server as typed: its command or URL, its variables with blanks between them, its folder, and a suite's file."""
+    """A typed server: command or URL, variables separated by blanks, folder, and the file of the suite."""
 
     server: str = ""
     env: str = ""
@@ -183,7 +183,9 @@ class TypedServer(NamedTuple):
     file: str = ""
 
     def found(self, folder: Path) -> FoundServers:
-        """Return the server for a suite in `folder`; raise ClientConfigError if there is none, or no such folder."""
+        """Return the server for a suite in `folder`.
+
+        Raises ClientConfigError if no server is typed or its folder does not exist."""
         try:
             env = shlex.split(self.env)
         except ValueError as error:
@@ -194,10 +196,10 @@ class TypedServer(NamedTuple):
 
 
 class ServerScreen(_Naming[FoundServers]):
-    """Asks for a server: its command or URL, or one that an MCP client on this machine uses (`find`).
+    """Asks for a server: a command, a URL, or a server of an MCP client on this machine (`find`).
 
-    A command may have variables, and a folder relative to `folder`, which is that of the suite. Without a typed `file`,
-    the suite has the name of the server."""
+    A command may have variables and a folder. The folder is relative to `folder`, the folder of the suite. Without a
+    typed `file`, the suite is named after the server."""
 
     DEFAULT_CSS = """
     ServerScreen Input { margin: 0 1; }
@@ -246,7 +248,7 @@ class ServerScreen(_Naming[FoundServers]):
         self.run_worker(self._look())
 
     async def _look(self) -> None:
-        # The list appears later, so that a command can be typed while the settings of all MCP clients are read.
+        # The list appears later, so users can type a command while the settings of all MCP clients are read.
         self._found = await in_background(self._find)
         if not self._found or not self.is_mounted:
             return
@@ -304,7 +306,7 @@ class ServerScreen(_Naming[FoundServers]):
 
     @on(Input.Changed)
     def _typed(self) -> None:
-        # Enter takes the selected server, so typing selects the typed one again.
+        # Enter takes the selected server, so typing selects the typed server again.
         if self._found:
             self.query_one("#clients", ChooseLines).move_cursor(0)
 
@@ -333,9 +335,9 @@ def _about(server: ConfiguredServer) -> str:
 
 
 class ListingScreen(Dialog[Listed]):
-    """Asks servers for their tools (`ask`) and waits; closes with the tools.
+    """Asks servers for their tools (`ask`) and waits. Closes with the tools.
 
-    If that fails, it shows the error with the end of the server's output, and can ask again."""
+    After an error, shows the error with the end of the server's output, and can ask again."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "again", "Try again", show=False)]
@@ -433,7 +435,7 @@ class NewSuites:
         self._open_suites = app.open_suites
         self._program = app.program
         self._typed = TypedServer()
-        """The texts for a server that was left before it made a suite."""
+        """The typed texts of a server dialog that the user left before a suite was made."""
 
     def offer(self) -> None:
         """Ask how to begin in a folder without suites."""
@@ -449,7 +451,7 @@ class NewSuites:
         self._stage.show(BeginScreen(one_line(str(resolved(self._folder())))), take)
 
     def ask(self, *, proposed: str = "") -> None:
-        """Ask for the file of a new suite or for its server, and make it."""
+        """Ask for the file of a new suite or for a server, and make the suite."""
 
         def take(wanted: NewSuite | None) -> None:
             if wanted is None:
@@ -484,9 +486,9 @@ class NewSuites:
         return None
 
     async def _from_server(self, typed: TypedServer) -> None:
-        """Ask for a server, for consent and for its tools, and open a suite for them."""
-        # A refused consent or a failed listing returns to the dialog for the server, and leaving that returns to the
-        # one for the suite.
+        """Ask for a server, for consent and for the server's tools. Open a suite with these tools."""
+        # A refused consent or a failed listing returns to the dialog for the server. Leaving that dialog returns to the
+        # dialog for the suite.
         home, parent = self._program.environment.home, self._folder()
         folder = resolved(parent)
         while True:
@@ -526,7 +528,7 @@ class NewSuites:
             typed = question.typed
 
     def _path_for(self, found: FoundServers, typed: str) -> Path:
-        """Return the file of a suite for a server: the typed one, or a free one with the name of the server."""
+        """Return the file of a suite for a server: the typed file, or a free file named after the server."""
         path = self.named(typed) if typed else None
         if isinstance(path, Path):
             return path
@@ -534,9 +536,9 @@ class NewSuites:
         return free_path(self._folder() / f"{name}.toml", (suite.path for suite in self._open_suites.suites))
 
     async def _offer_first(self, asked: ServersToAsk, listed: Listed) -> None:
-        """Show the first suite for the tools of servers, and open it if it is wanted."""
+        """Show the first suite for the tools of servers. Open the suite if the user wants it."""
         path = asked.file.path
-        # The first line of a suite names the schema beside it, so that editors complete the suite.
+        # The first line of a suite may name a schema in the same folder, so editors can complete the suite.
         has_schema = (path.parent / SCHEMA_NAME).is_file()
         # Cases for all tools would hide the user's first case, which quick add makes from a request.
         made = await asyncio.to_thread(asked.suite, suite_name(path), listed, (), schema=has_schema)
@@ -573,7 +575,7 @@ class NewSuites:
         )
 
     def add(self, suite: OpenSuite) -> None:
-        """Open a suite that is not on disk, and select it; the samples below it are folded."""
+        """Open and select a suite that is not on disk. Fold the samples below it."""
         self._open_suites.add(suite)
         tree = self._selection.tree
         tree.fold_only({*tree.folded, RowKey("folder", bundled("sample_suites"))})
@@ -595,7 +597,7 @@ class NewSuites:
         return None
 
     def _folder(self) -> Path:
-        """Return the folder for a new suite: the selected one, or that of the selected suite."""
+        """Return the folder for a new suite: the selected folder, or the folder of the selected suite."""
         row = self._selection.row
         if row is None:
             folder = next((root for root in self._open_suites.workspace.roots if root.is_dir()), Path())

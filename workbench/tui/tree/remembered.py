@@ -1,4 +1,4 @@
-"""The last results of cases from the history, shown in the tree until a run of this session replaces them."""
+"""The last results of cases from the history. The tree shows them until a run of this session replaces them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RememberedResults:
         self._tallies = {}
 
     def of(self, case: CaseKey) -> LastResult | None:
-        """Return the last result of a case in the history, if there is one."""
+        """Return the last result of a case in the history, if any."""
         return self._results.get(case)
 
     def shown(self, case: CaseKey, book: RunBook) -> LastResult | None:
@@ -70,14 +70,14 @@ class RememberedResults:
         return result
 
     def summary(self, case: CaseKey, book: RunBook) -> CaseSummary:
-        """Return the summary of a case: of its runs of this session, otherwise of its last result in the history."""
+        """Return the summary of a case: its runs of this session, or else its last result in the history."""
         result = self.shown(case, book)
         if result is None:
             return book.summary(case)
         return _summary(result)
 
     def is_to_run_again(self, case: CaseKey, book: RunBook) -> bool:
-        """Return whether a case failed, broke off or was stopped, in this session or before it."""
+        """Return whether a case failed, broke off or was stopped, in this session or earlier."""
         return book.is_to_run_again(case) or self.summary(case, book).status in RUN_AGAIN
 
     @property
@@ -102,11 +102,11 @@ class RememberedResults:
         return counts
 
     def tally(self, suite: Path, cases: tuple[str, ...], book: RunBook) -> CaseTally:
-        """Count how these cases ended, in this session or before it."""
+        """Count the results of these cases, in this session or earlier."""
         if not self._results:
             return book.tally(suite, cases)
         revision = book.revision(suite)
-        # Each row of the tree asks at each refresh, so the tally is kept until its cases or their runs change.
+        # Each row of the tree asks at each refresh, so the tally is cached until the cases or their runs change.
         known = self._tallies.get(suite)
         if known is None or known[0] is not cases or known[1] != revision:
             before = CaseTally.of(self._summaries_before(suite, cases, book))
@@ -120,10 +120,10 @@ class RememberedResults:
 
 
 class HistoryReader:
-    """Reads the last results of all open cases on a thread, and calls `shown` when there are new ones.
+    """Reads the last results of all open cases in a thread, and calls `shown` for new results.
 
-    The results are read after the first screen, after suites were saved or read again, after a change of a suite that
-    was never saved, and on request."""
+    Results are read after the first screen, after suites were saved or reloaded, after a change of an unsaved suite,
+    and on request."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class HistoryReader:
         self._read_changed()
 
     def follow(self, change: SuitesChanged) -> None:
-        """Read again if other suites are open, or other versions of them."""
+        """Read again if other suites, or other versions of the suites, are open."""
         if self._read is not None:
             self._read_changed()
 
@@ -163,7 +163,7 @@ class HistoryReader:
             self._read_changed()
 
     def _read_changed(self) -> None:
-        # The history knows the runs of a suite that was never saved by the path and the text of its draft.
+        # The history knows the runs of an unsaved suite by the path and the text of its draft.
         files: list[SuiteFile] = []
         for suite in self._suites():
             file = suite.file if suite.is_new else suite.disk

@@ -21,9 +21,9 @@ RowKind = Literal["folder", "suite", "case", "step", "problem", "hint"]
 
 
 class RowKey(NamedTuple):
-    """The identity of a row, which stays the same when its suite is read again.
+    """The identity of a row, unchanged when the suite is reloaded.
 
-    `part` is the key of a case, that key and the number of a step (`key#2`), or the number of a problem."""
+    `part` is the key of a case, the key with the number of a step (`key#2`), or the number of a problem."""
 
     kind: RowKind
     path: Path
@@ -31,7 +31,7 @@ class RowKey(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row of the tree: its suite is `open`, and a step's row has the case of its chain; `depth` counts from 0."""
+    """A row of the tree. `open` is its suite and `depth` counts from 0. The row of a step has the case of its chain."""
 
     key: RowKey
     depth: int
@@ -105,7 +105,7 @@ class SuiteRows:
         self.problems: list[Row] = []
         self.cases: list[Row] = []
         self.rows_made = 0
-        """The number of case and step rows built so far, which tests compare with the number of changed cases."""
+        """The number of case and step rows built so far. Tests compare it with the number of changed cases."""
         self._shown: object = None
         self._steps: dict[str, list[Row]] = {}
         self.follow()
@@ -122,7 +122,7 @@ class SuiteRows:
             label = _short_name(suite.path)
         self.head = Row(RowKey("suite", suite.path), self.depth, label, suite)
         self.problems = _problem_rows(suite, shown[1], self.depth + 1)
-        # Unchanged outlines are the same objects, and so stay their rows: views compare rows by identity.
+        # Unchanged outlines are the same objects, and their rows must be too, because views compare rows by identity.
         known = self.cases
         self.cases = []
         for at, case in enumerate(suite.cases):
@@ -134,7 +134,7 @@ class SuiteRows:
         return True
 
     def with_steps(self, cases: list[Row], unfolded: Collection[str]) -> list[Row]:
-        """Return rows of cases, and below each one whose key is in `unfolded` its steps, or the rows of its `each`."""
+        """Return rows of cases. Below each case with a key in `unfolded`, add its steps or the rows of its `each`."""
         if not unfolded:
             return cases
         rows: list[Row] = []
@@ -158,7 +158,7 @@ class SuiteRows:
         return tuple(foldable)
 
     def keys(self, row: Row) -> tuple[str, ...]:
-        """Return the keys of the cases that run for a row of a case: its own, or those of its rows."""
+        """Return the keys of the cases to run for a row: the case itself, or the rows of the case."""
         assert row.case is not None
         return keys_of(self.suite, row.case)
 
@@ -189,7 +189,7 @@ class SuiteRows:
 
 
 def keys_of(suite: OpenSuite, case: CaseOutline) -> tuple[str, ...]:
-    """Return the keys of the cases that run for a case: its own, or those of its rows."""
+    """Return the keys of the cases to run for a case: the case itself, or its rows."""
     if case.is_row:
         return (case.key,)
     return tuple(row.key for row in suite.rows.get(case.index, (case,)))
@@ -208,7 +208,7 @@ def _short_name(path: Path) -> str:
 
 
 def _shown_problems(suite: OpenSuite) -> tuple[Problem, ...]:
-    """Return the problems with rows of their own, which only a suite that cannot run has."""
+    """Return the problems with separate rows. Only a suite that cannot run has such problems."""
     if suite.file.suite is not None:
         return ()
     # A problem of a case is shown at its case.

@@ -1,4 +1,4 @@
-"""The selection: the row of the tree, one of its runs, the models, and the cases below a row that can run."""
+"""The selection: the row of the tree, a run, the models, and the runnable cases below a row."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def _free(suite: OpenSuite, keys: tuple[str, ...], book: RunBook) -> Iterator[st
 
 
 def _sound_cases(suite: OpenSuite) -> frozenset[str]:
-    """Return the keys of the cases that can run although other cases of their suite have errors."""
-    # Broken cases are left out of the text that runs, which takes `[[cases]]` blocks that can be cut out.
+    """Return the keys of the cases that can run even though other cases of their suite have errors."""
+    # Broken cases are cut out of the text that runs. Only `[[cases]]` blocks can be cut out.
     if not suite.document.in_blocks:
         return frozenset()
     if any(not problem.where.startswith("cases[") for problem in suite.file.errors):
@@ -70,7 +70,7 @@ SelectionNews: TypeAlias = Literal["row", "run"]
 
 
 class Selection:
-    """The selected row, run, models and variants, and the functions that views ask to be called on a change."""
+    """The selected row, run, models and variants. Calls followers on a change."""
 
     def __init__(
         self, open_suites: OpenSuites, book: RunBook, *, models: tuple[str, ...] = (), models_for_now: bool = False
@@ -85,7 +85,7 @@ class Selection:
         self.variants: Variants = NO_VARIANTS
         """The variants to run, and whether the suites as written run as well."""
         self.variants_for_now = False
-        """Whether the variants are those that the app was begun with, which are no choice for the project."""
+        """Whether the variants come from the start of the app. Such variants are not remembered for the project."""
         self.chosen_run = 0
         """The index of the selected run among the latest ones of the case."""
         self._followers: list[Callable[[SelectionNews], object]] = []
@@ -127,7 +127,7 @@ class Selection:
 
     @property
     def last_result(self) -> LastResult | None:
-        """The last result of the selected case in the history, if it has no run of this session."""
+        """The last result of the selected case in the history, if the case has no run of this session."""
         row = self.row
         if row is None or row.case is None:
             return None
@@ -162,7 +162,7 @@ class Selection:
         return []
 
     def cases_around(self) -> tuple[list[tuple[OpenSuite, str]], range]:
-        """Return all displayed cases with their suites, and the indices of those at or below the selected row."""
+        """Return all displayed cases with their suites, and the index range of those at or below the selected row."""
         cases: list[tuple[OpenSuite, str]] = []
         below: list[tuple[OpenSuite, str]] = []
         for row in self.tree.rows:
@@ -210,7 +210,7 @@ class Selection:
         self._notify("run")
 
     def find_run(self, run: RunRecord) -> bool:
-        """Select a run, or at least its case if newer runs replaced it; return whether its case still exists."""
+        """Select a run, or its case if newer runs replaced the run. Return whether the case still exists."""
         suite = self.open_suites.at(run.path)
         if suite is None:
             return False
@@ -222,7 +222,7 @@ class Selection:
         return False
 
     def show_again(self) -> None:
-        """Notify all followers as if a different row was selected, so that everything is shown again."""
+        """Notify all followers as if another row was selected, so everything is shown again."""
         self._notify("row")
 
     def _notify(self, news: SelectionNews) -> None:

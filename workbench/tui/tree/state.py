@@ -1,6 +1,6 @@
 """The suite tree as a list of rows: folders, suites, cases, steps of chains, and problems of invalid suites.
 
-A change costs only the rows that it affects; all others stay the same objects.
+A change rebuilds only the affected rows. All other rows stay the same objects.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Folder:
 
 @dataclass(frozen=True)
 class _Shown:
-    """The displayed cases of a suite: their rows, with those of steps, and their keys."""
+    """The displayed cases of a suite: rows, including rows of steps, and keys."""
 
     rows: list[Row]
     keys: tuple[str, ...]
@@ -82,7 +82,7 @@ class TreeState:
         self._search = Search()
         self._of_status: frozenset[CaseKey] | None = None
         self._unfiltered: RowKey | None = None
-        """The row that was selected when there was no filter."""
+        """The row that was selected before the filter was set."""
         self._held: RowKey | None = None
         """The case or suite that was edited last. It stays visible whatever the filter."""
         self.suites: tuple[OpenSuite, ...] = ()
@@ -111,7 +111,7 @@ class TreeState:
 
     @property
     def whole(self) -> Row | None:
-        """The selected suite or folder, or the one that contains the selected row."""
+        """The selected suite or folder, or the suite of the selected row."""
         if not self.rows:
             return None
         at = self.cursor
@@ -124,7 +124,7 @@ class TreeState:
         self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
 
     def neighbour(self, step: int) -> int | None:
-        """Return the index in its suite of the case displayed above (-1) or below (1) the selected one."""
+        """Return the index in its suite of the displayed case above (-1) or below (1) the selected case."""
         row = self.selected
         if row is None or row.case is None or row.open is None:
             return None
@@ -164,7 +164,7 @@ class TreeState:
             self._forget_shown(row.key.path)
             self._rebuild()
         elif not self.filter:
-            # A filter unfolds all suites; folds made before it are kept for the time after it.
+            # A filter unfolds all suites. Earlier folds return after the filter.
             if folded:
                 self._folded.add(row.key)
             else:
@@ -182,7 +182,7 @@ class TreeState:
         self._rebuild()
 
     def parent(self, index: int) -> int:
-        """Return the row that contains this one, or the row itself at the top."""
+        """Return the parent of a row, or the row itself at the top."""
         key, depth = self.rows[index].key, self.rows[index].depth
         case = self.rows[index].case
         if key.kind in ("case", "problem") and (case is None or not case.is_row):
@@ -192,7 +192,7 @@ class TreeState:
     # Filtering
 
     def set_filter(self, text: str, book: RunBook | None = None) -> None:
-        """Show only cases with every word of `text`, or a similar one, in their name, id, tags or suite.
+        """Show only cases with every word of `text`, or a similar word, in name, id, tags or suite.
 
         With a `book`, words such as `status:failed` filter by the current status."""
         if text == self.filter:
@@ -211,7 +211,7 @@ class TreeState:
         if text and (row is None or row.case is None):
             self.cursor = self._first_case()
         elif not text and before is None and self._unfiltered is not None:
-            # Nothing matched the filter, so there is no row to stay on; the row from before the filter is selected.
+            # Nothing matched the filter, so the row selected before the filter is selected again.
             at = self._index_of(self._unfiltered)
             if at is not None:
                 self.cursor = at
@@ -226,7 +226,7 @@ class TreeState:
             return False
         row = self.selected
         wanted = self._with_status(self.filter, book) or frozenset()
-        # The selected case stays, so that the row under the cursor does not vanish when its run ends.
+        # The selected case stays, so its row does not vanish when its run ends.
         if row is not None and row.case is not None and row.open is not None:
             wanted |= {(row.key.path, row.open.cases[row.case.index].key)}
         if wanted == self._of_status:
@@ -237,9 +237,9 @@ class TreeState:
         return True
 
     def select(self, path: Path, case: str | None = None) -> bool:
-        """Select a case, by its key, or a suite, and return whether it exists.
+        """Select a case (by key) or a suite. Return whether it exists.
 
-        If it is hidden, the filter is cleared and the branches above it are unfolded."""
+        If it is hidden, clear the filter and unfold its branches."""
         wanted = RowKey("suite", path)
         if case is not None:
             wanted = RowKey("case", path, case)
@@ -255,7 +255,7 @@ class TreeState:
         return at is not None
 
     def _unfold_above(self, path: Path, case: str | None) -> None:
-        """Unfold the case that has the selected one as its row."""
+        """Unfold the case that has the selected case as a row."""
         rows = self._of_suites.get(path)
         if rows is None:
             return
@@ -300,25 +300,25 @@ class TreeState:
             self.select(suite.path)
 
     def reload(self, suites: Sequence[OpenSuite], roots: Sequence[Path] | None = None) -> None:
-        """Show other suites, or suites that were read again, with new `roots` if given.
+        """Show other or reloaded suites, with new `roots` if given.
 
-        The cursor stays on its row if that still exists."""
+        The cursor stays on its row if the row still exists."""
         if roots is not None:
             self._roots = tuple(roots)
         self._place(suites)
         self._rebuild()
 
     def changed(self, suite: OpenSuite, index: int | None = None) -> bool:
-        """Update the rows of an edited suite, and return whether they changed, not only their marks.
+        """Update the rows of an edited suite. Return whether the rows changed, not only their marks.
 
-        The edited case (`index`; `HEAD` is the suite itself) stays visible whatever the filter, and selected."""
+        The edited case (`index`, or `HEAD` for the suite itself) stays selected and visible despite the filter."""
         rows = self._of_suites.get(suite.path)
         if rows is None:
             return False
         if index is not None:
             self._hold(suite, index)
         selected = self.selected
-        # An edit can change the key of the case, and the cursor finds its row again by this key.
+        # An edit can change the key of the case. The cursor finds its row again by this key.
         stays = selected is not None and selected.open is suite and selected.case and selected.case.index == index
         if not rows.follow():
             return False

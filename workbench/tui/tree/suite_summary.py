@@ -1,4 +1,4 @@
-"""The summary of a suite's or folder's last runs, of this session or from the history, for the run pane."""
+"""The summary of the last runs of a suite or folder, for the run pane. Runs come from this session or the history."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class LastRuns:
-    """The last runs of the cases below a row; `statuses` counts its cases, by the status that the tree shows."""
+    """The last runs of the cases below a row. `statuses` counts the cases by their status in the tree."""
 
     statuses: Counter[Status | None] = field(default_factory=Counter)
     runs: list[RunSummary] = field(default_factory=list)
     before: list[float] = field(default_factory=list)
-    """When the results from the history began, in milliseconds since 1970."""
+    """The start times of results from the history, in milliseconds since 1970."""
     edited: int = 0
-    """How many cases were edited since their result in the history."""
+    """The number of cases edited since their result in the history."""
     failed: list[RunRow | RunRecord] = field(default_factory=list)
 
     def add(self, runs: Iterable[RunRow | RunRecord]) -> None:
@@ -70,7 +70,7 @@ def last_runs(tree: TreeState, row: Row, book: RunBook) -> LastRuns:
 
 
 def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
-    """Return the last runs in words: how they ended, their latency, tokens and cost, and the causes of failures."""
+    """Describe the last runs: statuses, latency, tokens, cost, and causes of failures."""
     totals = model_totals("", cells_of(found.runs).values())
     counts = []
     for status in Status:

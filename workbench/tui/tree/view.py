@@ -34,7 +34,7 @@ class SuiteTree(LineView):
         """Posted when the cursor moves to a different row."""
 
     class Blocked(Message):
-        """Posted when a movement key leaves the cursor on a folded row, because there is no other row."""
+        """Posted when a movement key cannot leave a folded row, because there is no other row."""
 
     class Opened(Message):
         """Posted when the selected row is clicked."""
@@ -84,7 +84,7 @@ class SuiteTree(LineView):
             return
         row = self.state.rows[index]
         if self.state.is_foldable(row) and event.x == fold_cell(row):
-            # Without this, Textual would also call the handler of the base class, which opens the row.
+            # Otherwise Textual would also call the handler of the base class, and that handler opens the row.
             event.prevent_default()
             self.state.move_to(index)
             self.state.fold(row, not self.state.is_folded(row))
@@ -123,7 +123,7 @@ class FilterBox(SafeInput):
         """Begin to type, starting with the present filter."""
         self._panes.go_to("suites")
         text = self._selection.tree.filter
-        # The filter is active already, so showing it changes nothing in the tree.
+        # The filter is active already, so showing it must not change the tree.
         with self.prevent(Input.Changed):
             self.value = text
         self.cursor_position = len(text)

@@ -1,4 +1,4 @@
-"""Making variants of suites, with another system prompt or tool description, and running them for comparison."""
+"""Makes variants of suites with another system prompt or tool description, and runs them for comparison."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class VariantMaker:
         announce(f"Variant {one_line(name)} made; {key_for('edit.undo')} takes it back", "passed", GLYPHS.passed)
         if next_ == "run":
             variants = self._selection.variants
-            # The comparison shows the variants that are chosen, so the new one is chosen as well.
+            # The comparison shows the selected variants, so the new variant is selected too.
             self._selection.variants = replace(variants, names=variants.names | {name}, plain=True)
             self._run_cases([(suite, keys)], variants=Variants(frozenset({name})))
             self._stage.perform("compare")
@@ -177,11 +177,11 @@ def _with_variant(suite: OpenSuite, variant: Table) -> Document:
 
 _MIN_ROWS = 4
 _AROUND = 11
-"""The rows of the frame, the title, the explanation, the keys, and the screen around them."""
+"""The rows of the frame, the title, the explanation and the keys, and of the screen around them."""
 
 
 class VariantTextScreen(Dialog[str]):
-    """A dialog that asks for a text that differs from the `present` one; it begins with `text`."""
+    """Asks for a text that differs from the `present` text. The field begins with `text`."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = """
@@ -209,7 +209,7 @@ class VariantTextScreen(Dialog[str]):
         self._fit()
 
     def _assist(self, key: str) -> bool:
-        # Not a binding: Textual would run that before letters that were typed earlier in the same burst.
+        # Not a binding, because Textual would run a binding before letters typed earlier in the same burst.
         if key == "ctrl+s":
             self._take()
         return key == "ctrl+s"
@@ -277,5 +277,5 @@ class VariantScreen(AskScreen[WhatNext]):
             ("write", Option("write", "the variant into the suite, and run nothing", "run nothing")),
             ("no", Option("back", "to the text: nothing is written yet", "")),
         ]
-        # The text is the user's own; a run asks for trust in anything that it would start.
+        # The text is the user's own. A run asks for trust in anything that it would start.
         super().__init__(lines, answers, leaving="go back to the text", harmless=frozenset({"run", "write"}))

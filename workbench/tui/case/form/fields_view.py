@@ -78,7 +78,7 @@ class FormRows(LineView):
         return cell.text
 
     def go_to(self, place: Place) -> None:
-        """Select the row of a place in the form, or the nearest row that contains it."""
+        """Select the row of a place in the form, or the nearest enclosing row."""
         if self.page.source is not None and not self.typing:
             self.page.go_to(place)
             self._moved()
@@ -87,7 +87,7 @@ class FormRows(LineView):
         """Select the row of a problem, given as `Problem.where`."""
         source = self.page.source
         if source is not None:
-            # Several rows may have the same place; the order is reversed, so that the first of them is taken.
+            # Several rows may have the same place. In reverse order, the first row is stored last and wins.
             places = {}
             for row in reversed(self.page.rows):
                 places[written((*source.at, *row.place))] = row.place
@@ -122,7 +122,7 @@ class FormRows(LineView):
         self.post_message(self.Moved())
 
     def _follow(self) -> None:
-        """Scroll to the selected row, so that all of its lines are visible if there is room."""
+        """Scroll until as many lines of the selected row as possible are visible."""
         if self.page.rows:
             start, end = self.page.lines_of(self.page.row)
             self.top = min(max(self.top, end - self.size.height), start)
@@ -148,19 +148,19 @@ OnChange = Callable[[Table, str, Hashable, bool], str | None]
 The function returns why the change is refused, `None` if it is not."""
 
 OnGiveUp = Callable[[Hashable], bool]
-"""Undoes the changes of an undo group if they are the last ones, and returns whether it did."""
+"""Undoes an undo group if it holds the most recent changes. Returns whether it did."""
 
 MIN_TEXT_LINES = 3
 
 MAX_SEARCH_ROWS = 12
-"""The most rows of the search at once, so that the form around it stays visible."""
+"""The largest number of visible search rows, so the form around them stays visible."""
 
 ROOM_BESIDE = 14
-"""The usual width of a label; a text that does not fit next to it gets a field of several lines."""
+"""The usual width of a label. Text that does not fit beside a label gets a field of several lines."""
 
 _SEVERAL_LINES = frozenset({"lines", "json"})
 _FROM_THE_BEGINNING = CHOSEN | {"tool", "expected", "weight", "option", "key"}
-"""The kinds of cells whose field opens with all completions, whatever text it has."""
+"""The kinds of cells with a field that opens with all completions, whatever its text."""
 
 
 class FormFields(FormRows):
@@ -183,13 +183,13 @@ class FormFields(FormRows):
         self.on_change: OnChange = lambda table, said, group, by_keys: None
         self.on_give_up: OnGiveUp = lambda group: False
         self.invalid_texts: dict[CellKey, InvalidText] = {}
-        """The invalid texts that were typed into cells, which are shown again when the cell is opened."""
+        """Invalid texts by cell. A text appears again when its cell is opened."""
         self.case: str | None = None
         """The key of the case in this form."""
         self._revealed: Place | None = None
         """The place of a key that is not written and is shown to be filled in."""
         self._added_tool: Place | None = None
-        """The tool that was added last, while its description is typed."""
+        """The tool that was added last. Set while the user types its description."""
         self._revealed_from = 0
         """The row that was selected before."""
         self._key: Hashable = None
@@ -209,7 +209,7 @@ class FormFields(FormRows):
         self._text_field: TextField | None = None
         """The field of several lines, created on first use."""
         self._changes = 0
-        """The number of undo groups so far: all typing in one field is one undo step."""
+        """The number of undo groups. All typing in one field is one undo step."""
 
     def compose(self) -> ComposeResult:
         yield LineField(self._left, self._line_broken)
@@ -226,8 +226,8 @@ class FormFields(FormRows):
     ) -> None:
         """Show a form, or a message if there is none.
 
-        `key` identifies the form, `fixed` is the reason why it cannot be changed, if it cannot. An open field stays
-        open as long as its cell exists, and shows changes that were made elsewhere."""
+        `key` identifies the form. `fixed` is the reason why the form cannot be changed. An open field stays open while
+        its cell exists, and changes made elsewhere appear around the field."""
         other, self._key, self._message, self._fixed = key != self._key, key, message, fixed
         changed = source is None or not same(source.table, self._made)
         if self.typing and (other or source is None or (changed and self.page.adding is not None)):
@@ -252,7 +252,7 @@ class FormFields(FormRows):
         self._follow()
 
     def _show_under_field(self, source: FormSource) -> None:
-        """Show a form that was changed elsewhere, such as by undo, with the field over the same cell."""
+        """Show a form that was changed elsewhere, such as by undo, and keep the field open over the same cell."""
         opened, over = self.page.opened, self._over
         assert opened is not None and over is not None
         _, old_row, old_cell = over
@@ -265,7 +265,7 @@ class FormFields(FormRows):
             for at, cell in enumerate(row.cells):
                 if cell_id(cell) == (kind, cell_place, option):
                     self.page.cell = at
-                    # Invalid text exists only in the field, so it must not be replaced.
+                    # Only the field holds the invalid text, so the text must be kept.
                     text = cell.text
                     if opened.refused:
                         text = self._text
@@ -341,7 +341,7 @@ class FormFields(FormRows):
             text, refused = invalid.text, invalid.why
         self._text_before = cell.text
         self._put_field(source, row, cell, text, refused)
-        # With the text selected, typing replaces it and an arrow key keeps it.
+        # The text is selected: typing replaces the text, an arrow key keeps it.
         if not refused and not self.several:
             self.query_one(LineField).select_all()
         if cell.kind in _FROM_THE_BEGINNING:
@@ -352,7 +352,9 @@ class FormFields(FormRows):
         self.post_message(self.Moved())
 
     def _put_field(self, source: FormSource, row: FormRow, cell: Cell, text: str, refused: str) -> None:
-        """Put a field of one or several lines over a cell, with its text or the invalid text that was typed there."""
+        """Put a field of one or several lines over a cell.
+
+        The field holds the cell's text or the typed invalid text."""
         self._over, self._made, self._text = (source, row, cell), source.table, text
         # A pane that has just been shown has no width yet.
         room = self.screen.size.width - ROOM_BESIDE
@@ -374,7 +376,7 @@ class FormFields(FormRows):
         if self._over is not None:
             field.placeholder = self._placeholder(*self._over)
         if isinstance(field, LineField):
-            # Only the valid text counts as known: the invalid one may have been pasted, and no document has it.
+            # Only the valid text counts as known. The invalid text may have been pasted, and no document contains it.
             field.fill(text, known=cell.text)
         else:
             field.load_text(text)
@@ -460,13 +462,13 @@ class FormFields(FormRows):
         return isinstance(self.field, LineField) and self.field.is_by_keys
 
     def _make(self, source: FormSource, edit: Edit, *, by_keys: bool) -> str:
-        """Apply the table of an edit if it differs from the last one, and return why it is refused, "" if it is not."""
+        """Apply the table of an edit if it differs from the last table. Return why it was refused, or ""."""
         table = source.table
         if edit.table is not table:
             table = with_id(source, edit.table)
         if same(table, self._made):
             return ""
-        # `_made` is set before the change, because the change calls `show`, which compares its form with this table.
+        # The change calls `show`, and `show` compares its form with `_made`. So `_made` is set first.
         before, self._made, self._place = self._made, table, edit.place
         refused = self.on_change(table, edit.summary, ("form", self._changes), by_keys) or ""
         if refused:
@@ -488,10 +490,10 @@ class FormFields(FormRows):
             self._tell(f"the text is invalid and was not applied: {opened.refused}; {end}")
 
     def _suggest(self, typed: str) -> None:
-        """Offer completions, with one of them marked: Enter takes the marked one.
+        """Offer completions and mark one of them; Enter accepts the marked one.
 
-        The marked one is the present text, if that is among them. Otherwise it is the first one: always in a field that
-        takes one of some values, and in a field for a name if the first one continues the text."""
+        The mark is on the current text if it is a completion. Otherwise the mark is on the first completion in a field
+        with fixed values. In a field for a name, the first completion is marked only if it continues the text."""
         assert self._over is not None
         source, _, cell = self._over
         adding = self.page.adding
@@ -531,7 +533,7 @@ class FormFields(FormRows):
         self.query_one(CompletionList).close()
 
     def _left(self, how: Leave) -> None:
-        """Handle a key that leaves the field, or acts on its completions while they are open."""
+        """Handle a key that leaves the field or acts on open completions."""
         self._read_field()
         completions = self.query_one(CompletionList)
         if how == "down" and completions.is_open:
@@ -564,7 +566,7 @@ class FormFields(FormRows):
             return
         self._place = row.place
         if not self.on_give_up(("form", self._changes)):
-            # The suite was saved or changed elsewhere since, so restoring the text is a change of its own.
+            # If the suite was saved or changed elsewhere since, restoring the text is a new change.
             self._make(source, edited(source, row, cell, self._text_before), by_keys=False)
         self._place = None
 
@@ -629,7 +631,7 @@ class FormFields(FormRows):
         return self._over is not None and self._over[2].place == ("name",) and not self._text.strip()
 
     def _go_on_adding(self, made: Edit | Adding | Place, *, by_keys: bool) -> None:
-        """Apply an addition, ask its question, or open the field of a key that is filled in."""
+        """Apply an addition, ask its question, or open the field of a key to fill in."""
         if isinstance(made, Edit):
             self._added(made, by_keys=by_keys)
         elif isinstance(made, Adding):
@@ -639,7 +641,7 @@ class FormFields(FormRows):
             self._reveal(made)
 
     def _reveal(self, place: Place) -> None:
-        """Show the row of a key that is not written, and open its field."""
+        """Show the row of an unset key, and open its field."""
         source = self.page.source
         assert source is not None
         self._revealed, self._revealed_from = place, self.page.row
@@ -650,7 +652,7 @@ class FormFields(FormRows):
         self._open()
 
     def give_up_refused(self) -> str | None:
-        """Close the field if its text is invalid, restore its cell, and return why the text is invalid."""
+        """Close a field with invalid text and restore its cell. Return why the text was invalid."""
         if self.typing:
             self._read_field()
         opened = self.page.opened
@@ -665,7 +667,7 @@ class FormFields(FormRows):
             return
         self._added_tool = None
         if edit.place[-2] == "tools":
-            # The description of a tool is asked for first, because the model needs it, and then its parameters.
+            # The description of a tool comes first because the model needs it. Parameters follow.
             self._added_tool = edit.place
             self._reveal((*edit.place, "description"))
             return
@@ -705,13 +707,13 @@ class FormFields(FormRows):
                     self.page.go(self._revealed_from)
 
     def _place_field(self) -> None:
-        """Move the field over its cell, and the completions next to it."""
+        """Move the field over its cell, and the completions beside the field."""
         opened = self.page.opened
         if opened is None:
             return
         spot = self.page.spot(self.page.row, opened.cell)
         field = self.field
-        # The left edge of its frame stands in the gap before the cell, so that the text stays where it was.
+        # The frame's left edge is in the gap before the cell, so the text does not move.
         field.styles.offset = (spot.start - 1, spot.line - self.top)
         field.styles.width, field.styles.height = spot.width + 1, opened.height
         place = Region(spot.start, spot.line - self.top, spot.width, opened.height)

@@ -1,4 +1,4 @@
-"""The content and layout of a form: its rows and their lines, the position of each cell, the cursor, the open field."""
+"""The layout of a form: rows, lines, positions of cells, the cursor, and the open field."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ MAX_LINES = 8
 """The largest number of lines of a value outside of its field."""
 
 MAX_CHARS = 4_000
-"""The most characters of a value that are laid out, so that a megabyte takes no longer than a screen."""
+"""The largest number of characters to lay out per value. A megabyte is laid out as fast as a screen of text."""
 
 MIN_ROOM_CELLS = 12
-"""The minimum width of a value beside the cells before it; with less, it goes below them."""
+"""The minimum width of a value beside other cells. A value with less room goes below them."""
 
 LONG_TEXT_ROOM = 40
 """The minimum width of a field of several lines beside its label; with less, it goes below."""
@@ -94,7 +94,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Opened:
-    """A field that is open over a cell of a row: its height, and the reason why its text is invalid, empty if not."""
+    """An open field over a cell of a row. `refused` is why the text is invalid, "" for valid text."""
 
     cell: int
     height: int = 1
@@ -103,7 +103,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class RowLines:
-    """The lines of a row, and the position of each of its cells, including hidden ones."""
+    """The lines of a row, and the position of each cell, including hidden cells."""
 
     lines: tuple[Line, ...]
     spots: tuple[Spot, ...]
@@ -120,7 +120,7 @@ def lay_out(row: FormRow, width: int, active: int | None = None, opened: Opened 
 
 
 class _Page:
-    """The lines of one row while they are built, from left to right."""
+    """The lines of one row while they are built from left to right."""
 
     def __init__(self, row: FormRow, width: int, active: int | None, opened: Opened | None) -> None:
         self.row, self.width, self.active, self.opened = row, width, active, opened
@@ -154,11 +154,10 @@ class _Page:
             self._add(cut(row.note, self.width - self.used), "muted")
 
     def cell(self, index: int) -> None:
-        """Add one cell, beside the previous one or below it."""
         cell = self.row.cells[index]
         if index and not self.row.widths[index - 1 : index] and self.used + 2 < self.width:
             self._add("  ", "text")
-        # An open field takes the rest of the line, so the cells after it are hidden.
+        # An open field takes the rest of the line, so later cells are hidden.
         if self.opened is not None and self.opened.cell < index:
             self._spot(0)
             return
@@ -196,7 +195,7 @@ class _Page:
         self._column(index, line)
 
     def _column(self, index: int, line: Line) -> None:
-        """Add a short content: cut to a third of the width, and padded to the width of its column."""
+        """Add a short content, cut to a third of the width and padded to its column."""
         room = max(self.width - self.used, 1)
         line = cut_line(line, min(room, max(self.width // 3, 6)))
         self._spot(cells(line))
@@ -242,7 +241,7 @@ class _Page:
         return (Span(text, _ROLES.get(cell.kind, "text")),)
 
     def _flow(self, cell: Cell, line: Line) -> None:
-        """Add a text that may take several lines, aligned with its beginning."""
+        """Add a text of one or more lines, aligned with its beginning."""
         start, room = self.used, max(self.width - self.used, 1)
         rows: list[Line] = [(Span(cut(plain(line), room), line[0].role),)]
         if not cell.absent:
@@ -318,7 +317,7 @@ def _more(left: int, room: int) -> Line:
 
 
 def path_within(path: str, width: int) -> str:
-    """Return a path cut to `width` cells at its beginning, since its last part names the value."""
+    """Cut a path to `width` cells from the left, because the last part names the value."""
     short, rest = path, path
     while cell_len(short) > width and PATH in rest:
         rest = rest.partition(PATH)[2]
@@ -332,15 +331,15 @@ _MESSAGE: Place = ("user",)
 """The place of the message of a case."""
 
 _EXPECTED = ("ordered", "unordered", "expect_no_calls")
-"""The keys of expectations; after the message, the first of them that is written is selected."""
+"""The keys of expectations. After the message, the cursor goes to the first of these keys in the case."""
 
 
 def form_source(
     suite: OpenSuite, index: int, tools: tuple[ToolDefinition, ...] = (), models: Iterable[str] = ()
 ) -> FormSource | None:
-    """Return the content for the form of a case, or of the suite's settings (`HEAD`); `None` if there can be no form.
+    """Return the form of a case, or of the suite's settings (`HEAD`). Return `None` without a valid text.
 
-    `models` are names of models to complete, in addition to those of the suite."""
+    `models` are names of models to complete, in addition to the models of the suite."""
     document = suite.document
     if document.parts is None or index in document.unparsed or index >= len(document.cases) or _is_nothing(suite):
         return None
@@ -365,20 +364,22 @@ def form_source(
 
 
 def row_source(suite: OpenSuite, outline: CaseOutline, tools: tuple[ToolDefinition, ...] = ()) -> FormSource | None:
-    """Return the content of a row as a form: its case with the values of its columns; `None` if there can be none."""
+    """Return the form of a table row: the case, filled with the values of the columns.
+
+    Return `None` if there is none."""
     source = form_source(suite, outline.index, tools)
     if source is None or suite.file.suite is None:
         return source
     try:
         table = filled_table(suite.file.case_of(outline.index, outline.id))
     except ValueError:
-        # TOML has no null. If a row holds one, the names of its columns are shown in place of their values.
+        # TOML has no null. If a row holds null, the form shows the names of columns instead of values.
         return source
     return replace(source, table=table)
 
 
 def case_of_problem(problem: Problem | None) -> int:
-    """Return the index of the case that has a problem, `HEAD` if it is not a problem of a case."""
+    """Return the index of the case with a problem, or `HEAD` for a problem outside of cases."""
     if problem is None:
         return HEAD
     match = _CASE.match(problem.where)
@@ -417,7 +418,7 @@ def with_table(document: Document, index: int, table: Table) -> Document:
     Raises SpliceError for values that TOML cannot express."""
     if index != HEAD:
         return document.with_case(index, table)
-    # Only changed keys are written, so that the text of the others stays as the user wrote it.
+    # Only changed keys are written, so the other keys keep the user's formatting.
     before = document.table(HEAD)
     for key in (*before, *(key for key in table if key not in before)):
         if key not in before or key not in table or before[key] is not table[key]:
@@ -426,22 +427,21 @@ def with_table(document: Document, index: int, table: Table) -> Document:
 
 
 def _in_form(problem: Problem) -> Problem:
-    """Return a problem; if it is the lack of cases, with a hint that suits the form instead of the text."""
+    """Give the problem of missing cases a hint that suits the form. Return other problems unchanged."""
     if problem.message == NO_CASES:
         return replace(problem, hint=unless_read_only("n makes the first one"))
     return problem
 
 
 def _is_nothing(suite: OpenSuite) -> bool:
-    """Return whether there is no suite to edit, because its file is missing or is an invalid recording."""
+    """Return whether the suite cannot be edited because the file is missing or is an invalid recording."""
     return suite.is_gone or (suite.why_not_editable is not None and suite.file.suite is None)
 
 
 class FormPage:
     """The rows of one form, with the cursor (`row`, `cell`) and the open field.
 
-    While an element is added that needs a name first, `adding` is set, and a row below the selected one asks for the
-    name.
+    `adding` is set while the user types the name of a new element. A row below the selected row asks for the name.
     """
 
     def __init__(self) -> None:
@@ -461,7 +461,9 @@ class FormPage:
         self._starts: list[int] = [0]
 
     def show(self, source: FormSource | None, place: Place | None = None) -> None:
-        """Show a form with the cursor at a place; without one, the cursor stays on its row if that still exists."""
+        """Show a form with the cursor at a place.
+
+        Without a place, the cursor stays on its row if the row still exists."""
         here: Place | None = None
         if self.current is not None:
             here = self.current.place
@@ -469,7 +471,7 @@ class FormPage:
         rows: list[FormRow] = []
         if source is not None:
             rows = form_rows(source)
-        # If the place is as deep as that of the open row, it is the same row with a changed name.
+        # A place as deep as the place of the open row is the same row under a new name.
         typed = here
         if place and here and len(place) == len(here):
             typed = place
@@ -507,7 +509,7 @@ class FormPage:
         self._laid = []
         for at, row in enumerate(self.rows):
             if at == self.row and self.opened is not None:
-                # The user is about to type the missing value, so no problem says that it is missing.
+                # The user is about to type the missing value, so its problem is hidden.
                 if row.cells[self.opened.cell].is_gap:
                     row = replace(row, problems=())
                 self._laid.append(lay_out(row, self._width, None, self.opened))
@@ -532,13 +534,12 @@ class FormPage:
         if marked:
             laid = self._laid_out(at)
         within = index - self._starts[at]
-        # The highlight may change how a row wraps, so this line may be missing.
+        # The highlight may change the wrapping of a row, so the row may have fewer lines.
         if within < len(laid.lines):
             return laid.lines[within]
         return EMPTY
 
     def _laid_out(self, row: int) -> RowLines:
-        """Return the lines of a row, with its cell highlighted if it is selected."""
         if row == self.row and self.opened is None:
             return lay_out(self.rows[row], self._width, self.cell)
         return self._laid[row]
@@ -548,16 +549,16 @@ class FormPage:
         return bisect_right(self._starts, line) - 1
 
     def lines_of(self, row: int) -> tuple[int, int]:
-        """Return the first line of a row, and the line after its last one."""
+        """Return the first line of a row, and the line after the row."""
         return self._starts[row], self._starts[row + 1]
 
     def spot(self, row: int, cell: int) -> Spot:
-        """Return the position of a cell, with its line counted from the first one of the form."""
+        """Return the position of a cell. The line counts from the first line of the form."""
         spot = self._laid_out(row).spots[cell]
         return Spot(self._starts[row] + spot.line, spot.start, spot.width)
 
     def cell_at(self, line: int, column: int) -> int:
-        """Return the cell of a row at a position on the screen, which is the last cell that begins before it."""
+        """Return the last cell of a row that begins at or before a screen position."""
         row, found = self.row_of(line), 0
         for cell in range(len(self.rows[row].cells)):
             spot = self.spot(row, cell)
@@ -605,14 +606,14 @@ class FormPage:
         return next((at for at, row in enumerate(self.rows) if row.place == place), None)
 
     def go(self, row: int, cell: int | None = None) -> None:
-        """Select a row and one of its cells, by default the main one."""
+        """Select a row and one cell of the row, by default the main cell."""
         self.row, self.cell = max(row, 0), cell or 0
         self._clamp()
         if cell is None and self.rows:
             self.cell = main_cell(self.rows[self.row])
 
     def go_to(self, place: Place) -> None:
-        """Select the row of a place, or the nearest row that contains it; for a folded key, the row that adds."""
+        """Select the row of a place, or the nearest enclosing row. For a folded key, select the row that adds keys."""
         at = row_at(self.rows, place)
         if at is None and place:
             at = len(self.rows) - 1
@@ -621,7 +622,7 @@ class FormPage:
             self._clamp()
 
     def go_cell(self, step: int) -> bool:
-        """Select the next (1) or previous (-1) cell, across rows, and return whether there is one."""
+        """Select the next (1) or previous (-1) cell, across rows. Return `False` if there is none."""
         row, cell = self.row, self.cell + step
         # The row may have gone while its field was open.
         if row >= len(self.rows):
@@ -637,7 +638,7 @@ class FormPage:
         return True
 
     def go_to_value(self) -> bool:
-        """Select the value that belongs to the selected name or check, and return whether there is one."""
+        """Select the value of the selected name or check. Return `False` if there is none."""
         row, cell = self.current, self.current_cell
         if row is None or cell is None or cell.kind not in ("key", "check", "one_key"):
             return False
@@ -661,9 +662,9 @@ class FormPage:
             self.go(self.row + 1)
 
     def go_to_expected(self) -> bool:
-        """If the message of a case is selected, select its expectation, or the search for what to add.
+        """If a case's message is selected, select the case's expectation, or else the search for additions.
 
-        Returns whether that was done."""
+        Returns whether the cursor moved."""
         row = self.current
         if row is None or row.place != _MESSAGE:
             return False
@@ -699,7 +700,7 @@ class FormPage:
         self.row, self.cell = at, 0
 
     def stop_asking(self) -> None:
-        """Remove the row that asks for a name, and select the row before it again."""
+        """Remove the row that asks for a name, and select the previous row."""
         if self.adding is not None:
             self.adding = None
             del self.rows[self.row]
@@ -736,7 +737,7 @@ def main_cell(row: FormRow) -> int:
     kinds = [cell.kind for cell in row.cells]
     if "expected" in kinds:
         return kinds.index("expected")
-    # In a row of two cells, the first one is a name and the second one its value.
+    # In a row of two cells, the second cell is the value of the first.
     if len(kinds) == 2:
         return 1
     return 0

@@ -1,4 +1,4 @@
-"""The form of a case, or of a suite's settings, with the actions on its rows."""
+"""The form of a case or of a suite's settings, with the actions of its rows."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class FormActions(MainActions):
 
     @action(".", "Show every key, or only those that are set", name="form.every", where="form", listed=False)
     def show_every_key(self) -> None:
-        """Show all keys, or only those that are set."""
+        """Show all keys, or only the keys that are set."""
         self.app.main.case_pane.form.show_every_key()
 
     def _report(self, why_not: str | None) -> None:
@@ -150,20 +150,19 @@ TYPING: tuple[Action, ...] = (
     Action("typing.end", "Close the completions, or leave the value as it was", ("escape",), "form", "leave as it was"),
     Action("edit.undo", "Undo", ("ctrl+z",), "form", "undo"),
 )
-"""The keys that the key bar shows while a field is open, which handles them itself."""
+"""Actions that an open field handles itself. The key bar shows them."""
 
 
 class FormView(FormFields):
-    """The form of a case, or of a suite's settings.
+    """The form of a case or of a suite's settings.
 
-    The methods that change the form return why they cannot, `None` if they did."""
+    Methods that change the form return `None`, or why the change was refused."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(actions_at("form", FormActions))
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
         self.breakpoints: frozenset[str] = frozenset()
-        """The tools with breakpoints on their calls or results."""
 
     def line_at(self, index: int) -> Line:
         line = super().line_at(index)
@@ -200,7 +199,7 @@ class FormView(FormFields):
         if self.page.rows[row].cells:
             self.page.cell = self.page.cell_at(line, event.x)
         self._moved()
-        # The first click selects a cell, the second one edits it.
+        # A first click selects a cell. A second click edits the cell.
         if before == (row, self.page.cell, False):
             self.edit()
 
@@ -238,7 +237,7 @@ class FormView(FormFields):
         return self.typing
 
     def fill_in(self, place: Place) -> bool:
-        """Open the field of the key at a place if it is folded, and return whether it is."""
+        """If the key at a place is folded, open the field of the key. Return whether it was folded."""
         source = self.page.source
         if source is None or self.typing or self._fixed or self.page.row_at_place(place) is not None:
             return False
@@ -248,7 +247,7 @@ class FormView(FormFields):
         return is_folded
 
     def add(self) -> str | None:
-        """Add an element at the cursor, and ask for its name if it needs one."""
+        """Add an element at the cursor. Ask for a name if the element needs one."""
         row, source = self.page.current, self.page.source
         if row is None or source is None:
             return "there is no form here"
@@ -276,7 +275,7 @@ class FormView(FormFields):
         return None
 
     def take_away(self) -> str | None:
-        """Remove the selected element, or reset it to its default, and say above its place how to undo that."""
+        """Remove the selected element or reset it to its default. Show above the place how to undo the change."""
         row, source, at = self.page.current, self.page.source, self.page.row
         cells = () if row is None else row.cells
         invalid = [cell for cell in cells if cell.invalid is not None]

@@ -1,7 +1,6 @@
-"""Completions in the TOML of a case: tools, their arguments and listed values, checks, and keys of the format.
+"""Completions in the TOML of a case: tools, arguments, listed values, checks, and keys of the format.
 
-Completions are found from the lines around the cursor by regular expressions, because a text that is being typed is
-rarely valid TOML.
+Regular expressions search the lines around the cursor, because unfinished text is rarely valid TOML.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ _STRINGS = r'"""[\s\S]*?(?:"""|$)|"(?:[^"\\\n]|\\.)*"?|\'[^\'\n]*\'?|#[^\n]*'
 _BRACKET = re.compile(_STRINGS + r"|[{}\[\]]")
 _SEPARATOR = re.compile(_STRINGS + r"|[{}\[\],]")
 _BEFORE_VALUE = re.compile(r"([\w-]+|\"[^\"]*\")\s*=\s*\Z")
-# A line is searched up to the cursor, so the patterns of typed parts match its end.
+# Lines are searched up to the cursor, so these patterns end at the end of the text.
 _TYPED_KEY = re.compile(r"\s*([\w-]*)$")
 _TYPED_VALUE = re.compile(r"\s*([\w-]+)\s*=\s*(\"?[^\",{}\[\]]*)$")
 _ARGUMENTS = ("args", "when")
 _VALUES = (*_ARGUMENTS, "result", "response")
-"""The keys below which there are checks."""
+"""The keys of tables and values that contain checks."""
 _TOOL_LISTS = ("extra_calls", "offer", "readers")
 _OF_ELEMENTS = ("same_elements", "has_elements", "each_element")
 
@@ -107,7 +106,7 @@ def _of_texts(typed: re.Match[str], found: Sequence[Completion], end: str) -> Of
 
 
 def _schema_inside(schema: Schema | None, path: Sequence[str]) -> Schema | None:
-    """Return the schema of a field or an element of a value, found by the checks that lead to it."""
+    """Return the schema of a field or an element of a value. `path` is the keys and checks above it."""
     below = False
     for key in path:
         if below or key not in CHECK_CLASSES:
@@ -131,7 +130,7 @@ def _of_fields(piece: str, start: int, schema: Schema | None, used: Sequence[str
 
 
 def _of_check(piece: str, start: int, schema: Schema | None, written: Sequence[str]) -> Offer | None:
-    """Return completions for the last entry of a check: its name, or an option after it."""
+    """Return completions for the last entry of a check: the name of a check or an option."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is None:
         return None
     if written:
@@ -149,7 +148,7 @@ def _of_keys(start: int, found: Sequence[Completion]) -> Offer | None:
 
 
 def _of_arguments(piece: str, start: int, tool: ToolDefinition | None, used: Sequence[str]) -> Offer | None:
-    """Return completions for the last entry of a table of arguments: its typed part is `piece`, which is at `start`."""
+    """Return completions for the last entry of a table of arguments. `piece` is the typed entry, `start` its column."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is not None:
         return _of_keys(start + typed.start(1), complete("argument", typed[1], tool=tool, used=used))
     if (typed := _TYPED_VALUE.fullmatch(piece)) is not None:
@@ -183,7 +182,7 @@ def _table(lines: Sequence[str], line: int) -> tuple[int, tuple[str, ...]]:
 
 
 def _keys_of(lines: Sequence[str], line: int) -> list[str]:
-    """Return the keys that the table of a line has on its other lines."""
+    """Return the keys on the other lines of a line's table."""
     top, _ = _table(lines, line)
     keys: list[str] = []
     for at in range(top + 1, len(lines)):
@@ -209,7 +208,7 @@ def _tool_above(lines: Sequence[str], line: int, before: str, top: int) -> str:
 
 @dataclass(frozen=True)
 class _Open:
-    """A table (`{`) or a list (`[`) that is open at the cursor, the key of its value, and the start of its content."""
+    """An open table (`{`) or list (`[`) at the cursor: the key of its value and the start of its content."""
 
     bracket: str
     key: str
@@ -233,7 +232,7 @@ _MAX_KEY_CHARS = 100
 
 
 def _pieces(inner: str) -> list[str]:
-    """Return the entries of an inline table; `inner` is its content up to the entry that is being typed."""
+    """Split an inline table into entries. `inner` ends with the unfinished entry."""
     # Commas in strings and in nested tables or lists do not end an entry.
     pieces, depth, start = [], 0, 0
     for token in _SEPARATOR.finditer(inner):
@@ -249,7 +248,7 @@ def _quoted(text: str) -> str:
 
 
 _ASK_KEYS = frozenset({"ctrl+space", "ctrl+@"})
-"""Ctrl+Space, under the two names that Textual may give it."""
+"""Textual's two names of Ctrl+Space."""
 
 
 class TomlCompleting:
@@ -262,7 +261,7 @@ class TomlCompleting:
         self._offer: Offer | None = None
 
     def take_key(self, key: str) -> bool:
-        """Handle a key if it belongs to the completions, and return whether it does."""
+        """Handle a key of the completions. Return `False` for any other key."""
         if key in _ASK_KEYS:
             self._show(asked=True)
             return True
@@ -309,7 +308,7 @@ class TomlCompleting:
             self.close()
             return
         self._offer = offer
-        # Completions that appear by themselves are shown without a mark, so that Enter still breaks the line.
+        # Unrequested completions have no marked entry, so Enter still breaks the line.
         if asked:
             self._list.offer(offer.found, 0)
         else:

@@ -98,7 +98,7 @@ class TomlPart:
         return None
 
     def with_text(self, text: str) -> Document:
-        """Return the document with another text for this part, which need not be valid."""
+        """Return the document with another text for this part. The text need not be valid."""
         document = self.suite.document
         if self.index is None:
             return document.with_text(text)
@@ -191,7 +191,7 @@ class TomlActions(MainActions):
         words="external vim nano",
     )
     def edit_outside(self) -> None:
-        """Edit the selected part in the user's editor; for a row in a file, the file, at its line."""
+        """Edit the selected part in the user's editor. If the case is a row of a file, open the file at the row."""
         row = self.app.selection.row
         part = part_of(row)
         if row is None or part is None:
@@ -233,11 +233,11 @@ TYPING_TOML: tuple[Action, ...] = (
 
 
 Change = Callable[[TomlPart, Document, str, Hashable], None]
-"""Applies typed text, given as the part, the new document, a description, and the undo group."""
+"""Applies typed text. Arguments: the part, the new document, a description, and the undo group."""
 
 
 class TomlPane(SearchedPane):
-    """The read-only view of a part or, while typing, the editor of the part with its problems below."""
+    """The read-only view of a part. While the user types, the editor of the part, with problems below."""
 
     DEFAULT_CSS = """
     TomlPane { height: 1fr; layers: default completions; }
@@ -318,10 +318,9 @@ class TomlPane(SearchedPane):
     # Display
 
     def show(self, part: TomlPart | None, picture_of: Callable[[], CasePicture], *, is_same: bool) -> None:
-        """Show a part, or a message if there is none; `is_same` is whether it is the part that was shown before.
+        """Show a part, or a message if there is none. `is_same` is whether the part was shown before.
 
-        While the part is edited, the editor takes over changes from elsewhere, such as undo. Another part ends
-        typing."""
+        While the user types, the editor takes over changes from elsewhere, such as undo. Another part ends typing."""
         if self._typing and self.part is not None:
             if self._telling:
                 return
@@ -341,7 +340,7 @@ class TomlPane(SearchedPane):
         typed = self.part
         if typed is None or part.suite is not typed.suite:
             return False
-        # A whole file stays the edited part when its text becomes valid, although its row then shows a case.
+        # A whole file stays the edited part when its text becomes valid, even though the row then shows a case.
         return typed.index is None or (is_same and part.index is not None)
 
     def _follow(self) -> None:
@@ -424,7 +423,7 @@ class TomlPane(SearchedPane):
     # Problems
 
     def go_to_problem(self) -> None:
-        """Move the cursor to the next line with a problem, from the last one to the first."""
+        """Move the cursor to the next line with a problem. After the last problem, start again at the first."""
         if self.part is None:
             return
         count = len(self.part.text.split("\n"))
@@ -478,7 +477,7 @@ class TomlPane(SearchedPane):
         return places
 
     def _find(self, current: Place | None = None) -> None:
-        """Mark the matches of the search, of which `current` is the selected one."""
+        """Highlight the matches of the search. `current` is the selected match."""
         searched = self.searched
         if self._typing:
             self.editor.highlight(found_in(self.editor.typed.lines, searched, current))
