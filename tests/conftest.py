@@ -7,12 +7,18 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import subprocess
 import sys
+import warnings
+from collections.abc import Callable, Iterable
+from compileall import compile_file
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
+from _pytest.assertion import rewrite
 from hypothesis import HealthCheck, settings
+from hypothesis.internal import charmap
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
@@ -46,19 +52,47 @@ gc.disable()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """In a tree whose tests never ran, has each test file compiled once, before several workers all compile all."""
+    """In a tree whose tests never ran, compile each file once, before several workers all compile all."""
     here = Path(__file__).parent
     if not config.getoption("numprocesses", None) or hasattr(config, "workerinput") or any(here.rglob("test_*.pyc")):
         return
-    files = sorted(here.rglob("test_*.py"), key=lambda file: file.stat().st_size)
-    collect = [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    files = sorted(
+        [*here.rglob("*.py"), *(here.parent / "workbench").rglob("*.py")], key=lambda file: file.stat().st_size
+    )
     shares = [files[first :: os.cpu_count()] for first in range(os.cpu_count() or 1)]
     # The table of characters is kept on the disk: each process would make it otherwise, which takes a second.
-    characters = [sys.executable, "-c", "from hypothesis.strategies import text; text().validate()"]
-    commands = [characters, *([*collect, *map(str, share)] for share in shares)]
-    compiling = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
-    for process in compiling:
-        process.wait()  # what cannot be collected, the workers say
+    works: list[Callable[[], object]] = [_make_characters, *(partial(_compile, share, config) for share in shares)]
+    for process in [_forked(work) for work in works]:
+        os.waitpid(process, 0)  # what cannot be compiled, the workers say
+
+
+def _compile(files: Iterable[Path], config: pytest.Config) -> None:
+    """Write the bytecode of each file, with the asserts of tests rewritten as pytest does when it imports one."""
+    state = config.stash[rewrite.assertstate_key]
+    for file in files:
+        with suppress(SyntaxError):
+            if not file.name.startswith("test_") or state.hook is None:
+                compile_file(file, quiet=2)
+                continue
+            folder = rewrite.get_cache_dir(file)
+            folder.mkdir(exist_ok=True)
+            digest, code = rewrite._rewrite_test(file, config)
+            rewrite._write_pyc(state, code, digest, folder / f"{file.stem}{rewrite.PYC_TAIL}")
+
+
+def _make_characters() -> None:
+    with warnings.catch_warnings(action="ignore"):  # that it is slow while plugins are configured
+        charmap.charmap()
+
+
+def _forked(work: Callable[[], object]) -> int:
+    process = os.fork()
+    if process == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return process
 
 
 def pytest_collection_finish() -> None:

@@ -26,9 +26,11 @@ from urllib.parse import quote
 import pytest
 from mcp import Client, StdioServerParameters
 
+from tests.cli.forking import forked_command
 from tests.cli.program import COMMAND, Program
 from tests.doors import DOORS
 from tests.history.unpacking import texts_in
+from tests.integrations.sessions import session
 from tests.providers.server import Answer, Call, Request, Server, document, said
 from tests.remote.batches import TOKEN, ToldBatch
 from tests.tools.conftest import SERVERS
@@ -309,7 +311,7 @@ def _record_in_front_of(url: str, program: Program) -> None:
     lines = [
         json.dumps({"jsonrpc": "2.0", "id": at, **each}) for at, each in enumerate(asked) if isinstance(each, dict)
     ]
-    words = [*COMMAND, "record", "--server", "-o", "../tee.jsonl", "--", sys.executable, "shop.py"]
+    words = [*forked_command(), "record", "--server", "-o", "../tee.jsonl", "--", sys.executable, "shop.py"]
     subprocess.run(
         words,
         cwd=program.folder / "suites",
@@ -334,17 +336,14 @@ def _record_in_front_of(url: str, program: Program) -> None:
 
 
 def _said_by_pytest(program: Program) -> str:
-    words = ["-m", "pytest", "--workbench", "--workbench-trust", "-p", "no:cacheprovider", "talkative.toml"]
-    folder, environment = program.folder / "suites", program.environment
-    done = subprocess.run(
-        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    words = ("--workbench", "--workbench-trust", "-p", "no:cacheprovider", "talkative.toml")
+    done = session(program.folder / "suites", *words, environment=program.environment)
+    assert done.code == 1, done.output
+    return done.output
 
 
 async def _said_over_mcp(program: Program) -> str:
-    command, *words = COMMAND
+    command, *words = forked_command()
     words += ["mcp", "talkative.toml", "--model", "talkative", "--trust"]
     folder = str(program.folder / "suites")
     server = StdioServerParameters(command=command, args=words, cwd=folder, env=program.environment)

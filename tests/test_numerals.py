@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import workbench
 from tests.api.conftest import CLOCK
+from tests.cli.program import Program
+from tests.integrations.sessions import session
 from tests.show.html_page import page_of
 from workbench.history.history import History
 from workbench.show.spans import plain
@@ -104,10 +104,7 @@ def surfaces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     report = workbench.evaluate(suite, models=["offline"], history=history)
     assert (report.totals.passed, report.totals.graded) == (2, 3)
 
-    def said(module: str, *words: str) -> str:
-        command = [sys.executable, "-m", module, *words]
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
-
+    program = Program(folder)
     page = page_of(report)
     lines = report.summary_lines(width=100, paint=Paint(False), amount="much")
     return {
@@ -115,9 +112,9 @@ def surfaces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "markdown": "".join(report.pieces("markdown")),
         "html": "\n".join((" ".join(page.texts), *page.runs)),
         "junit": "".join(report.pieces("junit")),
-        "pytest": said("pytest", "--workbench", "--workbench-model=offline", str(suite)),
-        "history": said("workbench", "history", "--history", str(history)),
-        "show": said("workbench", "history", "show", "1", "--history", str(history)),
+        "pytest": session(folder, "--workbench", "--workbench-model=offline", str(suite)).output,
+        "history": program.run("history", "--history", str(history)).stdout,
+        "show": program.run("history", "show", "1", "--history", str(history)).stdout,
         "app": app_of(history),
     }
 

@@ -125,6 +125,7 @@ def test_samples_with_tools_written_out_start_nothing_and_expect_only_these(name
     assert {call.tool for case in sample.cases for call in case.expected_calls()} <= tools
 
 
+@pytest.mark.slow
 async def test_the_office_server_has_the_tools_that_the_office_suites_expect() -> None:
     parameters = StdioServerParameters(command=sys.executable, args=["office_server.py"], cwd=SAMPLES)
     async with Client(parameters) as client:
@@ -146,6 +147,7 @@ async def test_the_office_server_has_the_tools_that_the_office_suites_expect() -
     assert not sent.is_error and "sends nothing" in str(sent.content)
 
 
+@pytest.mark.slow
 def test_the_baseline_passes_all_cases_but_those_it_should_not(results: Results) -> None:
     found = {
         key: (result.status, round(result.score or 0, 2))

@@ -97,6 +97,7 @@ def test_a_command_imports_what_it_needs(words: list[str], packages: set[str], m
 SDKS = {"openai", "anthropic", "boto3", "botocore", "google", "azure"}
 
 
+@pytest.mark.slow
 def test_models_behind_endpoints_are_asked_without_the_sdks_of_their_vendors(tmp_path: Path) -> None:
     tmp_path.joinpath("one.toml").write_text(SUITE)
     words = ["run", "one.toml", "--no-history"]
@@ -145,6 +146,7 @@ for name in sys.argv[1:]:
 """Prints the modules that each command has loaded after its help: each in a process that has loaded nothing before."""
 
 
+@pytest.mark.slow
 def test_the_help_of_a_command_imports_nothing_of_what_it_executes(tmp_path: Path) -> None:
     names = [*COMMANDS, *WORDS]
     command = [sys.executable, "-c", HELP, *names]

@@ -11,6 +11,8 @@ import pytest
 
 from workbench.analysis.statistics import LEVEL, _beta_below, mcnemar, permutation, share_interval
 
+pytestmark = pytest.mark.slow
+
 
 def _binomtest(good: int, of: int) -> Any:
     return importlib.import_module("scipy.stats").binomtest(good, of)

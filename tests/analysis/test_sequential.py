@@ -58,6 +58,7 @@ def share(decide: Callable[[list[tuple[bool, bool]]], int | None], good_a: float
     return sum(end is not None for end in ends) / TRIALS, sum(end or CASES for end in ends) / TRIALS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decide", [decided_by_e, decided_by_looks])
 @pytest.mark.parametrize("good", first_of([0.6, 0.9], 1))
 def test_equal_models_are_rarely_told_apart_however_often_one_looks(

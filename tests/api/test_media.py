@@ -309,6 +309,7 @@ def test_a_fork_of_a_recording_sends_the_same_images(api: Api) -> None:
     assert shown == [{"media_type": "image/png", "size": len(IMAGE), "width": 4, "height": 3, "sha256": digest}] * 2
 
 
+@pytest.mark.slow
 def test_a_fork_says_which_image_it_lacks() -> None:
     with_picture(png(7, 7), BOTH)
     with serve(said("openai", "", [LOOK]), said("openai", "Fine.")) as server:

@@ -11,6 +11,8 @@ import pytest
 
 from workbench.checks.check import CHECK_CLASSES, CheckBase
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import TOO_LATE, WEATHER, WRONG
+from tests.quick import first_of
 
 BROKEN = WEATHER.replace('args = { city = "Oslo" }', 'args = { city = "Rome" }')
 
@@ -44,6 +45,7 @@ def test_what_broke_is_a_regression(before: Program) -> None:
     assert "better on 0, worse on 1 of " in found["tests"][0]["sentence"]
 
 
+@pytest.mark.slow
 def test_a_baseline_that_another_grader_decided_is_said_to_be_one(tmp_path: Path) -> None:
     program = Program(tmp_path)
     program.write("weather.toml", WEATHER + WRONG)
@@ -63,7 +65,7 @@ def test_a_case_that_is_gone_is_a_regression(before: Program) -> None:
     assert "✗ Regression: 1 case is gone since the baseline #1 main\n" in done.stdout
 
 
-@pytest.mark.parametrize("chosen", [(), ("--model", "offline")])
+@pytest.mark.parametrize("chosen", first_of([(), ("--model", "offline")], 1))
 def test_cases_of_a_model_that_is_not_planned_are_not_gone(tmp_path: Path, chosen: tuple[str, ...]) -> None:
     program = Program(tmp_path)
     program.write("weather.toml", WEATHER)

@@ -55,6 +55,7 @@ def test_the_app_opens_on_the_first_run_that_is_held_and_ends_with_0(tmp_path: P
     assert not (tmp_path / "state" / "toolcall-workbench" / "breakpoints").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_never_held_is_told(tmp_path: Path) -> None:
     (tmp_path / "weather.toml").write_text(WEATHER + WRONG)
     words = ["run", "weather.toml", "--break", "tool nothing", "--case", "right"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
+import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import CHAIN, WEATHER
+from tests.schemas import fits
 
 DOCS = Path(__file__).parents[2] / "docs"
 RECORDING = "out/weather.chain.offline.1.run.jsonl"
@@ -28,12 +29,11 @@ def test_every_step_is_shown_as_it_is_judged_and_in_the_report(program: Program)
 
 def test_the_json_report_has_the_steps_of_each_run_and_another_grader_may_judge_them(program: Program) -> None:
     program.write("weather.toml", WEATHER + STOPPING)
-    schema = json.loads((DOCS / "report.schema.json").read_text(encoding="utf-8"))
     runs = {}
     for by in ("critics", "dimensions"):
         done = program.run("run", "weather.toml", "--format", "json", "--by", by, "--repeats", "2")
         report = json.loads(done.stdout)
-        jsonschema.validate(report, schema)
+        fits(report, "report")
         runs[by] = [run for run in report["runs"] if run["case_id"] == "chain"]
         assert all(run["steps"] == [] for run in report["runs"] if run["case_id"] == "right")
     for run in runs["critics"]:
@@ -43,6 +43,7 @@ def test_the_json_report_has_the_steps_of_each_run_and_another_grader_may_judge_
     assert [[step["status"] for step in run["steps"]] for run in runs["dimensions"]] == [["passed", "passed"]] * 2
 
 
+@pytest.mark.slow
 def test_a_recorded_chain_is_graded_again_step_by_step(program: Program) -> None:
     program.write("weather.toml", WEATHER + CHAIN)
     program.run("run", "weather.toml", "--case", "chain", "--record", "out")
@@ -51,7 +52,7 @@ def test_a_recorded_chain_is_graded_again_step_by_step(program: Program) -> None
     assert done.returncode == 1, done.stderr
     assert "    ✗ step 2  0.00  0 of 1 met" in done.stdout.splitlines()
     report = json.loads(program.run("grade", RECORDING, "--format", "json").stdout)
-    jsonschema.validate(report, json.loads((DOCS / "grade-report.schema.json").read_text(encoding="utf-8")))
+    fits(report, "grade-report")
     assert [step["status"] for step in report["runs"][0]["steps"]] == ["passed", "failed"]
     assert not report["regraded"][0]["moved"]
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tests.cli.program import COMMAND, Program
-from tests.quick import first_of
+from tests.quick import first_of, in_turn
 from workbench.cli.main import COMMANDS, WORDS
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 
@@ -55,8 +55,7 @@ def closing(*streams: int) -> str:
     return "\n".join(["import os, sys", *lines])
 
 
-@pytest.mark.parametrize("stream", [0, 1, 2])
-@pytest.mark.parametrize("command", ["", *COMMANDS, *WORDS])
+@pytest.mark.parametrize(("command", "stream"), in_turn(["", *COMMANDS, *WORDS], [0, 1, 2]))
 def test_a_command_ends_as_it_does_with_all_streams(program: Program, command: str, stream: int) -> None:
     program.write("one.toml", SUITE)
     if {"1", "runs"}.intersection(WITH.get(command, ())):

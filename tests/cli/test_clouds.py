@@ -29,6 +29,7 @@ def weather(request: Request) -> Answer:
     return streamed(*frames_of("", [Call("get_weather", {"city": "Oslo"})]))
 
 
+@pytest.mark.slow
 def test_a_run_on_signed_requests_and_binary_streams_keeps_every_secret(program: Program) -> None:
     program = Program(program.folder, {**OFF, **AWS_KEYS, "TEAM": "planted-team-0123456789"})
     program.write("weather.toml", WEATHER)

@@ -9,16 +9,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from tests.cli.batches import wait_until_one_is_kept
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.providers.server import HANG, Answer, Call, Pause, Request, Server, Signal, Tell, document, said
+from tests.schemas import fits
 from tests.tui.in_terminal import LEAVES, Terminal
-
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "compare.schema.json").read_text(encoding="utf-8"))
 
 SUITE = (
     WEATHER
@@ -89,7 +87,7 @@ def test_two_models_stand_side_by_side_and_exit_with_0_whatever_fails(program: P
 def test_json_fits_its_schema_and_says_who_is_slow(program: Program) -> None:
     with endpoints(program.folder):
         report = json.loads(program.run(*BOTH, "--format", "json", "--repeats", "2", "--quiet").stdout)
-    jsonschema.validate(report, SCHEMA)
+    fits(report, "compare")
     assert (report["models"], report["batch"], report["exit_code"]) == (["right", "lazy"], 1, 0)
     fast, slow = report["totals"]
     assert (fast["runs"], slow["runs"], slow["passing"][1]["k"]) == (4, 4, 2)
@@ -173,6 +171,7 @@ def test_an_interrupted_comparison_says_what_is_done_and_how_it_goes_on(program:
     assert "'workbench compare --resume 1' runs them" in program.run("history", "show", "1").stdout
 
 
+@pytest.mark.slow
 def test_what_is_left_unfinished_in_the_app_goes_on_as_a_comparison(tmp_path: Path) -> None:
     asked = Signal()
     with Server(lambda _: Answer((Tell(asked), HANG))) as stuck:

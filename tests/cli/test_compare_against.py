@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
-import jsonschema
 import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
+from tests.schemas import fits
 from tests.show.html_page import Page
-
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "compare.schema.json").read_text(encoding="utf-8"))
 
 CASES = 7
 """So many discordant cases as p = 0.016 takes."""
@@ -39,7 +36,7 @@ def test_a_model_that_both_have_is_tested_and_reported_in_every_form(before: Pro
     assert (done.returncode, done.stderr) == (0, "")
     told = " ".join(done.stdout.split())
     report = json.loads((before.folder / "x.json").read_text(encoding="utf-8"))
-    jsonschema.validate(report, SCHEMA)
+    fits(report, "compare")
     found = report["baseline"]
     assert (report["exit_code"], found["batch"], found["compared"], found["fail_on"]) == (0, 1, CASES, None)
     (test,) = found["tests"]

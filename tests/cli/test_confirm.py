@@ -14,6 +14,7 @@ from tests.cli.by_chance import SUITE, Booking, by_chance, suite
 from tests.cli.program import IN_FULL, Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.providers.server import HANG, Answer, Request, Server, Signal, Tell, document
+from tests.quick import first_of, first_rows
 
 RUN = ("run", "rooms.toml", "--trust", *IN_FULL)
 BASELINE = ("--baseline", "1", "--fail-on", "regression")
@@ -93,6 +94,7 @@ def test_what_broke_fails_its_reruns_too_and_is_a_regression(program: Program) -
         assert "not confirmed: passed 2 of 2 reruns" in text, file
 
 
+@pytest.mark.slow
 def test_with_repeats_every_run_has_to_pass_and_reruns_are_single_runs(program: Program) -> None:
     with rooms(program, lambda room, asked: asked <= 3 or (room == 2 and asked != 5), 4, "--repeats", "3") as booked:
         program.write("rooms.toml", suite(2))
@@ -111,6 +113,7 @@ def test_where_all_cases_are_worse_nothing_is_made_again(program: Program) -> No
     assert "✗ regression: all cases together are worse and 6 cases broke since the baseline #1\n" in done.stdout
 
 
+@pytest.mark.slow
 def test_no_more_runs_are_made_again_than_the_batch_has_and_what_stays_open_is_named(program: Program) -> None:
     with rooms(program, lambda room, asked: room != 1 or asked % 2 == 1, 4) as booked:
         done = booked.run(*BASELINE)
@@ -138,7 +141,7 @@ def test_the_runs_there_are_go_to_as_many_cases_as_they_can_confirm(program: Pro
     assert found["regressed"] is True
 
 
-@pytest.mark.parametrize(("way", "code"), [("none", 1), ("repeats", 0)])
+@pytest.mark.parametrize(("way", "code"), first_rows([("none", 1), ("repeats", 0)], 1))
 def test_without_reruns_all_that_broke_decides_or_repeats_do(program: Program, way: str, code: int) -> None:
     with rooms(program, lambda room, asked: (room, asked) != (3, 2)) as booked:
         done = booked.run(*BASELINE, "--confirm", way)
@@ -148,6 +151,7 @@ def test_without_reruns_all_that_broke_decides_or_repeats_do(program: Program, w
     assert ("regression: 1 case broke since the baseline #1\n" in done.stdout) == (way == "none")
 
 
+@pytest.mark.slow
 def test_enough_repeats_confirm_without_reruns(program: Program) -> None:
     with rooms(program, lambda room, asked: asked <= 5 or room != 3, 6, "--repeats", "5") as booked:
         done = booked.run(*BASELINE, "--repeats", "5")
@@ -172,6 +176,7 @@ def test_an_agent_that_is_right_in_most_of_its_runs_has_no_regression(program: P
         assert broke
 
 
+@pytest.mark.slow
 def test_a_case_that_failed_often_before_takes_more_to_break(program: Program) -> None:
     """Room 1 is right every second time: after five such runs at least, its reruns are held against that."""
     with rooms(program, lambda room, asked: room != 1 or asked % 2 == 1) as booked:
@@ -238,6 +243,7 @@ def test_what_a_model_always_answers_needs_no_rerun(program: Program) -> None:
     assert "✗ Right  broke: the recording answers as it did in the baseline\n" in replayed.stdout
 
 
+@pytest.mark.slow
 def test_a_recording_of_another_answer_is_perhaps_chance(program: Program) -> None:
     with rooms(program, lambda room, asked: (room, asked) != (3, 2), 6, "--record", "first") as booked:
         booked.run("--record", "second")
@@ -263,7 +269,7 @@ def test_a_recording_of_another_answer_is_perhaps_chance(program: Program) -> No
     assert f"▲ Room 3  perhaps by chance: {why}" in done.stdout
 
 
-@pytest.mark.parametrize("confirm", [(), ("--confirm", "none")])
+@pytest.mark.parametrize("confirm", first_of([(), ("--confirm", "none")], 1))
 def test_a_case_that_is_skipped_or_expects_nothing_any_more_is_missing(
     program: Program, confirm: tuple[str, ...]
 ) -> None:
@@ -286,6 +292,7 @@ def test_a_case_that_is_skipped_or_expects_nothing_any_more_is_missing(
     assert "since the baseline #1: missing" in (program.folder / "r.xml").read_text()
 
 
+@pytest.mark.slow
 def test_a_case_in_quarantine_is_no_regression(program: Program) -> None:
     head = SUITE.replace('name = "Rooms"', 'name = "Rooms"\n[gate]\nquarantine = ["flaky"]')
     tagged = suite(6, head).replace('user = "Book room 3."', 'user = "Book room 3."\ntags = ["flaky"]')
@@ -316,6 +323,7 @@ def test_an_error_while_a_case_is_made_again_leaves_it_undecided_and_is_one(prog
     assert done.returncode == report["exit_code"] == 3
 
 
+@pytest.mark.slow
 def test_what_was_made_again_is_kept_where_somebody_interrupts(program: Program) -> None:
     with rooms(program, lambda room, asked: True) as booked:
         pass
@@ -337,6 +345,7 @@ def test_what_was_made_again_is_kept_where_somebody_interrupts(program: Program)
     assert "nothing to resume" in program.run("run", "--resume").stderr
 
 
+@pytest.mark.slow
 def test_a_case_that_was_over_before_its_batch_was_resumed_is_made_again(program: Program) -> None:
     with rooms(program, lambda room, asked: True) as booked:
         pass
@@ -359,6 +368,7 @@ def test_a_case_that_was_over_before_its_batch_was_resumed_is_made_again(program
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 def test_a_batch_without_a_terminal_makes_sure_as_well(program: Program) -> None:
     with rooms(program, lambda room, asked: asked == 1 or room != 3) as booked:
         begun = booked.run(*BASELINE, "--detach", "--report", "r.json")

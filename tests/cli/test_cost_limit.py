@@ -77,6 +77,7 @@ def test_no_run_begins_beyond_the_limit_however_many_may_run_at_once(
     assert "to resume: workbench run --resume 1" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_was_not_made_is_resumed_under_the_whole_limit(program: Program, server: Server, suite: Path) -> None:
     program.run("run", suite.name, "--model", "paid", "--trust", "--max-cost", "3")
     listed = program.run("history", "list").stdout
@@ -162,6 +163,7 @@ def test_a_limit_is_an_amount_above_nothing(program: Program, suite: Path, usd: 
     assert f"must be a number of US dollars above 0, not {usd!r}" in done.stderr
 
 
+@pytest.mark.slow
 def test_reruns_of_cases_that_broke_end_at_the_limit_too(program: Program) -> None:
     program.write("rooms.toml", rooms(4))
     words = ("run", "rooms.toml", "--model", "paid", "--trust")
@@ -188,6 +190,7 @@ def test_a_cluster_keeps_no_limit_and_refuses_one(program: Program, server: Serv
     assert "which needs a single program: leave out --cluster, or the limit" in done.stderr
 
 
+@pytest.mark.slow
 def test_several_processes_keep_one_limit(program: Program, server: Server, suite: Path) -> None:
     done = program.run("run", suite.name, "--model", "paid", "--trust", "--max-cost", "3", "--processes", "2")
     assert (done.returncode, len(server.requests)) == (3, 4)

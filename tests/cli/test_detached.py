@@ -15,13 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.cli.program import Program, read_until, wait_until
 from tests.cli.suites import WEATHER, WRONG
 from tests.providers.server import Answer, Call, Request, Server, Signal, said
 from tests.remote.batches import ToldBatch
+from tests.schemas import fits
 from tests.tui.apps import conversation
 from workbench.config.folders import APP_NAME, Folders
 from workbench.engine.plan import PlannedRun
@@ -36,7 +36,6 @@ provider = "openai"
 model = "m"
 base_url = "{url}/v1"
 """
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "history.schema.json").read_text(encoding="utf-8"))
 WORDS = ("run", "weather.toml", "--trust", "--model", "held", "--concurrency", "1")
 TIMES = ("_ms", "_at", "minute", "percentile")
 
@@ -76,6 +75,7 @@ def only(program: Program) -> Detached:
     return known
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_when_the_terminal_goes_and_whatever_viewers_do(program: Program) -> None:
     gate = Signal()
     program.write("weather.toml", WEATHER + WRONG)
@@ -128,7 +128,7 @@ def test_a_batch_is_listed_stopped_resumed_and_killed(program: Program) -> None:
         assert program.run(*WORDS, *models[2:], "--detach", "--quiet").stdout == "1\n"
         listed = program.run("batches", "--format", "json")
         report = json.loads(listed.stdout)
-        jsonschema.validate(report, SCHEMA)
+        fits(report, "history")
         (batch,) = report["batches"]
         known = only(program)
         assert (batch["number"], batch["attachable"], batch["process"]) == (1, True, known.pid)

@@ -25,6 +25,7 @@ from tests.providers.server import (
     error_document,
     said,
 )
+from tests.quick import first_rows
 from tests.tools.web import hosted
 
 SUBMIT = "submit_requests"
@@ -72,6 +73,7 @@ def words(url: str, endpoint: str, *more: str) -> tuple[str, ...]:
     return ("init", "--url", url, "--trust", "--tool", "add,echo", "-o", "new.toml", "--draft", model, *more)
 
 
+@pytest.mark.slow
 def test_only_drafts_that_hold_are_written_and_each_other_one_is_accounted_for(program: Program) -> None:
     made: Counter[str] = Counter()
     text = "<think>Let me see.</think>\n```json\n" + json.dumps({"requests": []}) + "\n```"
@@ -135,20 +137,26 @@ UNAUTHORIZED = document(error_document("openai", f"no such key {SECRET}"), 401)
 
 @pytest.mark.parametrize(
     ("answer", "why"),
-    [
-        (said("openai", "I'd love to help! {"), "the answer holds no drafts (“I'd love to help! {”): it is not JSON"),
-        (said("openai", calls=[Call("rm", {})]), "it called rm instead of submit_requests"),
-        (said("openai", calls=[Call(SUBMIT, '{"requests": [')]), "the answer cannot be read: "),
-        (submitted({"user": 3}), "there is no request in it"),
-        (said("openai", calls=[Call(SUBMIT, {"requests": "many"})]), "a list `requests` is asked for"),
-        (UNAUTHORIZED, "401"),
-        (ending("length"), "the answer was cut off: raise max_tokens"),
-        (ending("content_filter"), "the model refused"),
-        (
-            Answer((*said("openai", calls=[Call(SUBMIT, {"requests": []})]).pieces[:3], CUT)),
-            "in the middle of its answer",
-        ),
-    ],
+    first_rows(
+        [
+            (
+                said("openai", "I'd love to help! {"),
+                "the answer holds no drafts (“I'd love to help! {”): it is not JSON",
+            ),
+            (said("openai", calls=[Call("rm", {})]), "it called rm instead of submit_requests"),
+            (said("openai", calls=[Call(SUBMIT, '{"requests": [')]), "the answer cannot be read: "),
+            (submitted({"user": 3}), "there is no request in it"),
+            (said("openai", calls=[Call(SUBMIT, {"requests": "many"})]), "a list `requests` is asked for"),
+            (UNAUTHORIZED, "401"),
+            (ending("length"), "the answer was cut off: raise max_tokens"),
+            (ending("content_filter"), "the model refused"),
+            (
+                Answer((*said("openai", calls=[Call(SUBMIT, {"requests": []})]).pieces[:3], CUT)),
+                "in the middle of its answer",
+            ),
+        ],
+        2,
+    ),
 )
 def test_an_answer_that_holds_nothing_is_said_and_nothing_is_written(
     program: Program, answer: Answer, why: str
@@ -207,6 +215,7 @@ def test_what_was_drafted_before_ctrl_c_is_kept(program: Program) -> None:
     assert not (program.folder / "new.toml").exists()
 
 
+@pytest.mark.slow
 def test_drafts_that_could_not_be_checked_are_kept_and_skipped(program: Program) -> None:
     def refusing(request: Request) -> Answer:
         return (

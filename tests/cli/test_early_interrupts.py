@@ -69,6 +69,7 @@ def test_an_interrupted_start_is_silent(program: Program, entry: str, at: str) -
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+@pytest.mark.slow
 def test_an_interrupt_at_the_very_end_is_silent(program: Program) -> None:
     at_exit = "import atexit, os, signal; atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT)); import sys\n"
     done = ran(program, f"{at_exit}sys.argv[:] = ['workbench', 'models']\n{ENTRIES['workbench']}")
@@ -76,6 +77,7 @@ def test_an_interrupt_at_the_very_end_is_silent(program: Program) -> None:
     assert "offline" in done.stdout
 
 
+@pytest.mark.slow
 def test_an_interrupt_that_the_caller_ignores_stays_ignored(program: Program) -> None:
     sample = bundled("sample_suites") / "generic_tool.toml"
     ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{INTERRUPTED}"

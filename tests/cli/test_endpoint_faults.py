@@ -9,6 +9,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.providers.server import Answer, Call, said, serve
+from tests.quick import first_rows
 
 CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
 AS_TEXT = "endpoint fault: the endpoint returned the call as text"
@@ -29,11 +30,14 @@ def run(program: Program, answer: Answer, *words: str) -> str:
 
 @pytest.mark.parametrize(
     ("answer", "words"),
-    [
-        (said("openai", CALL), "the endpoint returned the call as text"),
-        (ended("length"), "cut off (after 7 tokens: raise `max_tokens`)"),
-        (ended("content_filter"), "refused (the model, or a content filter"),
-    ],
+    first_rows(
+        [
+            (said("openai", CALL), "the endpoint returned the call as text"),
+            (ended("length"), "cut off (after 7 tokens: raise `max_tokens`)"),
+            (ended("content_filter"), "refused (the model, or a content filter"),
+        ],
+        1,
+    ),
 )
 def test_every_report_says_how_an_answer_ended(program: Program, answer: Answer, words: str) -> None:
     program.write("weather.toml", WEATHER)

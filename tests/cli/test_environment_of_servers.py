@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cli.program import Program
+from tests.quick import first_rows
 from tests.tools.conftest import SERVERS
 
 WORKSHOP = f'command = ["python", "{SERVERS}/workshop.py"]'
@@ -23,6 +24,7 @@ def seen_by(program: Program, variable: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_proxies_pass_and_their_addresses_are_redacted(program: Program) -> None:
     program = replace(
         program,
@@ -60,28 +62,31 @@ def test_the_question_lists_what_passes_and_asks_again_only_for_more(program: Pr
 
 @pytest.mark.parametrize(
     ("variables", "says", "expected"),
-    [
-        (
-            {"MCP_HUB": "x", "A_KEY": "y"},
-            "MCP_HUB is missing",
-            'of the shell: MCP_HUB, A_KEY; env = { MCP_HUB = "$MCP_HUB" }',
-        ),
-        ({"SHOP_REGION": "x", "OTHER": "y"}, "no", "of the shell: SHOP_REGION and 1 more; env = { SHOP_REGION ="),
-        ({"ACME": "x"}, "no", 'of the shell: ACME; env = { NAME = "$NAME" } of the server hands one over'),
-        ({"HTTPS_PROXY": "http://u:p@h.test"}, "no", "of the shell: HTTPS_PROXY; env"),
-        (
-            {},
-            "set GITHUB_TOKEN",
-            "its output names GITHUB_TOKEN, not set here: set it in the shell or in a .env; env = {",
-        ),
-        ({f"X{n}": "v" for n in range(7)}, "no", "of the shell: X0, X1, X2 and 4 more; env"),
-        (
-            {"A_KEY": "v"},
-            "Cannot find package zod imported from /c/_npx/15b07286cbcc3329/node_modules/x/index.js",
-            "an earlier download by npx was cut off: remove /c/_npx/15b07286cbcc3329, and start it again",
-        ),
-        ({f"X{n}_KEY": "v" for n in range(7)}, "no", "X0_KEY, X1_KEY, X2_KEY, X3_KEY, X4_KEY and 2 more"),
-    ],
+    first_rows(
+        [
+            (
+                {"MCP_HUB": "x", "A_KEY": "y"},
+                "MCP_HUB is missing",
+                'of the shell: MCP_HUB, A_KEY; env = { MCP_HUB = "$MCP_HUB" }',
+            ),
+            ({"SHOP_REGION": "x", "OTHER": "y"}, "no", "of the shell: SHOP_REGION and 1 more; env = { SHOP_REGION ="),
+            ({"ACME": "x"}, "no", 'of the shell: ACME; env = { NAME = "$NAME" } of the server hands one over'),
+            ({"HTTPS_PROXY": "http://u:p@h.test"}, "no", "of the shell: HTTPS_PROXY; env"),
+            (
+                {},
+                "set GITHUB_TOKEN",
+                "its output names GITHUB_TOKEN, not set here: set it in the shell or in a .env; env = {",
+            ),
+            ({f"X{n}": "v" for n in range(7)}, "no", "of the shell: X0, X1, X2 and 4 more; env"),
+            (
+                {"A_KEY": "v"},
+                "Cannot find package zod imported from /c/_npx/15b07286cbcc3329/node_modules/x/index.js",
+                "an earlier download by npx was cut off: remove /c/_npx/15b07286cbcc3329, and start it again",
+            ),
+            ({f"X{n}_KEY": "v" for n in range(7)}, "no", "X0_KEY, X1_KEY, X2_KEY, X3_KEY, X4_KEY and 2 more"),
+        ],
+        2,
+    ),
 )
 def test_a_failed_start_names_the_variables_that_the_server_may_lack(
     program: Program, variables: dict[str, str], says: str, expected: str

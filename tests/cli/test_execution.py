@@ -62,6 +62,7 @@ def test_a_copy_of_it_is_not_and_the_run_ends_naming_the_tool_and_the_way_out(
     assert audited(program) == []
 
 
+@pytest.mark.slow
 def test_all_tools_can_be_executed_and_what_is_read_only_needs_no_leave(program: Program, copy: Path) -> None:
     shutil.copy(OFFICE.with_name("office_server.py"), program.folder)
     done = program.run("run", copy.name, "--trust", "--execute-all", "--case", sending_case(), "--case", "times-ten")
@@ -70,6 +71,7 @@ def test_all_tools_can_be_executed_and_what_is_read_only_needs_no_leave(program:
     assert found == {("send_email", "all"), ("calculate", "read-only")}
 
 
+@pytest.mark.slow
 def test_execute_all_makes_a_suite_execute_that_does_not_say_so(program: Program, copy: Path) -> None:
     copy.write_text(copy.read_text().replace("execute = true", "execute = false", 1))
     assert "✗ failed" in program.run("run", copy.name, "--trust", "--case", sending_case()).stdout, "it ends"

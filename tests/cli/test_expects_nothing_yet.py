@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
-
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.cli.test_compare import BOTH, endpoints
+from tests.schemas import fits
 
 DOCS = Path(__file__).parents[2] / "docs"
 NEW = """
@@ -31,10 +30,6 @@ user = "What is the weather in Bergen?"
 GATED = WEATHER.replace("[[tools]]", "[gate]\nmin_score = 1.0\nmin_pass_rate = 1.0\n\n[[tools]]", 1)
 
 
-def fits(report: object, schema: str) -> None:
-    jsonschema.validate(report, json.loads((DOCS / schema).read_text(encoding="utf-8")))
-
-
 def test_runs_of_a_case_that_expects_nothing_yet_are_not_graded_anywhere(program: Program) -> None:
     file = program.write("weather.toml", GATED + NEW)
     ran = program.run("run", "weather.toml", "--record", "runs")
@@ -44,7 +39,7 @@ def test_runs_of_a_case_that_expects_nothing_yet_are_not_graded_anywhere(program
     assert "    not graded: expects nothing yet" in ran.stdout
 
     report = json.loads(program.run("run", "weather.toml", "--format", "json").stdout)
-    fits(report, "report.schema.json")
+    fits(report, "report")
     assert {run["case_id"]: run["status"] for run in report["runs"]} == {
         "right": "passed",
         "new": "not graded",
@@ -58,7 +53,7 @@ def test_runs_of_a_case_that_expects_nothing_yet_are_not_graded_anywhere(program
     assert new["rounds"], "the run is there to be looked at"
 
     stored = json.loads(program.run("history", "list", "--format", "json").stdout)
-    fits(stored, "history.schema.json")
+    fits(stored, "history")
     batch = stored["batches"][-1]
     assert (batch["missing"], batch["pass_rate"], batch["parts"][0]["not_graded"]) == (0, 1.0, 2)
     assert "4 cases: 2 passed, 0 failed, 2 not graded" in program.run("history", "show", "1").stdout
@@ -77,7 +72,7 @@ def test_a_comparison_counts_such_cases_apart(program: Program) -> None:
         suite = program.folder / "weather.toml"
         suite.write_text(suite.read_text(encoding="utf-8") + NEW.split("\n\n")[0] + "\n", encoding="utf-8")
         report = json.loads(program.run(*BOTH, "--format", "json").stdout)
-    fits(report, "compare.schema.json")
+    fits(report, "compare")
     assert [(each["cases"], each["graded"], each["not_graded"]) for each in report["totals"]] == [(3, 2, 1)] * 2
     assert [each["pass_rate"] for each in report["totals"]] == [1.0, 0.5]
 

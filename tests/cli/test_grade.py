@@ -7,15 +7,15 @@ import shutil
 from pathlib import Path
 from typing import get_args
 
-import jsonschema
 import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
+from tests.quick import first_of
+from tests.schemas import fits
 from workbench.cli.run_options import GRADERS, REPEAT_RULES
 from workbench.suite.model import GraderName, RepeatRule
 
-GRADE_SCHEMA = Path(__file__).parents[2] / "docs" / "grade-report.schema.json"
 RIGHT = "out/weather.right.offline.1.run.jsonl"
 WRONG_ONE = RIGHT.replace("right", "wrong")
 PYTHON = WEATHER.replace('args = { city = "Oslo" }', 'args = { city = { python = "looks:like_a_city" } }')
@@ -194,7 +194,7 @@ def test_the_runs_of_one_suite_are_reported_together(recorded: Program) -> None:
     [published] = report["published"]
     assert published["numbers"]["total"] == 2
     assert {run["suite"] for run in report["runs"]} == {published["suite"]} == {RIGHT}
-    jsonschema.validate(report, json.loads(GRADE_SCHEMA.read_text(encoding="utf-8")))
+    fits(report, "grade-report")
 
 
 DEMANDS = """
@@ -208,7 +208,7 @@ at_least = { mean = 1 }
 """
 
 
-@pytest.mark.parametrize("by_file", [False, True])
+@pytest.mark.parametrize("by_file", first_of([False, True], 1))
 def test_gates_and_aggregates_decide_as_they_do_for_run(program: Program, by_file: bool) -> None:
     suite = WEATHER.replace("[[tools]]", f"{DEMANDS}[[tools]]", 1) + WRONG
     program.write("weather.toml", suite)

@@ -12,16 +12,15 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from tests.cli.program import Program
 from tests.history.batches import SUITE, run_kept
+from tests.schemas import fits
 from workbench.cli.main import main
 from workbench.history.claims import claim
 from workbench.history.history import History
 
-REPORT_SCHEMA = Path(__file__).parents[2] / "docs" / "report.schema.json"
 RIGHT = SUITE.replace("Rome", "Berlin")
 """The same suite with an expectation that the offline model meets."""
 
@@ -263,7 +262,7 @@ def test_a_batch_is_exported_as_recordings_that_everybody_can_read(program: Prog
 def test_a_batch_is_exported_as_the_report_of_its_run(program: Program) -> None:
     assert "2 runs in" in said(program, "export", "1", "out", "--format", "json")
     report = json.loads((program.folder / "out" / "batch-1.json").read_text(encoding="utf-8"))
-    jsonschema.validate(report, json.loads(REPORT_SCHEMA.read_text(encoding="utf-8")))
+    fits(report, "report")
     assert (report["totals"]["passed"], report["totals"]["failed"], report["exit_code"]) == (1, 1, 1)
     assert "already exists" in complaint(program, "export", "1", "out", "--format", "json")
 

@@ -9,13 +9,12 @@ import zlib
 from contextlib import closing
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from tests.cli.program import Program
 from tests.history.batches import run_kept
+from tests.schemas import fits
 
-HISTORY_SCHEMA = Path(__file__).parents[2] / "docs" / "history.schema.json"
 DAMAGE = "damaged: settings Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
 
 
@@ -51,7 +50,7 @@ def test_the_other_batches_are_listed_shown_named_compared_and_gone_on_with(prog
     assert [line.split()[0] for line in lines[:3]] == ["#3", "#2", "#1"]
     assert lines[3].strip().startswith("damaged: settings Expecting property name")
     listed = json.loads(program.run("history", "list", "--format", "json").stdout)
-    jsonschema.validate(listed, json.loads(HISTORY_SCHEMA.read_text(encoding="utf-8")))
+    fits(listed, "history")
     assert [batch["number"] for batch in listed["batches"]] == [3, 2]
     assert listed["damaged"] == [{"number": 1, "name": None, "problem": DAMAGE.removeprefix("damaged: ")}]
     for words in (["show"], ["show", "2"], ["show", "--case", "nowhere"], ["diff", "2"], ["name", "2", "good"]):

@@ -30,6 +30,7 @@ def said(program: Program, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_batch_is_shown_with_the_graders_that_decided(program: Program) -> None:
     assert "  graded by critics" in said(program, "history", "show", "1").splitlines()
     assert "  graded by decision" in said(program, "history", "show", "2").splitlines()

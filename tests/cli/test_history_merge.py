@@ -8,6 +8,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.batches import STUCK, WAITING, wait_until_one_is_kept
 from tests.cli.program import IN_FULL, Program, read_until
 from tests.cli.suites import WEATHER, WRONG
@@ -75,6 +77,7 @@ def test_shards_of_other_checkouts_are_those_of_this_project(program: Program) -
     assert (merged.returncode, {run["suite"] for run in report["runs"]}) == (0, {"weather.toml"})
 
 
+@pytest.mark.slow
 def test_what_a_killed_shard_lacks_is_made_by_it_by_another_or_by_the_merged_batch(program: Program) -> None:
     program.write("weather.toml", WEATHER + WAITING + WRONG)
     words = ("run", "weather.toml", "--concurrency", "1", "--plan", "monday", "--history", "killed.sqlite3")
@@ -105,6 +108,7 @@ def test_what_a_killed_shard_lacks_is_made_by_it_by_another_or_by_the_merged_bat
     assert (again.stdout.splitlines()[:-1], again.returncode) == (merged.stdout.splitlines()[:-1], 1)
 
 
+@pytest.mark.slow
 def test_a_merged_batch_makes_what_no_shard_has_made(program: Program) -> None:
     program.write("weather.toml", WEATHER + WRONG)
     for index in (1, 3):
@@ -141,6 +145,7 @@ def test_shards_that_were_cut_differently_say_so(program: Program) -> None:
     )
 
 
+@pytest.mark.slow
 def test_shards_by_cost_in_one_history_become_one_batch_of_it(program: Program) -> None:
     program.write("weather.toml", WEATHER + WRONG)
     program.run("run", "weather.toml", "--quiet")

@@ -7,6 +7,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.history.unpacking import texts_in
+from tests.quick import first_of
 
 PASSWORD = "hunter2hunter2zz"
 SUITE = WEATHER.replace('"Right"', f'"Right {PASSWORD}"').replace('name = "Weather"', f'name = "Weather {PASSWORD}"')
@@ -25,15 +26,18 @@ def program(program: Program) -> Program:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("list",),
-        ("list", "--format", "json"),
-        ("show", "2"),
-        ("diff", "1", "2"),
-        ("diff", "1", "2", "--format", "markdown"),
-        ("diff", "1", "2", "--format", "json"),
-        ("prune", "--keep", "1", "--yes"),
-    ],
+    first_of(
+        [
+            ("list",),
+            ("list", "--format", "json"),
+            ("show", "2"),
+            ("diff", "1", "2"),
+            ("diff", "1", "2", "--format", "markdown"),
+            ("diff", "1", "2", "--format", "json"),
+            ("prune", "--keep", "1", "--yes"),
+        ],
+        2,
+    ),
     ids=" ".join,
 )
 def test_a_name_with_a_secret_in_it_is_shown_without(program: Program, words: tuple[str, ...]) -> None:

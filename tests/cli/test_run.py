@@ -9,15 +9,14 @@ import signal
 import subprocess
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from tests.cli.forking import ForkedProgram
 from tests.cli.program import COMMAND, Program, read_until
 from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
 from tests.quick import first_of
+from tests.schemas import fits
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "report.schema.json").read_text(encoding="utf-8"))
 SERVED = """
 format = 1
 name = "Served"
@@ -118,7 +117,7 @@ def test_aggregates_are_told_and_their_gates_decide(program: Program) -> None:
     done = program.run("run", "weather.toml", "--format", "json")
     assert done.returncode == 1
     report = json.loads(done.stdout)
-    jsonschema.validate(report, SCHEMA)
+    fits(report, "report")
     [aggregate] = report["aggregates"]
     assert (aggregate["name"], aggregate["count"], aggregate["statistics"]) == ("Strict", 2, {"mean": 0.5})
     assert aggregate["gates"] == [
@@ -248,7 +247,7 @@ def test_the_json_report_is_all_of_standard_output_and_fits_its_schema(program: 
     program.write("weather.toml", WEATHER + WRONG)
     done = program.run("run", "weather.toml", "--format", "json")
     report = json.loads(done.stdout)
-    jsonschema.validate(report, SCHEMA)
+    fits(report, "report")
     assert (done.returncode, report["exit_code"], report["interrupted"]) == (1, 1, False)
     assert [run["status"] for run in report["runs"]] == ["passed", "failed"]
 
@@ -258,7 +257,7 @@ def test_a_report_goes_to_a_file_while_the_steps_go_to_the_terminal(program: Pro
     done = program.run("run", "weather.toml", "--format", "json", "--output", "report.json")
     assert done.returncode == 0
     assert "→ get_weather" in done.stdout
-    jsonschema.validate(json.loads((program.folder / "report.json").read_text(encoding="utf-8")), SCHEMA)
+    fits(json.loads((program.folder / "report.json").read_text(encoding="utf-8")), "report")
     program.run("run", "weather.toml", "--output", "report.txt")
     assert "1 run: 1 passed, 0 failed" in (program.folder / "report.txt").read_text(encoding="utf-8")
 

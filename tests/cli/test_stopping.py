@@ -9,14 +9,13 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.cli.batches import wait_until_one_is_kept
 from tests.cli.program import Program
+from tests.schemas import fits
 from tests.show.html_page import Page
 from workbench.history.history import History
 from workbench.history.records import RunRow
@@ -46,8 +45,6 @@ tool = "paint"
 args = {{ colour = {{ one_of = ["red", "green"] }} }}
 """
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "compare.schema.json").read_text(encoding="utf-8"))
-
 
 STUCK_SOMETIMES = """
 from asyncio import Event
@@ -71,7 +68,7 @@ def suite(colours: tuple[str, ...] = ("violet", "red"), gate: str = "") -> str:
 def compared(program: Program, *words: str) -> dict[str, Any]:
     done = program.run("compare", *words, "--format", "json", "--quiet")
     report: dict[str, Any] = json.loads(done.stdout)
-    jsonschema.validate(report, SCHEMA)
+    fits(report, "compare")
     return report
 
 

@@ -52,6 +52,7 @@ def test_one_death_costs_the_run_that_sees_it_and_nothing_else(tmp_path: Path) -
     assert notices[2][0].startswith("started again: server 'shop' ended with exit code 3")
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_in_every_run_is_started_four_times(tmp_path: Path) -> None:
     suite = tmp_path / "lost.toml"
     suite.write_text(HEAD + WORKSHOP + case("crash"))

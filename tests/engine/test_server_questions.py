@@ -160,6 +160,7 @@ def test_an_answer_that_does_not_fit_is_not_sent_and_ends_the_run(
     assert (event.action, event.source) == ("decline", "case")
 
 
+@pytest.mark.slow
 def test_the_case_comes_before_the_suite_and_the_notice_names_what_to_write(tmp_path: Path) -> None:
     of_suite = '[[answers]]\nto = "elicitation"\ncontent = { size = 1 }\n'
     text = suite("", head=of_suite)
@@ -178,12 +179,15 @@ def test_the_case_comes_before_the_suite_and_the_notice_names_what_to_write(tmp_
 
 @pytest.mark.parametrize(
     ("server", "declared"),
-    [
-        ("", set()),
-        pytest.param('answers = ["elicitation"]', {"elicitation"}, marks=pytest.mark.slow),
-        pytest.param('answers = ["sampling"]', {"sampling"}, marks=pytest.mark.slow),
-        ('answers = ["elicitation", "roots"]\nroots = [".", "data"]', {"elicitation", "roots"}),
-    ],
+    first_rows(
+        [
+            ("", set()),
+            pytest.param('answers = ["elicitation"]', {"elicitation"}, marks=pytest.mark.slow),
+            pytest.param('answers = ["sampling"]', {"sampling"}, marks=pytest.mark.slow),
+            ('answers = ["elicitation", "roots"]\nroots = [".", "data"]', {"elicitation", "roots"}),
+        ],
+        1,
+    ),
 )
 def test_a_server_is_told_what_is_answered(tmp_path: Path, server: str, declared: set[str]) -> None:
     (tmp_path / "data").mkdir()

@@ -144,6 +144,7 @@ class Wiretap:
         self._listener.close()
 
 
+@pytest.mark.slow
 async def test_a_cluster_comes_to_the_same_report_and_history_as_one_process(
     scheduler: str, tmp_path: Path, home: Path
 ) -> None:
@@ -223,6 +224,7 @@ async def test_what_a_worker_cannot_prepare_is_a_reason_and_no_error_which_dask_
     assert "Error: " in why and "pw@" not in why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["version", "python", "key", "code", "model", "secret", "folder"])
 async def test_what_is_not_as_approved_is_refused_before_the_first_run(
     scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
@@ -397,6 +399,7 @@ def test_a_program_that_is_killed_leaves_no_folder_of_its_workers(tmp_path: Path
     assert not list(temporary.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", first_of([b"", b"HTTP/1.1 400 Bad request\r\n\r\n"], 1))
 async def test_what_answers_and_is_no_scheduler_is_said_in_time(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> None:
     async def answering(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from tests.cli.program import Program
 from tests.strategies import checks
 from tests.suite.test_suite_format_page import EXAMPLES
 from workbench.checks.check import Check
@@ -32,14 +33,13 @@ def problems(document: Any, schema: jsonschema.Draft7Validator = SUITE) -> list[
     return [f"{error.json_path}: {error.message[:300]}" for error in schema.iter_errors(document)]
 
 
-def test_the_files_in_the_docs_are_these() -> None:
+def test_the_files_in_the_docs_are_these(tmp_path: Path) -> None:
+    program = Program(tmp_path)
     kinds = (("suite", "suite.schema.json"), ("settings", "workbench.schema.json"), ("calls", "calls.schema.json"))
     for kind, name in kinds:
         schema = file_schema(kind)  # type: ignore[arg-type]
         jsonschema.validators.validator_for(schema).check_schema(schema)
-        shown = subprocess.run(
-            [sys.executable, "-m", "workbench.cli.main", "schema", kind], capture_output=True, text=True, check=True
-        )
+        shown = program.run("schema", kind)
         assert (ROOT / "docs" / name).read_text(encoding="utf-8") == shown.stdout, (
             f"workbench schema {kind} > docs/{name}"
         )

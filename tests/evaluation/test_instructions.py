@@ -110,6 +110,7 @@ system = "Be quick."
 """
 
 
+@pytest.mark.slow
 def test_instructions_stand_below_the_text_of_suite_case_and_step(project: Path) -> None:
     servers = server("a", "Call a_tool first.\n") + server("b", "B is slow.") + server("c", "")
     servers += server("d", "Never sent.", 'instructions = "off"')
@@ -215,6 +216,7 @@ def test_pinned_instructions_that_change_are_shown_and_stop_a_frozen_run(capsys:
     assert main(frozen) == 0
 
 
+@pytest.mark.slow
 def test_a_baseline_with_other_instructions_is_named_as_such(capsys: pytest.CaptureFixture[str]) -> None:
     text = suite(server("a", "@a.txt") + server("b", "@b.txt") + server("c", "@c.txt"))
     for name, said in (("a", "Old."), ("b", "Gone."), ("c", "")):

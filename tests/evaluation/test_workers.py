@@ -268,6 +268,7 @@ async def test_workers_share_the_limits_of_an_endpoint_and_the_pauses_it_asks_fo
     assert put_off and report.results[0].run_id not in put_off
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_a_number_or_auto_and_prints_the_same(tmp_path: Path) -> None:
     (tmp_path / "weather.toml").write_text(WEATHER + WRONG, encoding="utf-8")
     program = CommandLine(tmp_path)

@@ -49,6 +49,7 @@ def test_asking_after_another_batch_loses_no_claim(file: Path) -> None:
     first.release()
 
 
+@pytest.mark.slow
 def test_a_program_that_is_killed_claims_nothing_any_more(file: Path) -> None:
     with child(CLAIMING, file) as other:
         assert other.stdout is not None

@@ -50,6 +50,7 @@ def kept(file: Path) -> int:
         return sum(batch.planned - batch.missing for batch in history.batches())
 
 
+@pytest.mark.slow
 def test_the_command_line_goes_on_with_a_batch_that_was_killed(program: Program) -> None:
     program.write("weather.toml", WEATHER + WAITING)
     words = ("run", "weather.toml", "--repeats", "4", "--concurrency", "2")

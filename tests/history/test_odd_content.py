@@ -297,6 +297,7 @@ SETTINGS = {
 """With each setting that a batch can have."""
 
 
+@pytest.mark.slow
 def test_no_text_of_a_history_is_acted_on_by_a_terminal(program: Program, history: Path) -> None:
     program.write("weather.toml", SUITE)
     store_alone(history)

@@ -7,26 +7,22 @@ import os
 import re
 import socket
 import stat
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import entry_points
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import NamedTuple
 
 import pytest
 
 import workbench
 from tests.api.conftest import BROKEN, CLOCK
 from tests.cli.by_chance import Booking, suite
-from tests.cli.forking import ForkedProgram
-from tests.cli.program import _nothing
+from tests.integrations.sessions import session
 from tests.providers.server import Answer, Call, Request, Server, base_url_of, error_document, said
+from tests.quick import first_of, first_rows
 from workbench.config.passed_variables import passed_variables
 from workbench.integrations.pytest_plugin.fixtures import Settings
 from workbench.integrations.pytest_plugin.tests import Batch, Desk, RemoteBatch, SuiteTest
@@ -47,41 +43,6 @@ def test_settings(workbench):
 """
 
 
-class Session(NamedTuple):
-    """What a session of pytest left."""
-
-    code: int
-    output: str
-
-    @property
-    def outcomes(self) -> dict[str, int]:
-        """The counts of its last line, in the words of pytest."""
-        return {
-            word.rstrip("s"): int(count) for count, word in re.findall(r"(\d+) (\w+)", self.output.splitlines()[-1])
-        }
-
-
-def session(
-    folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, starts: bool = False
-) -> Session:
-    """Run pytest in a folder, in a process that has imported it, or that `starts` from nothing."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
-    homes = {f"XDG_{kind}_HOME": str(folder / ".home") for kind in ("STATE", "CONFIG", "DATA", "CACHE")}
-    words, variables = ["-W", "ignore", "--color=no", *arguments], {**own, **homes, **(environment or {})}
-    with TemporaryFile("w+", encoding="utf-8") as output:
-        streams = [_nothing(), output.fileno(), output.fileno()]
-        if starts:
-            command = [sys.executable, "-m", "pytest", *words]
-            code = subprocess.run(
-                command, cwd=folder, env=variables, stdout=output, stderr=subprocess.STDOUT, timeout=120
-            ).returncode
-        else:
-            run, needs = "pytest:console_main", ["pytest", "xdist.plugin", "pytest_asyncio.plugin", "hypothesis"]
-            code = ForkedProgram(words, streams, folder, variables, run=run, needs=needs).wait(120)
-        output.seek(0)
-        return Session(code, output.read())
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project with suites, other TOML files, and ordinary tests."""
@@ -98,6 +59,7 @@ def test_the_entry_point_is_installed() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_without_the_option_nothing_is_collected_imported_or_written(tmp_path: Path) -> None:
     (tmp_path / "clock.toml").write_text(CLOCK)
     (tmp_path / "test_nothing.py").write_text(
@@ -117,7 +79,7 @@ def test_without_the_option_nothing_is_collected_imported_or_written(tmp_path: P
 
 @pytest.mark.parametrize(
     "workers",
-    [(), ("-n", "2"), pytest.param(("-n", "2", "--dist", "loadfile"), marks=pytest.mark.slow)],
+    first_of([(), ("-n", "2"), ("-n", "2", "--dist", "loadfile")], 1),
     ids=["alone", "xdist", "files"],
 )
 def test_each_case_with_each_model_is_a_test(project: Path, workers: tuple[str, ...]) -> None:
@@ -146,6 +108,7 @@ def test_a_list_of_models_has_full_names(project: Path) -> None:
     assert "a model name is empty" in session(project, *asked, "offline,").output
 
 
+@pytest.mark.slow
 def test_suites_of_installed_packages_are_collected_only_by_name(project: Path) -> None:
     installed = project / "lib" / "site-packages" / "p"
     installed.mkdir(parents=True)
@@ -181,7 +144,8 @@ def test_settings_of_the_project_say_the_same_as_options(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "outcomes"), [("0.5", {"passed": 2, "xfailed": 1}), ("0.9", {"failed": 1, "passed": 1, "xfailed": 1})]
+    ("rate", "outcomes"),
+    first_rows([("0.5", {"passed": 2, "xfailed": 1}), ("0.9", {"failed": 1, "passed": 1, "xfailed": 1})], 1),
 )
 def test_the_gate_of_a_suite_decides_and_not_each_case(tmp_path: Path, rate: str, outcomes: dict[str, int]) -> None:
     (tmp_path / "gated.toml").write_text(GATED.replace("RATE", rate))
@@ -264,7 +228,7 @@ def test_all_tests_are_one_batch_with_one_writer_and_one_limit(tmp_path: Path, w
 
 
 @pytest.mark.parametrize(
-    ("errors", "outcomes"), [("error", {"error": 2}), ("fail", {"failed": 2}), ("skip", {"skipped": 2})]
+    ("errors", "outcomes"), first_rows([("error", {"error": 2}), ("fail", {"failed": 2}), ("skip", {"skipped": 2})], 1)
 )
 def test_what_an_endpoint_is_to_blame_for_is_no_failure(tmp_path: Path, errors: str, outcomes: dict[str, int]) -> None:
     (tmp_path / "clock.toml").write_text(CLOCK)
@@ -279,6 +243,7 @@ def test_what_an_endpoint_is_to_blame_for_is_no_failure(tmp_path: Path, errors: 
     assert ran.outcomes == outcomes, ran.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["alone", "two workers"]
 )

@@ -111,6 +111,7 @@ for attempt in {ATTEMPTS!r}:
     assert below(program.folder) == before
 
 
+@pytest.mark.slow
 async def test_a_visitor_who_only_looks_has_no_keys_and_sees_what_others_run(program: Program) -> None:
     before = {name: text for name, text in below(program.folder).items() if not name.endswith(".db")}
     with served(program, "weather.toml", "--read-only", "--history", "runs.db") as server:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +17,7 @@ from rich.cells import cell_len
 
 from tests.analysis.cells import ran
 from tests.quick import first_of
+from tests.schemas import fits
 from tests.show.markdown import tables
 from workbench.analysis.comparison import cells_of
 from workbench.analysis.side_by_side import Comparison, Row, compared
@@ -374,7 +374,7 @@ def test_the_committed_schema_is_true() -> None:
 
 def test_json_says_what_became_of_cases_models_and_pairs() -> None:
     report = written(side_by_side(*OSLO, *ROME))
-    jsonschema.validate(report, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    fits(report, "compare")
     assert (report["report"], report["version"], report["models"]) == ("workbench compare", 1, ["a", "b"])
     oslo, rome = report["cases"]
     assert (oslo["suite_name"], oslo["differs"], rome["differs"]) == ("Weather", True, False)

@@ -8,14 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import validators
 
 from tests.effort import examples
 from tests.grading.cases import call, case_of
 from tests.results import result
+from tests.schemas import fits
 from tests.show.test_steps import BY_HAND
 from tests.strategies import is_finite, json_values
 from tests.trajectory.scripts import scripts, stamped
@@ -68,10 +69,17 @@ def test_the_committed_schema_is_true(model: type[ReportDocument], file: Path) -
     assert file.read_text(encoding="utf-8") == schema, "run the tests once with UPDATE_GOLDENS=1"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("file", sorted(SCHEMA_FILE.parent.glob("*.schema.json")), ids=lambda file: file.name)
+def test_each_committed_schema_is_one(file: Path) -> None:
+    schema = json.loads(file.read_text(encoding="utf-8"))
+    validators.validator_for(schema).check_schema(schema)
+
+
 def test_a_report_of_a_later_version_with_more_keys_fits_the_schema_of_today() -> None:
     report = written([result(Status.PASSED, 1.0)])
     report["totals"]["new"] = report["new"] = 1
-    jsonschema.validate(report, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    fits(report, "report")
 
 
 WRONG_CITY = CallPairing(
@@ -94,7 +102,7 @@ def test_a_report_fits_its_schema_and_says_what_happened() -> None:
             result(Status.ERROR, case="b", error="no route"),
         ]
     )
-    jsonschema.validate(report, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    fits(report, "report")
     assert report["totals"]["errors"] == 1
     gate = {"suite": "suite.toml", "model": "offline", "measure": "mean score", "minimum": 0.5, "reached": 0.5}
     assert report["gates"] == [gate | {"met": True, "counted_zero": 0, "watched": None}]

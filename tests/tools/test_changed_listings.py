@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs import grant_of
+from tests.quick import first_of
 from tests.tools.conftest import QUICK, SERVERS
 from tests.tools.web import hosted
 from workbench.config.program import Program
@@ -62,7 +63,7 @@ async def told_pool(program: Program, told: Told) -> AsyncIterator[ServerPool]:
     await pool.close()
 
 
-@pytest.fixture(params=["growing.py", "growing_before.py", "http", "old"])
+@pytest.fixture(params=first_of(["growing_before.py", "http", "growing.py", "old"], 2))
 def reached(request: pytest.FixtureRequest) -> Iterator[str]:
     """How a server is reached: by the SDK over stdio, by an older protocol, over HTTP in both."""
     if request.param in ("http", "old"):

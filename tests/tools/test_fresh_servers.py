@@ -175,6 +175,7 @@ async def take(pool: ServerPool, folder: Path, code: str) -> str:
     return " ".join(tool.name for tool in tools.definitions)
 
 
+@pytest.mark.slow
 async def test_a_server_that_never_starts_is_not_started_for_every_run(pool: ServerPool, tmp_path: Path) -> None:
     errors = [await take(pool, tmp_path, FAILING) for _ in range(5)]
     assert all("ended with exit code 3" in error for error in errors)

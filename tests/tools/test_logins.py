@@ -22,6 +22,7 @@ from tests.programs import program_of, started
 from tests.providers.server import Answer, Request, document, page
 from tests.providers.server import Server as RawServer
 from tests.providers.server.script import Signal, Tell
+from tests.quick import first_of
 from tests.tools.conftest import QUICK, SUITE_FILE
 from tests.tools.guarded import ROBOT_SECRET, Browser, Guarded, ended, guarded
 from workbench.config.program import Program
@@ -244,6 +245,7 @@ async def test_a_machine_that_is_refused_says_why(
     assert says in await start_error(pool, server.machine(**keys))
 
 
+@pytest.mark.slow
 async def test_a_login_over_server_sent_events(program: Program, pool: ServerPool) -> None:
     with guarded("sse") as server:
         definition = server.definition()
@@ -387,7 +389,7 @@ def scripted(pages: Pages) -> Callable[[Request], Answer]:
     return answer
 
 
-@pytest.mark.parametrize("what", FAILURES)
+@pytest.mark.parametrize("what", first_of(FAILURES, 4))
 async def test_a_login_that_fails_says_why_and_stores_nothing(program: Program, what: str) -> None:
     pages, says = FAILURES[what]
     with RawServer(scripted(pages)) as raw:
@@ -409,6 +411,7 @@ ODD_KEYS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["/prm", "/as", "/register", "/token"]),
     st.sampled_from([200, 201, 302, 400, 401, 503]),

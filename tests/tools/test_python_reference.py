@@ -213,6 +213,7 @@ def test_a_module_that_cannot_be_loaded_leaves_nothing(tmp_path: Path) -> None:
     assert {name for name in sys.modules if name.startswith("_workbench_suite")} == before
 
 
+@pytest.mark.slow
 def test_a_function_that_never_returns_does_not_keep_the_program_alive(tmp_path: Path) -> None:
     program = """
 import asyncio, threading

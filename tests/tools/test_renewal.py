@@ -103,6 +103,7 @@ async def test_many_runs_at_once_share_one_restart(open_server: OpenServer, log_
     assert log_file.read_text().count("== server 'bench'") == 2
 
 
+@pytest.mark.slow
 async def test_a_server_that_dies_again_and_again_stays_down_until_the_next_batch(
     open_server: OpenServer, log_file: Path
 ) -> None:
@@ -120,6 +121,7 @@ async def test_a_server_that_dies_again_and_again_stays_down_until_the_next_batc
     assert await RunServer(server).call("add", ADD) == ToolAnswer("3")
 
 
+@pytest.mark.slow
 async def test_a_death_after_many_answers_is_no_habit(open_server: OpenServer) -> None:
     server = open_server("python", "workshop.py")
     await server.start()

@@ -123,6 +123,7 @@ async def test_a_server_that_dies_in_a_call_leaves_others_alone_and_is_reached_a
             assert await start(pool, survivor) is other
 
 
+@pytest.mark.slow
 async def test_a_server_that_was_started_again_gets_a_new_session(pool: ServerPool) -> None:
     with hosted("sdk_workshop", "old") as web:
         server = await start(pool, web.definition())
@@ -133,6 +134,7 @@ async def test_a_server_that_was_started_again_gets_a_new_session(pool: ServerPo
             assert await start(pool, web.definition()) is server
 
 
+@pytest.mark.slow
 async def test_a_lost_server_has_some_time_to_come_back(program: Program) -> None:
     pool = ServerPool(program, replace(QUICK, return_s=60))
     with hosted("sdk_workshop", "old") as web:
@@ -413,6 +415,7 @@ async def test_a_connection_that_breaks_takes_the_server_down(pool: ServerPool) 
         assert server.down is not None
 
 
+@pytest.mark.slow
 async def test_a_call_that_hangs_does_not_hold_up_closing(pool: ServerPool) -> None:
     with RawServer(Scripted(lambda _: Answer((HANG,)))) as raw:
         server = await start(pool, Server(name="hosted", url=f"{raw.url}/mcp"))

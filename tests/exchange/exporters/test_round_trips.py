@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.exchange.exporters.made import Said, events_of, run_of
+from tests.quick import first_rows
 from tests.strategies import is_json, json_objects
 from workbench.config.secrets import Secrets
 from workbench.exchange.exporters.exported import ExportedRun
@@ -77,7 +78,9 @@ def again(form: str, text: str) -> ExportedRun:
     return run_of(events)
 
 
-@pytest.mark.parametrize(("form", "imported_as"), [("messages", "openai"), ("otlp", "otel"), ("atif", "atif")])
+@pytest.mark.parametrize(
+    ("form", "imported_as"), first_rows([("messages", "openai"), ("otlp", "otel"), ("atif", "atif")], 1)
+)
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(made=_runs())
 def test_what_is_imported_again_is_the_same_conversation(

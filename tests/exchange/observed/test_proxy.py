@@ -179,7 +179,7 @@ def weather(api: Api, *, stream: bool, compressed: bool = False) -> Server:
     return Server(answer_to)
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", first_of(APIS, 1))
 @pytest.mark.parametrize("stream", first_of([True, False], 1))
 async def test_parallel_conversations_become_cases_that_pass(api: Api, stream: bool, tmp_path: Path) -> None:
     with weather(api, stream=stream, compressed=api == "openai") as server:

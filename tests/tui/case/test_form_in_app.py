@@ -163,6 +163,7 @@ async def test_an_id_is_typed_without_losing_the_field(tmp_path: Path) -> None:
         assert app.app.main.case_pane.typing
 
 
+@pytest.mark.slow
 async def test_an_empty_case_gets_its_message_in_the_form_and_then_what_it_expects(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=HOME)) as app:
         await app.press("n", "tab", "tab", "tab", *"Dim", "enter", "escape")

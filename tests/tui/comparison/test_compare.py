@@ -151,6 +151,7 @@ async def test_all_that_has_not_run_is_run_first_and_then_all_again(tmp_path: Pa
         assert len(await app.run("R")) == 6
 
 
+@pytest.mark.slow
 async def test_what_was_stopped_is_run_again_as_often_as_it_was_to_be(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one",)) as app:
         await comparing(app)
@@ -329,6 +330,7 @@ async def test_all_of_it_is_copied_as_markdown(tmp_path: Path) -> None:
         assert "Lights off" not in copied
 
 
+@pytest.mark.slow
 async def test_the_place_the_order_and_the_filter_are_those_of_last_time(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         screen = await compared(app)

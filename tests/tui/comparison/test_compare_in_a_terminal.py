@@ -119,6 +119,7 @@ def test_the_time_runs_on_where_models_are_compared_and_in_the_history(tmp_path:
             runs_on()
 
 
+@pytest.mark.slow
 def test_the_samples_are_compared_wherever_one_is(tmp_path: Path) -> None:
     here = suites_in(tmp_path, home=SMART_HOME)
     words = [

@@ -190,6 +190,7 @@ async def test_a_batch_that_is_gone_says_so_and_what_was_read_stays(tmp_path: Pa
             assert cells_of(app, "Movie night").startswith("✓")
 
 
+@pytest.mark.slow
 async def test_a_batch_has_other_cells_when_it_is_resumed_here(tmp_path: Path) -> None:
     with other_program(tmp_path) as (suites, history, other):
         other.close()

@@ -65,6 +65,7 @@ async def test_the_screen_covers_what_the_trees_cursor_covers(tmp_path: Path) ->
         assert {run.result.case_name for run in again.state.failures.runs} == {"Watering", "Lights off"}
 
 
+@pytest.mark.slow
 async def test_a_low_and_narrow_terminal_shows_one_column_after_the_other(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), size=(40, 10)) as app:
         screen = await failing(app, "R")

@@ -308,6 +308,7 @@ async def test_what_is_said_of_two_batches_has_the_rows_it_needs_where_there_are
         assert head.size.height == min(needed, max(4, size[1] // 4))
 
 
+@pytest.mark.slow
 async def test_whoever_leaves_while_a_batch_is_graded_is_told_on_the_main_screen(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path, Made(well("Lights off")))
     async with opened(suites, live=True, history=history) as app:

@@ -22,7 +22,7 @@ def suite_in(folder: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("way", first_of(WAYS, 2))
+@pytest.mark.parametrize("way", first_of(WAYS, 1))
 def test_runs_are_kept_whatever_way_the_program_ends_and_what_was_under_way_can_be_made(
     tmp_path: Path, way: str
 ) -> None:

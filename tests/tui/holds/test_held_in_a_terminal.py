@@ -65,7 +65,7 @@ WAYS: dict[str, tuple[Callable[[Terminal], object], int]] = {
 }
 
 
-@pytest.mark.parametrize("way", first_of(WAYS, 2))
+@pytest.mark.parametrize("way", first_of(WAYS, 1))
 def test_the_program_ends_while_a_run_is_held(tmp_path: Path, way: str) -> None:
     end, exit_code = WAYS[way]
     folder = tmp_path / "recorded"
@@ -98,6 +98,7 @@ def test_a_run_that_the_command_line_had_held_ends_like_every_other(tmp_path: Pa
     assert_nothing_half(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_killed_program_leaves_no_process_and_a_recording_that_opens(tmp_path: Path) -> None:
     folder = tmp_path / "recorded"
     with Terminal([str(SUITE), "--record", str(folder)], tmp_path, columns=80, rows=24) as terminal:

@@ -92,6 +92,7 @@ def test_a_run_that_was_packed_is_shown_as_before(made: list[Made]) -> None:
         assert record.view.graded
 
 
+@pytest.mark.slow
 def test_a_run_that_is_looked_at_stays_whole_while_others_end(made: list[Made]) -> None:
     shelf = Shelf(2)
     first = recorded(made[0], shelf)

@@ -111,6 +111,7 @@ def test_any_run_can_be_shown_at_any_width_at_any_moment(
         copied_text(view.items[item])
 
 
+@pytest.mark.slow
 @given(scripts(), st.randoms(use_true_random=False))
 def test_events_that_do_not_fit_are_left_out_without_failing(events: list[Event], random: object) -> None:
     random.shuffle(events)  # type: ignore[attr-defined]

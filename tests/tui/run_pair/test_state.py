@@ -140,6 +140,7 @@ def test_what_is_copied_says_all_but_what_is_folded() -> None:
     assert DEAR.strip()[-20:] in copied.replace("\n     ", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stacked", first_of([False, True], 1))
 def test_a_screen_of_a_long_comparison_costs_what_one_of_a_short_one_does(*, stacked: bool) -> None:
     def laid_out(rounds: int) -> int:
@@ -152,6 +153,7 @@ def test_a_screen_of_a_long_comparison_costs_what_one_of_a_short_one_does(*, sta
     assert laid_out(2_000) <= laid_out(200)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100))
 @given(scripts(), scripts(), st.integers(24, 130), st.booleans())
 def test_lines_are_never_wider_than_the_screen(

@@ -272,6 +272,7 @@ FIRST_SCREEN_WIDGETS = 29
 """Each costs a millisecond of the start, and of every change of theme."""
 
 
+@pytest.mark.slow
 def test_the_first_screen_loads_nothing_that_is_not_on_it(tmp_path: Path) -> None:
     suites, file = suites_in(tmp_path, smart_home=SMART_HOME), tmp_path / "loaded"
     with Terminal([str(file), str(suites)], tmp_path / "state", program=LOADED) as terminal:

@@ -63,6 +63,7 @@ async def open_screen(app: Opened, name: str, suites: Path) -> SideScreen[object
     return shown
 
 
+@pytest.mark.slow
 async def test_each_key_of_each_screen_takes_its_action(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert OPENED_BY.keys() == SCREENS.keys()
     suites, history = suites_in(tmp_path, home=SMART_HOME, shop=SHOP), tmp_path / "history.sqlite3"

@@ -172,6 +172,7 @@ def play(folder: Path, seed: int) -> None:
         raise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", first_of(range(4), 1))
 def test_nothing_that_is_sent_does_harm(tmp_path: Path, seed: int) -> None:
     play(tmp_path, seed)

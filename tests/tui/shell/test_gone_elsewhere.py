@@ -104,6 +104,7 @@ async def test_two_runs_come_up_side_by_side_only_where_that_was_asked_for(tmp_p
         assert isinstance(app.app.screen, PairScreen)
 
 
+@pytest.mark.slow
 async def test_the_text_of_the_changes_is_made_while_keys_are_taken(tmp_path: Path, held: Held) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     write_history(tmp_path / "history.sqlite3", suites / "home.toml", *MADE)

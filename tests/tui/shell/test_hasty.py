@@ -37,6 +37,7 @@ async def test_a_paste_that_is_too_long_for_a_field_is_refused(tmp_path: Path) -
         assert not app.app.main.open_suites.dirty
 
 
+@pytest.mark.slow
 async def test_a_search_that_was_never_opened_begins_with_its_next_match(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("2", "o")

@@ -60,7 +60,7 @@ def test_ordinary_text_stays_what_it_is(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    first_of(HOSTILE, 2),
+    first_of(HOSTILE, 1),
     ids=range(len(HOSTILE)),
 )
 async def test_hostile_text_of_models_and_tools_is_only_shown(tmp_path: Path, text: str) -> None:
@@ -168,6 +168,7 @@ def assert_safe(app: Opened) -> None:
         assert cell_len(strip.text) == strip.cell_length == app.app.size.width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", first_of([COMMANDS + MARKED_UP, BROKEN_UP], 1), ids=["commands", "line breaks"])
 async def test_every_screen_shows_any_text_and_keeps_it(tmp_path: Path, text: str) -> None:
     folder = suites_in(tmp_path) / text.replace("/", "_").replace("\0", "")

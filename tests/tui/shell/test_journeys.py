@@ -155,6 +155,7 @@ def test_a_suite_that_was_never_saved_outlives_a_kill_while_typing(tmp_path: Pat
     assert list(tmp_path.rglob("*.draft")) == []
 
 
+@pytest.mark.slow
 def test_a_hang_up_during_a_run_ends_it_and_keeps_what_was_typed(tmp_path: Path) -> None:
     folder = suites_in(tmp_path, lights=LIGHTS + CASE)
     file = folder / "lights.toml"

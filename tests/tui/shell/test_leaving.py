@@ -123,6 +123,7 @@ async def test_input_that_still_waits_after_a_signal_is_dropped(tmp_path: Path) 
         assert app.app.main.selection.case != case
 
 
+@pytest.mark.slow
 async def test_a_mark_goes_with_the_two_batches_that_were_compared(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:

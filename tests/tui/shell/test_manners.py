@@ -50,6 +50,7 @@ def test_stopped_and_continued_the_terminal_is_given_back_and_drawn_anew(tmp_pat
         assert terminal.output.count(ENTERS) == terminal.output.count(LEAVES) == 4
 
 
+@pytest.mark.slow
 def test_ctrl_z_in_the_editor_does_not_stop_a_program_that_no_shell_resumes(tmp_path: Path) -> None:
     editor = tmp_path / "editor.sh"
     editor.write_text("#!/bin/sh\ntrap '' TSTP\necho editing; read line\n")
@@ -84,6 +85,7 @@ def test_after_a_storm_of_resizes_the_picture_is_right(tmp_path: Path) -> None:
         assert terminal.end() == 0
 
 
+@pytest.mark.slow
 def test_a_megabyte_pasted_and_a_focus_that_comes_and_goes_do_no_harm(tmp_path: Path) -> None:
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, columns=80, rows=24) as terminal:
         terminal.wait_for("Start movie night.")
@@ -136,6 +138,7 @@ def test_an_error_anywhere_is_said_in_one_line_and_the_third_in_a_row_ends_the_a
         assert log.read_text().count("Traceback") == 3
 
 
+@pytest.mark.slow
 def test_a_flood_of_what_is_no_key_is_over_at_once(tmp_path: Path) -> None:
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path) as terminal:
         terminal.wait_for("Not run yet.")

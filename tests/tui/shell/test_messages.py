@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.quick import first_of
+from tests.quick import first_of, first_rows
 from tests.tui.apps import BROKEN, NEEDY, SMART_HOME, opened, suites_in
 from tests.tui.in_terminal import Terminal
 from workbench.show.spans import Span, cells, plain
@@ -29,7 +29,9 @@ ROWS: tuple[Literal["folder", "suite", "case", "problem"] | None, ...] = (None, 
 
 @pytest.mark.parametrize(
     ("editor", "said"),
-    [("/no/such/editor", "cannot be started: No such file or directory"), ("false", "▲ false ended with code 1")],
+    first_rows(
+        [("/no/such/editor", "cannot be started: No such file or directory"), ("false", "▲ false ended with code 1")], 1
+    ),
 )
 def test_an_editor_that_fails_is_not_followed_by_a_success(tmp_path: Path, editor: str, said: str) -> None:
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, environment={"EDITOR": editor}) as app:

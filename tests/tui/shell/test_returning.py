@@ -30,6 +30,7 @@ async def test_a_project_is_shown_as_it_was_left(tmp_path: Path) -> None:
         assert app.app.main.selection.models == (), "one of them is no model any more"
 
 
+@pytest.mark.slow
 async def test_another_project_is_not_touched_and_a_case_that_is_gone_is_forgotten(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, one=SMART_HOME)
     async with opened(suites) as app:
@@ -121,7 +122,7 @@ async def test_a_theme_of_ones_own_is_read_again_when_the_terminal_is_looked_at(
         assert "oak.toml: colours must be a table" in " ".join(app.screen.split())
 
 
-@pytest.mark.parametrize("content", ["{", '{"format": 1, "view": "odd", "projects": {"": 5}}'])
+@pytest.mark.parametrize("content", first_of(["{", '{"format": 1, "view": "odd", "projects": {"": 5}}'], 1))
 async def test_a_damaged_memory_is_no_reason_not_to_start(tmp_path: Path, content: str) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "app.json").write_text(content)

@@ -99,6 +99,7 @@ async def test_of_two_drafts_on_different_texts_neither_overwrites_the_disk_unas
         assert file.read_text() == THEIRS
 
 
+@pytest.mark.slow
 async def test_drafts_are_offered_where_suites_are_reached_through_a_link(tmp_path: Path) -> None:
     suites_in(tmp_path, smart_home=SMART_HOME)
     (tmp_path / "link").symlink_to("suites")
@@ -129,6 +130,7 @@ async def test_typing_goes_on_when_the_current_folder_is_gone(tmp_path: Path, mo
     assert len(drafts(tmp_path)) == 1
 
 
+@pytest.mark.slow
 async def test_a_draft_of_a_file_that_is_gone_is_offered_too(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME, other=SMART_HOME)
     async with opened(suites) as app:

@@ -1,0 +1,50 @@
+"""Sessions of pytest with the plugin, each a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import NamedTuple
+
+from tests.cli.forking import ForkedProgram
+from tests.cli.program import _nothing
+
+
+class Session(NamedTuple):
+    """What a session of pytest left."""
+
+    code: int
+    output: str
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """The counts of its last line, in the words of pytest."""
+        return {
+            word.rstrip("s"): int(count) for count, word in re.findall(r"(\d+) (\w+)", self.output.splitlines()[-1])
+        }
+
+
+def session(
+    folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, starts: bool = False
+) -> Session:
+    """Run pytest in a folder, in a process that has imported it, or that `starts` from nothing."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
+    homes = {f"XDG_{kind}_HOME": str(folder / ".home") for kind in ("STATE", "CONFIG", "DATA", "CACHE")}
+    words, variables = ["-W", "ignore", "--color=no", *arguments], {**own, **homes, **(environment or {})}
+    with TemporaryFile("w+", encoding="utf-8") as output:
+        streams = [_nothing(), output.fileno(), output.fileno()]
+        if starts:
+            command = [sys.executable, "-m", "pytest", *words]
+            code = subprocess.run(
+                command, cwd=folder, env=variables, stdout=output, stderr=subprocess.STDOUT, timeout=120
+            ).returncode
+        else:
+            run, needs = "pytest:console_main", ["pytest", "xdist.plugin", "pytest_asyncio.plugin", "hypothesis"]
+            code = ForkedProgram(words, streams, folder, variables, run=run, needs=needs).wait(120)
+        output.seek(0)
+        return Session(code, output.read())
