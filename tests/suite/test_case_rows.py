@@ -261,8 +261,8 @@ def test_filling_is_exact(value: object, before: str, after: str) -> None:
     assert file.suite is not None, file.problems
     case = file.suite.cases[0]
     written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    assert case.user is not None and case.user.startswith(before) and case.user.endswith(f"{after}.")
-    middle = case.user[len(before) : len(case.user) - len(after) - 1]
+    assert case.request is not None and case.request.startswith(before) and case.request.endswith(f"{after}.")
+    middle = case.request[len(before) : len(case.request) - len(after) - 1]
     assert middle == written or json.loads(middle) == value
     args = case.setup[0].args
     assert json.dumps(args) == json.dumps({"x": value, "deep": [{"y": value}], "plain": before})

@@ -19,6 +19,7 @@ from workbench.suite.model import (
     Aggregate,
     Annotations,
     Case,
+    FinalTable,
     Mock,
     PriorMessage,
     Step,
@@ -31,6 +32,7 @@ from workbench.suite.model import (
 from workbench.suite.server_model import Server
 from workbench.suite.settings import Grading, Limits
 from workbench.suite.shape import TABLES
+from workbench.suite.user_model import ScriptedMessage, UserTable
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "suite-format.md").read_text(encoding="utf-8")
@@ -107,6 +109,9 @@ def test_every_limit_and_grading_option_has_its_row() -> None:
         ("Cases", ExpectedCall),
         ("Cases", PriorMessage),
         ("Chains", Step),
+        ("Conversations", UserTable),
+        ("Conversations", ScriptedMessage),
+        ("After the run", FinalTable),
     ],
 )
 def test_every_key_of_a_table_is_explained_in_its_section(title: str, table: type[BaseModel]) -> None:

@@ -291,7 +291,7 @@ Call = tuple[str, dict[str, JsonValue]]
 def opening(planned: PlannedRun) -> RunStarted:
     """The first event of a run."""
     tools = tuple(ToolDefinition(tool.name, tool.description) for tool in planned.suite.tools)
-    system, user = planned.settings.system, planned.case.user or ""
+    system, user = planned.settings.system, planned.case.request or ""
     return RunStarted(
         planned.file.hash, planned.case.id, planned.case.name, planned.model, system, (Message("user", user),), tools
     )

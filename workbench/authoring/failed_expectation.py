@@ -19,7 +19,12 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "wrong change": ("final",),
     "unexpected change": ("final",),
     "final state": ("final",),
+    "not said": ("final",),
+    "final goal": ("final",),
     "failed step": ("steps",),
+    "failed turn": ("user",),
+    "turns exhausted": ("user",),
+    "user gave up": ("user",),
 }
 """For each kind of issue without an expected call, the keys that can cause it; the first key that is set counts."""
 

@@ -145,7 +145,7 @@ def _drafting_drafted(
     system, before = None, list[str]()
     if like is not None:
         system = like.system
-        before += [case.user for case in like.cases if case.user]
+        before += [case.request for case in like.cases if case.request]
     try:
         asking = plan_of_asking(asking_suite(names, by_name, path, system=system), options, program)
         use = expected_use(asking, by_name, options)

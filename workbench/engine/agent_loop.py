@@ -15,6 +15,7 @@ from workbench.checks.check import CheckVerdict
 from workbench.checks.combined_kinds import Judged
 from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import Checkpoint, RunControl
+from workbench.engine.conversation import Conversation
 from workbench.engine.fork import Fork, fork_refusal, replayed, system_prompt
 from workbench.engine.media_store import MediaStore
 from workbench.engine.own_calls import OwnCalls, unseen_changes
@@ -401,7 +402,9 @@ class AgentLoop:
         started: RunStarted,
         fork: Fork | None = None,
         images: tuple[Media, ...] = (),
+        user: Conversation | None = None,
     ) -> None:
+        self._user = user
         self._started = started
         self._case = case
         self._settings = settings
@@ -433,6 +436,14 @@ class AgentLoop:
             turn = self._turns.next(self._rounds - self._beside_steps, self._last)
             if not isinstance(turn, Turn):
                 return RunFinished(turn)
+            if turn.asks_user:
+                assert self._user is not None
+                # The model that plays the user and judges of conditions have time limits of their own.
+                async with self._limit.suspended():
+                    said = await self._user.next_message()
+                if isinstance(said, RunFinished):
+                    return said
+                turn = replace(turn, user=said.text)
             finish = await self._take(turn)
         return finish
 
@@ -462,7 +473,7 @@ class AgentLoop:
             self._checkpoint.added += fork.added
         turn = self._turns.next(self._rounds, self._last)
         assert isinstance(turn, Turn)
-        self._messages += messages_before(under_way.step_message, under_way.added)
+        self._messages += messages_before(under_way.user_message, under_way.added)
         return await self._go_on_from(turn, under_way, fork.at.answered or 0, to_result=fork.back_to == "result")
 
     async def _take(self, turn: Turn) -> RunFinished | None:
@@ -531,12 +542,17 @@ class AgentLoop:
         last = done[-1].stop_reason
         if last == "refused" or last == "truncated":
             return RunFinished(last)
-        if self._rounds - self._beside_steps < len(self._case.steps):
+        if self._user is not None or self._rounds - self._beside_steps < len(self._case.steps):
             return None
         return RunFinished("steps done" if self._case.steps else "answered")
 
     async def _stopped_by(self, done: Round | None) -> RunFinished | None:
-        """Return the end of a chain that stops on failure if its latest step, the one of `done`, has failed."""
+        """Return the end of a conversation or of a chain that stops after `done`.
+
+        A conversation stops when its `stop` holds, a chain with `stop_on_failure` when its latest step has failed."""
+        if self._user is not None:
+            async with self._limit.suspended():
+                return await self._user.stopped()
         if not self._case.stop_on_failure or done is None or done.step is None:
             return None
         # Grading may ask a judge, whose time does not count as time of the run.
@@ -654,12 +670,13 @@ async def run_case(
     control: RunControl | None = None,
     step_failed: StepFailed | None = None,
     own_calls: OwnCalls | None = None,
+    user: Conversation | None = None,
 ) -> Trajectory:
     """Make one run and return its trajectory.
 
     Without `audit`, no tool is executed on a server. `judge` judges conditions of mocks. `control` may hold the run and
     change it. `step_failed` grades the steps of a chain that stops on failure. `own_calls` are those that the suite
-    itself makes before and after the run.
+    itself makes before and after the run. `user` is the user of a conversation.
 
     Cancelling the task stops the run, which then ends with the reason `stopped`. Infrastructure errors end the run with
     `error` or `timed out` and are not raised.
@@ -688,12 +705,13 @@ async def run_case(
                 fork=request.fork,
                 started=started,
                 images=request.images,
+                user=user,
             )
             if own_calls is not None:
                 async with limit.suspended():
                     await own_calls.set_up()
             finish = await loop.run()
-            if own_calls is not None and finish.reason != "error":
+            if own_calls is not None and finish.reason not in ("error", "user error"):
                 async with limit.suspended():
                     await own_calls.ask_final()
     except TimeoutError:

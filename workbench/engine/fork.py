@@ -181,6 +181,7 @@ _NOTHING_LEFT: dict[FinishReason, str] = {
     "answered": "the model answered in round {}, so there is nothing left to ask",
     "decided": _NO_FURTHER_ROUND,
     "rounds exhausted": _NO_FURTHER_ROUND,
+    "turns exhausted": "the user may say nothing after round {} (max_turns)",
     "steps done": "the chain has no step after round {}, so there is nothing left to ask",
 }
 
@@ -269,6 +270,9 @@ def _round(of: Round, answered: int) -> Iterator[EventPayload]:
     The next call keeps the arguments as edited by a person."""
     if of.step is not None:
         yield of.step
+    if of.said is not None:
+        # The fork pays for none of the tokens of the original run.
+        yield replace(of.said, usage=None, latency_ms=0.0, cost_usd=None)
     answers = (*of.superseded, of)
     yield from map(MessageAdded, answers[0].added)
     for answer, following in zip_longest(answers, answers[1:]):

@@ -18,6 +18,7 @@ from workbench.config.models import ConfigError, Price
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.engine.agent_loop import AskExecution, Permission, RunRequest, StepNotJudgedError, fail, run_case
 from workbench.engine.checkpoint import RunControl
+from workbench.engine.conversation import Conversation
 from workbench.engine.events import BatchListener, RunDone, RunEvent
 from workbench.engine.judges import RunJudge, judged
 from workbench.engine.model_specs import cost_of
@@ -216,8 +217,17 @@ async def _made(
         control=context.control_of(planned, grading),
         step_failed=grading.step_failed,
         own_calls=own_calls,
+        user=_user_of(planned, context, recorder, grading),
     )
     return await grading.result(trajectory)
+
+
+def _user_of(planned: PlannedRun, context: RunContext, recorder: Recorder, grading: RunGrading) -> Conversation | None:
+    """Return the user of a conversation; `None` for any other case."""
+    table = planned.case.conversation
+    if table is None:
+        return None
+    return Conversation(table, recorder, grading)
 
 
 def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> SubjectRun:
@@ -229,6 +239,11 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
     # A subject's conversation is out of reach, so the beginning of another run cannot be replayed to it.
     if planned.fork is not None:
         raise ToolsError(NOT_STEPPED)
+    if planned.case.conversation is not None:
+        raise ToolsError(
+            f"the subject {subject.name!r} cannot hold a conversation: a program gets one request; "
+            "write the subject in Python, or run a model"
+        )
     path = planned.file.path
     grant = context.grant_of(path)
     if grant is None or not grant.covers(subject.as_server):
@@ -374,7 +389,7 @@ class RunGrading:
         planned, finish = self._planned, trajectory.finish
         if finish is None:
             return result_of(planned, Status.ERROR, trajectory, error="the run never ended")
-        if finish.reason in ("error", "timed out"):
+        if finish.reason in ("error", "timed out", "user error"):
             return result_of(planned, Status.ERROR, trajectory, error=finish.error)
         if finish.reason == "stopped":
             return result_of(planned, Status.STOPPED, trajectory)

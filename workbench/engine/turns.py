@@ -19,11 +19,14 @@ CONTINUE = "Continue the task to accomplish the original goal."
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One request: its step in a chain, counted from 1, and whether the calls in its answer are executed."""
+    """One request: its step in a chain, counted from 1, and whether the calls in its answer are executed.
+
+    With `asks_user`, the user of a conversation speaks first, or leaves."""
 
     step: int | None = None
     user: str | None = None
     makes_calls: bool = True
+    asks_user: bool = False
 
 
 class Turns(Protocol):
@@ -78,8 +81,24 @@ class StepTurns:
         return step.user
 
 
+@dataclass(frozen=True, slots=True)
+class ConversationTurns:
+    """The requests of a conversation: after each answer in words the user speaks; `max_rounds` limits each turn."""
+
+    max_rounds: int
+
+    def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
+        if last is None or not last.calls_to_answer:
+            return Turn(asks_user=True)
+        if last.round_in_turn >= self.max_rounds:
+            return "rounds exhausted"
+        return Turn()
+
+
 def turns_of(case: Case, max_rounds: int) -> Turns:
     """Return the requests of a case."""
+    if case.conversation is not None:
+        return ConversationTurns(max_rounds)
     if case.steps:
         return StepTurns(case)
     return RoundTurns(max_rounds, case.checks_answer, case.final is not None)
@@ -111,7 +130,7 @@ def opening_messages(case: Case, images: tuple[Media, ...] = ()) -> tuple[Messag
 
     `images` come first in that request; the message holds them without their content."""
     history = tuple(_message(message) for message in case.messages)
-    user = case.steps[0].user if case.steps else case.user
+    user = case.steps[0].user if case.steps else case.request
     if user is None:
         return history
     if not images:
@@ -124,7 +143,7 @@ def conversation_after(messages: tuple[Message, ...], rounds: Iterable[Round]) -
     """Return a conversation extended by these rounds."""
     conversation = list(messages)
     for done in rounds:
-        conversation += messages_before(done.step_message, done.added)
+        conversation += messages_before(done.user_message, done.added)
         conversation += (answer_message(done), *result_messages(done))
     return tuple(conversation)
 

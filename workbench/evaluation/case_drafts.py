@@ -198,7 +198,7 @@ def expected_use(asking: Plan, tools: Mapping[str, ToolDefinition], options: Dra
     definitions = 0
     for tool in tools.values():
         definitions += len(json_text(dict(tool.parameters))) + len(tool.description)
-    asked = [len(run.case.user or "") + len(_SYSTEM) for run in asking.runs]
+    asked = [len(run.case.request or "") + len(_SYSTEM) for run in asking.runs]
     of_each = DIRECT + NEAR + NONE
     specs, file = asking.specs, asking.runs[0].file
     assert specs is not None

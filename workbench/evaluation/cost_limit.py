@@ -218,7 +218,7 @@ def _no_price(kind: str, name: str) -> str:
 def _sent(run: PlannedRun, listings: Listings) -> int:
     """Return the approximate number of characters in the first request of a run."""
     case = run.case
-    texts = [run.settings.system, case.user, *(message.content for message in case.messages)]
+    texts = [run.settings.system, case.first_words, *(message.content for message in case.messages)]
     tools = list(definitions_for(run.suite, case))
     remembered = listings.of(run.suite, run.file.path)
     for server in run.suite.servers:

@@ -178,7 +178,7 @@ def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -
     """
     result = replace(result, grading=planned.settings.grading)
     finish = result.trajectory.finish
-    if finish is None or finish.reason in ("error", "timed out", "stopped"):
+    if finish is None or finish.reason in ("error", "timed out", "user error", "stopped"):
         return result
     why_not = why_not_regraded(result, planned.case, as_stored=False)
     if why_not is not None:

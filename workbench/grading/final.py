@@ -1,11 +1,11 @@
-"""The requirements of `final`: the changes that a run made, and the state that tools report after it."""
+"""The requirements of `final`: the changes that a run made, what was said, and the state that tools report after it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from workbench.checks.check import EMPTY_CONTEXT, CheckContext, all_hold, evaluate, why
+from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, all_hold, describe, evaluate, why
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value, json_equal
 from workbench.grading.call_results import result_value
@@ -13,7 +13,8 @@ from workbench.grading.grade import Issue
 from workbench.grading.pairing import MAX_PAIRS, best_pairing, gain_table
 from workbench.grading.pairing_issues import describe_call, describe_expected, expected_result
 from workbench.numerals import counted
-from workbench.suite.expected_calls import ExpectedCall
+from workbench.startup import late_pattern
+from workbench.suite.expected_calls import ExpectedCall, same_tool
 from workbench.suite.model import Case, FinalState, FinalTable
 from workbench.trajectory.events import JsonValue, OwnCallAnswered, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Trajectory
@@ -30,6 +31,9 @@ def final_issues(case: Case, trajectory: Trajectory, context: CheckContext = EMP
         return
     if case.final.changes is not None:
         yield from _change_issues(case.final.changes, case.final, trajectory, context)
+    yield from _said_issues(case.final, trajectory)
+    if case.final.goal is not None:
+        yield from _goal_issues(case.final.goal, trajectory, context)
     if case.final.state and trajectory.finish.reason == "sent too much":
         yield Issue("final state", "not asked: the run ended with an answer that is too large")
     elif case.final.state and replays_changes(case, trajectory):
@@ -88,10 +92,15 @@ def _change_issues(
     expected: Sequence[ExpectedCall], final: FinalTable, trajectory: Trajectory, context: CheckContext
 ) -> Iterator[Issue]:
     calls, made = trajectory.calls, changing_calls(final, trajectory)
+
+    def fits_both(row: int, call: int) -> int:
+        early = comes_early(expected[row], calls[call], trajectory)
+        return int(not early and _fits(expected[row], calls[call], context))
+
     if len(expected) * len(made) > MAX_PAIRS:
         message = f"final.changes: {counted(len(made), 'change')} are too many to compare with {len(expected)}"
         raise CheckError(message)
-    fits = gain_table(range(len(expected)), made, lambda row, call: int(_fits(expected[row], calls[call], context)))
+    fits = gain_table(range(len(expected)), made, fits_both)
     met: dict[int, int] = {}
     for row, column in best_pairing(fits):
         if fits[row][column]:
@@ -105,7 +114,7 @@ def _change_issues(
             yield _missing(wanted, trajectory)
         else:
             left.remove(near)
-            yield _differs(wanted, calls[near], near, context)
+            yield _differs(wanted, calls[near], near, trajectory, context)
     for call in left:
         yield Issue(
             "unexpected change",
@@ -147,8 +156,27 @@ def _missing(expected: ExpectedCall, trajectory: Trajectory) -> Issue:
     return Issue("missing change", text, tool=expected.tool, call=call, expected=wanted, decides=True)
 
 
-def _differs(expected: ExpectedCall, record: CallRecord, index: int, context: CheckContext) -> Issue:
+def comes_early(expected: ExpectedCall, record: CallRecord, trajectory: Trajectory) -> bool:
+    """Return whether a call was made before the user's message that it must follow."""
+    if expected.after_message is None:
+        return False
+    for round_ in trajectory.rounds:
+        if round_.said is not None and round_.said.message == expected.after_message:
+            return record.round < round_.number
+    return True
+
+
+def early_text(expected: ExpectedCall) -> str:
+    """Return the reason of an issue about a call that comes too early."""
+    return f'made before the user said the message "{expected.after_message}"'
+
+
+def _differs(
+    expected: ExpectedCall, record: CallRecord, index: int, trajectory: Trajectory, context: CheckContext
+) -> Issue:
     wrong = []
+    if comes_early(expected, record, trajectory):
+        wrong.append(early_text(expected))
     for name, check in (expected.args or {}).items():
         value, given = record.arguments.get(name), name in record.arguments
         found = evaluate(check, value, given, context=context)
@@ -166,6 +194,69 @@ def _differs(expected: ExpectedCall, record: CallRecord, index: int, context: Ch
         got=describe_call(record),
         decides=True,
     )
+
+
+_THOUSANDS = late_pattern(r"(?<=\d),(?=\d{3}(?!\d))")
+
+
+def comparable_text(text: str) -> str:
+    """Return a text in the form that `says` compares: lower case, without commas between thousands.
+
+    >>> comparable_text("You get $1,200 BACK")
+    'you get $1200 back'
+    """
+    return _THOUSANDS.sub("", text.lower())
+
+
+def _said_issues(final: FinalTable, trajectory: Trajectory) -> Iterator[Issue]:
+    # A text beside calls is no answer: in a conversation, the user does not hear it.
+    answers = [each for each in trajectory.rounds if each.stop_reason is not None and not each.calls_to_answer]
+    for wanted in final.texts:
+        since, where = 0, ""
+        if wanted.after_tool is not None:
+            where = f" after {wanted.after_tool}"
+            made = [record.round for record in trajectory.calls if same_tool(record.tool, wanted.after_tool)]
+            if not made:
+                why = f"no answer says it{where}, which was never called"
+                yield Issue("not said", why, tool=wanted.after_tool, expected=describe_value(wanted.text), decides=True)
+                continue
+            since = max(made)
+        said = comparable_text(wanted.text)
+        if any(each.number > since and said in comparable_text(each.text) for each in answers):
+            continue
+        got = describe_value(answers[-1].text) if answers else "no answer"
+        expected = describe_value(wanted.text)
+        yield Issue(
+            "not said", f"no answer says it{where}", tool=wanted.after_tool, expected=expected, got=got, decides=True
+        )
+
+
+def transcript_of(trajectory: Trajectory) -> list[JsonValue]:
+    """Return what was said in a run, calls and results included, as the judge of `goal` reads it."""
+    lines: list[JsonValue] = []
+    if trajectory.start is not None:
+        lines += [{"role": message.role, "text": message.content} for message in trajectory.start.messages]
+    for round_ in trajectory.rounds:
+        if round_.user_message is not None:
+            lines.append({"role": "user", "text": round_.user_message})
+        if round_.text:
+            lines.append({"role": "assistant", "text": round_.text})
+        for record in round_.calls:
+            call: dict[str, JsonValue] = {"role": "call", "tool": record.tool, "arguments": dict(record.arguments)}
+            if record.result is not None:
+                call["result"], call["is_error"] = record.result.content, record.result.is_error
+            lines.append(call)
+    return lines
+
+
+def _goal_issues(goal: Check, trajectory: Trajectory, context: CheckContext) -> Iterator[Issue]:
+    try:
+        found = evaluate(goal, transcript_of(trajectory), context=context)
+    except CheckError as error:
+        raise CheckError(f"final.goal: {error}") from error
+    if not found.holds:
+        why = found.note or "the judge says no"
+        yield Issue("final goal", why, expected=describe(goal), decides=True, because=goal.because)
 
 
 def _state_issues(number: int, state: FinalState, trajectory: Trajectory, context: CheckContext) -> Iterator[Issue]:

@@ -181,8 +181,13 @@ IssueKind = Literal[
     "missing change",
     "wrong change",
     "unexpected change",
+    "not said",
+    "final goal",
     "final state",
     "failed step",
+    "failed turn",
+    "turns exhausted",
+    "user gave up",
     "sent too much",
 ]
 
@@ -404,6 +409,14 @@ class GradingError(Exception):
     """A case cannot be graded as its suite requires; the message names the key to change, and how."""
 
 
+class UserFaultError(GradingError):
+    """The simulated user of a conversation spoilt the run; the message begins with `SIMULATED_USER`."""
+
+
+SIMULATED_USER = "the simulated user"
+"""The beginning of the error of a run that its simulated user spoilt."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """A run and its grades.
@@ -445,6 +458,13 @@ class RunResult:
 
     def __repr__(self) -> str:
         return f"RunResult({self.case_id!r}, model={self.model!r}, status={self.status.value!r}, score={self.score})"
+
+    @property
+    def is_user_error(self) -> bool:
+        """Whether the simulated user of a conversation, and neither model nor infrastructure, is to blame."""
+        if self.status != Status.ERROR:
+            return False
+        return (self.error or "").startswith(SIMULATED_USER) or self.trajectory.finish_reason == "user error"
 
     @property
     def grade(self) -> Grade | None:
@@ -628,7 +648,7 @@ def reason_of(grade: Grade) -> str:
         return grade.reason
     first = deciding[0]
     about = ".".join(filter(None, (first.tool, first.argument))) or f"expected {first.expected}"
-    if first.kind == "failed step":
+    if first.kind in ("failed step", "failed turn", "turns exhausted"):
         about = first.why
     reason = f"{first.kind}: {about}"
     if len(deciding) > 1:

@@ -57,6 +57,7 @@ from workbench.numerals import counted, duration_text
 from workbench.suite.expected_calls import ANY_TOOL, DisallowedCall, ExpectedCall
 from workbench.suite.model import Case, GraderName, InvalidArguments, WholeNumbers
 from workbench.suite.settings import Grading, Limits, extra_calls_of, surplus_rule
+from workbench.suite.user_model import UserTable
 from workbench.trajectory.events import JsonValue, names_of_tools
 from workbench.trajectory.json_schema import Schema, properties_of, resolved, type_names
 from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
@@ -354,10 +355,10 @@ def _nearest(name: str, names: list[str]) -> str | None:
 def seen_run(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
     """Return the JSON of a run that the Python function of a check receives.
 
-    `request` is the user's message, or the messages of all steps of a chain, one on each line; `calls` are in order,
-    with a result of `None` for a call without one; `answer` is empty for a run without a final answer.
+    `request` is the message of the user, or all messages of a chain or a conversation, one on each line; `calls` are in
+    order, with a result of `None` for a call without one; `answer` is empty for a run without a final answer.
     """
-    said = [case.user, *(step.user for step in case.steps)]
+    said = [case.request, *(step.user for step in case.steps), *(turn.text for turn in trajectory.user_turns)]
     request = "\n".join(known_values(said))
     calls = list(map(_seen_call, trajectory.calls))
     return {"case": case.id, "request": request, "calls": calls, "answer": trajectory.final_answer}
@@ -716,17 +717,23 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
     finish = trajectory.finish
     if finish is not None and finish.reason == "sent too much":
         yield Issue("sent too much", finish.error or "", decides=True)
-    most_calls = limits.max_tool_calls
+    made, most_calls = len(trajectory.calls), limits.max_tool_calls
     if case.steps:
         # A chain needs at least one round per step, so it may exceed the limit.
         most_calls = max(most_calls, len(case.expected_calls()))
-    if len(trajectory.calls) > most_calls:
+    if case.conversation is not None:
+        made = max([len(calls) for calls in _calls_of_turns(trajectory).values()], default=0)
+    if made > most_calls:
+        where = "in one turn " if case.conversation is not None else ""
         yield Issue(
             "over calling",
-            "more calls than the limit",
+            f"more calls {where}than the limit",
             expected=f"at most {most_calls}",
-            got=str(len(trajectory.calls)),
+            got=str(made),
         )
+    if case.conversation is not None:
+        yield from _end_of_conversation(case.conversation, limits, trajectory)
+        return
     # A case with one round and no check of the answer tests only the calls, so no final answer is required.
     is_decision = limits.max_rounds == 1 and not case.steps and not case.checks_answer
     if not is_decision and finish is not None and finish.reason in ("decided", "rounds exhausted"):
@@ -735,3 +742,38 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
             "the model still called tools in its last allowed round",
             expected=f"an answer within {counted(limits.max_rounds, 'round')}",
         )
+
+
+def _calls_of_turns(trajectory: Trajectory) -> Mapping[int | None, list[CallRecord]]:
+    """Return the calls of a conversation by the number of their turn."""
+    turns: defaultdict[int | None, list[CallRecord]] = defaultdict(list)
+    for round_ in trajectory.rounds:
+        turns[round_.turn] += round_.calls
+    return turns
+
+
+def longest_turn_ms(trajectory: Trajectory) -> float:
+    """Return the latency of the model in the turn of a conversation that took longest, in milliseconds."""
+    longest = 0.0
+    times: dict[int | None, float] = {}
+    for round_ in trajectory.rounds:
+        times[round_.turn] = times.get(round_.turn, 0.0) + (round_.latency_ms or 0.0)
+        longest = max(longest, times[round_.turn])
+    return longest
+
+
+def _end_of_conversation(user: UserTable, limits: Limits, trajectory: Trajectory) -> Iterator[Issue]:
+    """Yield the issues of how a conversation ended: without an answer, without a turn left, or without hope."""
+    match trajectory.finish_reason:
+        case "rounds exhausted":
+            why = "the model still called tools in the last allowed round of a turn"
+            expected = f"an answer within {counted(limits.max_rounds, 'round')}"
+            yield Issue("rounds exhausted", why, expected=expected, decides=True)
+        case "turns exhausted":
+            why = "the user still had something to say after the last allowed turn"
+            expected = f"an end within {counted(user.max_turns, 'turn')}"
+            yield Issue("turns exhausted", why, expected=expected, decides=True)
+        case "user gave up":
+            ended = trajectory.user_turns[-1].ended
+            why = ended.why if ended is not None and ended.why else "the user left without its goal"
+            yield Issue("user gave up", why)

@@ -18,6 +18,7 @@ from workbench.grading.critics import by_casting, grade_critics
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.endpoint_faults import endpoint_faults, fault_as_error
+from workbench.grading.final import comes_early, early_text, final_issues
 from workbench.grading.grade import (
     FIRST_KINDS,
     ArgumentVerdict,
@@ -27,6 +28,7 @@ from workbench.grading.grade import (
     JudgementNeededError,
     Metric,
     StepGrade,
+    UserFaultError,
     reason_of,
 )
 from workbench.grading.pairing import StepRound, rounds_of_steps
@@ -36,6 +38,7 @@ from workbench.grading.requirements import (
     graded_without_free_calls,
     issues_of_any_grader,
     latency_issue,
+    longest_turn_ms,
     metrics_of,
     requirement_issues,
     rule_of,
@@ -48,6 +51,7 @@ from workbench.grading.valid_arguments import check_calls
 from workbench.suite.expected_calls import AnyOrder, ExpectedCall
 from workbench.suite.model import GRADERS, Case, GraderName, Suite
 from workbench.suite.settings import CaseSettings, Grading, Limits, settings_of
+from workbench.suite.user_model import ScriptedMessage
 from workbench.trajectory.events import FinishReason, RunFinished
 from workbench.trajectory.trajectory import Round, Trajectory
 
@@ -190,6 +194,9 @@ def _graded_plainly(
         extra_calls=rule_of(case, settings.grading, trajectory),
     )
     latency_ms = grader.latency(settings.grading, trajectory)
+    if case.conversation is not None:
+        latency_ms = longest_turn_ms(trajectory)
+        demands = (*demands, *_early_calls(case, grade, trajectory))
     if latency_ms > settings.limits.max_latency_ms:
         demands = (*demands, latency_issue(settings.limits, latency_ms))
     issues = with_required(case, grade)
@@ -207,6 +214,18 @@ def _graded_plainly(
         status,
         grade.published,
     )
+
+
+def _early_calls(case: Case, grade: Grade, trajectory: Trajectory) -> Iterator[Issue]:
+    """Yield an issue for each expected call that was made before the user's message that it must follow."""
+    expected = case.expected_calls()
+    for line in grade.pairings:
+        if line.expected_call is None or line.call is None or not line.same_tool:
+            continue
+        wanted, record = expected[line.expected_call], trajectory.calls[line.call]
+        if comes_early(wanted, record, trajectory):
+            why = early_text(wanted)
+            yield Issue("wrong order", why, record.tool, line.call, line.expected_call, decides=True)
 
 
 def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue, ...]:
@@ -324,6 +343,64 @@ def _graded(
     return StepGrade(step, worst.status, worst.score, reason_of(worst), call, tuple(issues), expected_call)
 
 
+def failed_turns(
+    name: GraderName, case: Case, settings: CaseSettings, trajectory: Trajectory, context: CheckContext
+) -> Iterator[Issue]:
+    """Yield an issue for each turn of a conversation that fails its own expectations under a grader.
+
+    A turn is graded as a case of its own; a message that was never said expects nothing. Raises as `grade_run` does;
+    the error names the turn."""
+    assert case.conversation is not None
+    limitless = replace(settings, limits=_NO_LIMITS)
+    first_call = 0
+    calls_before: dict[int | None, int] = {}
+    for round_ in trajectory.rounds:
+        calls_before.setdefault(round_.turn, first_call)
+        first_call += len(round_.calls)
+    for message, alone in zip(case.conversation.messages, _cases_of_messages(case), strict=True):
+        turn = _turn_of(message, trajectory)
+        if turn is None or not message.expects:
+            continue
+        rounds = tuple([replace(each, turn=None, said=None) for each in trajectory.rounds if each.turn == turn])
+        run = replace(trajectory, rounds=rounds, finish=_ANSWERED, user_turns=())
+        try:
+            grade = graded_whole(name, alone, limitless, run, context)
+        except (CheckError, GradingError) as error:
+            raise type(error)(f"turn {turn} cannot be judged: {error}") from error
+        if grade.status == Status.FAILED:
+            first = next((issue for issue in grade.issues if issue.call is not None), None)
+            call = first.call + calls_before[turn] if first is not None and first.call is not None else None
+            why = f"turn {turn}: {reason_of(grade)}"
+            expected = f"the turn of {describe_value(message.say)}"
+            yield Issue("failed turn", why, call=call, expected=expected, decides=True)
+
+
+def _turn_of(message: ScriptedMessage, trajectory: Trajectory) -> int | None:
+    for turn in trajectory.user_turns:
+        said = turn.said
+        if said is not None and said.by == "script" and (said.message, said.text) == (message.id, message.say):
+            return turn.number
+    return None
+
+
+def _each_message_as_case(case: Case) -> tuple[Case, ...]:
+    cases = []
+    for message in case.conversation.messages if case.conversation is not None else ():
+        expectations = {
+            "user": message.say,
+            "ordered": message.ordered,
+            "unordered": message.unordered,
+            "disallowed": message.disallowed,
+            "response": message.response,
+        }
+        kept = {**_WHOLE_RUN, "at_most": None, "variants": (), "expect_no_calls": False}
+        cases.append(case.model_copy(update={**kept, **expectations}))
+    return tuple(cases)
+
+
+_cases_of_messages: ByIdentity[Case, tuple[Case, ...]] = ByIdentity(_each_message_as_case)
+
+_ANSWERED = RunFinished("answered")
 _DONE = RunFinished("steps done")
 _FROM_THE_WORST: tuple[Status, ...] = (Status.FAILED, Status.WARNED, Status.PASSED)
 
@@ -474,6 +551,8 @@ def graded_run(
     # Verdicts are cached for the run, because all five graders evaluate the same slow checks.
     if context.verdicts is None:
         context = replace(context, verdicts={}, search_time={})
+    if trajectory.finish_reason == "turns exhausted" and case.final is not None:
+        _raise_if_done(case, trajectory, context)
     metrics = metrics_of(case, trajectory, context)
     checked = check_calls(trajectory)
     of_any_grader = issues_of_any_grader(
@@ -492,6 +571,12 @@ def graded_run(
             grades.append(run.attempted_by(name))
     metrics += source_metrics(trajectory)
     return GradedRun(tuple(grades), first.status, steps, metrics, tuple([call.valid for call in checked]))
+
+
+def _raise_if_done(case: Case, trajectory: Trajectory, context: CheckContext) -> None:
+    """Raise UserFaultError if a conversation used up its turns although all that `final` expects was done."""
+    if not any(issue.decides for issue in final_issues(case, trajectory, context)):
+        raise UserFaultError("the simulated user went on after everything was done: `final` holds after all turns")
 
 
 def clock_of_run(settings: CaseSettings, trajectory: Trajectory) -> Clock | None:
@@ -562,6 +647,8 @@ class _Graded:
         grade = graded_whole(name, *of_run, self.of_any_grader)
         grade = grade._replace(issues=with_way_out(grade, self.case, self.settings.grading, self.trajectory))
         failed = tuple(_failed_steps(self.case, self.trajectory, steps)) if steps else ()
+        if self.case.expects_in_turns:
+            failed = tuple(failed_turns(name, *of_run))
         if failed:
             issues = sorted((*failed, *grade.issues), key=lambda issue: issue.kind not in FIRST_KINDS)
             grade = grade._replace(issues=tuple(issues), status=Status.FAILED)

@@ -379,7 +379,7 @@ def _tried(trial: Trial, result: RunResult | None, origin: RunResult) -> Tried:
 
 def _request(trajectory: Trajectory, call: CallRecord) -> str:
     """Return the user's message that led to a call: the message of its step in a chain, or else the last one."""
-    message_of_step = trajectory.rounds[call.round - 1].step_message
+    message_of_step = trajectory.rounds[call.round - 1].user_message
     if message_of_step is not None:
         return message_of_step
     if trajectory.start is None:

@@ -128,7 +128,7 @@ def _kinds(document: Document, way: Way, offered: Sequence[str]) -> Iterator[_Ki
     yield "prior messages", lambda each: list(_case(each).get("messages", ())), _with_messages
     yield "sentences of the system prompt", _sentences_of_system, _with_system
     yield "sentences of descriptions", _sentences_of_tools, _with_descriptions
-    if way[0] not in _BY_SILENCE and "user" in _case(document):
+    if way[0] not in _BY_SILENCE and isinstance(_case(document).get("user"), str):
         yield "sentences of the request", lambda each: _split(_case(each)["user"]), _with_request
         yield "words of the request", lambda each: [*map(_Text, _case(each)["user"].split())], _with_request
 

@@ -106,6 +106,8 @@ def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
         yield from _check_advice(check, at_check, has_clock)
     for at, check in case.checked_results():
         yield from _check_advice(check, (*place, *at), has_clock)
+    for at, check in case.conversation_checks():
+        yield from _check_advice(check, (*place, *at), has_clock)
     for number, state in enumerate(case.final_states):
         if state.result is not None:
             yield from _check_advice(state.result, (*place, "final", "state", number, "result"), has_clock)
@@ -120,7 +122,7 @@ def _case_advice(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
 
 
 def _blank_requests(case: Case, place: Place) -> Iterator[Finding]:
-    requests: list[tuple[Place, str | None]] = [(place, case.user)]
+    requests: list[tuple[Place, str | None]] = [(place, case.request)]
     for number, step in enumerate(case.steps):
         requests.append(((*place, "steps", number), step.user))
     for at, user in requests:

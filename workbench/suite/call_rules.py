@@ -30,6 +30,9 @@ def call_rules(call: dict[str, object], place: Place) -> Iterator[Finding]:
                 yield Finding((*place, key), f"`{key}` has no meaning in `{where}`", "remove it")
     else:
         yield from _expected_rules(call, place)
+    if "after_message" in call and (place[-1] in ("before", "after") or {"disallowed", "steps", "any_of"} & {*place}):
+        hint = "write it at an expected call or a change"
+        yield Finding((*place, "after_message"), "`after_message` has no meaning here", hint)
     if isinstance(result := call.get("result"), dict):
         at = (*place, "result")
         yield from check_rules(result, at)

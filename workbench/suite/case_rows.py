@@ -282,7 +282,8 @@ class _Template:
         if key == "response" and isinstance(value, dict) and value.keys().isdisjoint(_OUTSIDE):
             return self._of_names(value, place, self._of_text, checks=True)
         if key in _TEXTS or key in _VALUES:
-            return self._of_value(value, place, self._reader(key), checks=key in _CHECKS)
+            # The user of a conversation is a table with checks of its own.
+            return self._of_value(value, place, self._reader(key), checks=key in _CHECKS or isinstance(value, dict))
         if key == "mocks":
             return self._of_mocks(value, place)
         if key not in _WITH_BRACES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Final
 
@@ -75,7 +75,8 @@ class ExpectedCall(Frozen):
 
     `any_of` lists alternatives in place of `tool`. An `optional` call may be missing. `times` are the fewest and the
     most calls that fit. `result` is a check of the result that the call must have returned, and `is_error` says whether
-    that must be an error. `because` is the reason for the expectation, shown with its issues."""
+    that must be an error. `because` is the reason for the expectation, shown with its issues. `after_message` is the id
+    of a scripted user's message before which the call is wrong."""
 
     tool: NonEmpty = ""
     args: Checks | None = None
@@ -88,6 +89,7 @@ class ExpectedCall(Frozen):
     result: Check | None = None
     is_error: bool | None = None
     because: NonEmpty | None = None
+    after_message: NonEmpty | None = None
 
     @property
     def alternatives(self) -> tuple[ExpectedCall, ...]:
@@ -232,3 +234,15 @@ def _call_or_group(value: Any) -> str:
 OrderedItem = Annotated[
     Annotated[ExpectedCall, Tag("call")] | Annotated[AnyOrder, Tag("group")], Discriminator(_call_or_group)
 ]
+
+
+def written_items(
+    items: Iterable[ExpectedCall | AnyOrder], place: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], ExpectedCall]]:
+    """Yield the calls of a list of expected calls, those of groups included, with their places."""
+    for index, item in enumerate(items):
+        if isinstance(item, AnyOrder):
+            for inner, call in enumerate(item.any_order):
+                yield (*place, index, "any_order", inner), call
+        else:
+            yield (*place, index), item

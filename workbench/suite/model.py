@@ -27,9 +27,17 @@ from workbench.checks.fields import PythonReference, Unit, Weight
 from workbench.checks.values import keyword_text
 from workbench.dataclasses import ByIdentity
 from workbench.limits import MAX_REPEATS
-from workbench.suite.expected_calls import AnyOrder, DisallowedCall, ExpectedCall, OrderedItem, with_forbidden
+from workbench.suite.expected_calls import (
+    AnyOrder,
+    DisallowedCall,
+    ExpectedCall,
+    OrderedItem,
+    with_forbidden,
+    written_items,
+)
 from workbench.suite.frozen import Frozen, Items, NonEmpty
 from workbench.suite.server_model import Answer, Server, StateOwner
+from workbench.suite.user_model import SaidText, UserTable, WrittenSaid, WrittenUser, said_text
 
 if TYPE_CHECKING:
     from workbench.suite.problems import Place
@@ -154,13 +162,15 @@ class Gate(Frozen):
     """The gate of a suite: limits of the mean score and of the share of runs that passed or were warned.
 
     Runs of cases with a tag in `quarantine` are graded and do not count in the gate. With `endpoint_faults = "error"`,
-    a run that fails through a fault of its endpoint is not graded."""
+    a run that fails through a fault of its endpoint is not graded. `max_user_errors` limits the share of conversations
+    that an error of the simulated user ended."""
 
     per: GatePer = "model"
     min_score: Unit | None = None
     min_pass_rate: Unit | None = None
     quarantine: Items[str] = ()
     endpoint_faults: EndpointFaults = "fail"
+    max_user_errors: Unit | None = None
 
 
 class StatisticsTable(Frozen):
@@ -343,14 +353,22 @@ class FinalState(Frozen):
 
 
 class FinalTable(Frozen):
-    """The conditions at the end of a run: the changes that the run made, and the state that tools report.
+    """The conditions at the end of a run: the changes that the run made, what was said, and the state of tools.
 
     `changes` must be exactly the successful calls of tools that are neither read-only nor match a pattern in `readers`;
-    empty `changes` demand that there was none."""
+    empty `changes` demand that there was none. `says` are texts that some answer contains. `goal` is a judged check of
+    the whole conversation."""
 
     changes: Items[ExpectedCall] | None = None
     readers: Items[NonEmpty] = ()
+    says: Items[WrittenSaid] = ()
     state: Items[FinalState] = ()
+    goal: Check | None = None
+
+    @property
+    def texts(self) -> tuple[SaidText, ...]:
+        """The texts of `says`, each with its condition."""
+        return tuple(map(said_text, self.says))
 
 
 class Step(Frozen):
@@ -443,14 +461,14 @@ class CaseVariant(Frozen):
 
 
 class Case(Frozen):
-    """A request to the model, or a chain of them, with the expected tool calls and the checks of the final answer."""
+    """A request to the model, a chain of requests, or a conversation, with the expected calls and checks of answers."""
 
     id: NonEmpty
     name: NonEmpty
     each: WrittenEach | None = None
     tags: Items[str] = ()
     cluster: NonEmpty | None = None
-    user: str | None = None
+    user: WrittenUser | None = None
     images: Items[CaseImage] = ()
     messages: Items[PriorMessage] = ()
     skip: str | None = None
@@ -487,6 +505,23 @@ class Case(Frozen):
         if isinstance(raw, dict) and "id" not in raw and isinstance(raw.get("name"), str):
             return {"id": derived_id(raw["name"]), **raw}
         return raw
+
+    @property
+    def request(self) -> str | None:
+        """The text of the request; `None` for a chain and for a conversation, whose messages follow one by one."""
+        return self.user if isinstance(self.user, str) else None
+
+    @property
+    def conversation(self) -> UserTable | None:
+        """The user of a conversation; `None` if the case is none."""
+        return self.user if isinstance(self.user, UserTable) else None
+
+    @property
+    def first_words(self) -> str | None:
+        """The request, or the text that stands for it: the beginning or the goal of a conversation's user."""
+        if isinstance(self.user, UserTable):
+            return self.user.first_words
+        return self.user
 
     @property
     def row(self) -> dict[str, JsonValue]:
@@ -530,11 +565,7 @@ class Case(Frozen):
     def placed_expected_calls(self) -> Iterator[tuple[Place, ExpectedCall]]:
         """Yield the expected calls, except those of steps, with their places in the case."""
         for key, items in (("ordered", self.ordered), ("unordered", self.unordered)):
-            for index, item in enumerate(items):
-                if isinstance(item, AnyOrder):
-                    yield from _placed(item.any_order, (key, index, "any_order"))
-                else:
-                    yield (key, index), item
+            yield from written_items(items, (key,))
 
     def written_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
         """Yield everything that describes a call, with its place: expected and disallowed calls, steps and changes.
@@ -555,6 +586,10 @@ class Case(Frozen):
             for key, other in call.conditions:
                 yield (*place, key), other
         yield from _placed(self.steps, ("steps",))
+        if (user := self.conversation) is not None:
+            for index, message in enumerate(user.messages):
+                for at, expected in message.placed_calls():
+                    yield ("user", "messages", index, *at), expected
         if self.final is not None:
             yield from _placed(self.final.changes or (), ("final", "changes"))
 
@@ -576,9 +611,24 @@ class Case(Frozen):
             yield from with_parts(check)
         for _, check in self.answer_checks:
             yield from with_parts(check)
+        for _, check in self.conversation_checks():
+            yield from with_parts(check)
         for state in self.final_states:
             if state.result is not None:
                 yield from with_parts(state.result)
+
+    def conversation_checks(self) -> Iterator[tuple[Place, Check]]:
+        """Yield the checks of answers in a conversation and of the whole conversation, with their places."""
+        if (user := self.conversation) is not None:
+            for at, condition in user.conditions():
+                if condition.answer is not None:
+                    yield ("user", *at, "answer"), condition.answer
+            for index, message in enumerate(user.messages):
+                for name, check in named_checks(message.response):
+                    response: Place = ("user", "messages", index, "response")
+                    yield response if name is None else (*response, name), check
+        if self.final is not None and self.final.goal is not None:
+            yield ("final", "goal"), self.final.goal
 
     def own_calls(self) -> Iterator[tuple[Place, SetupCall | FinalState]]:
         """Yield the calls that the suite itself makes, with their places: those of `setup`, then those of `final`."""
@@ -595,11 +645,7 @@ class Case(Frozen):
     @property
     def answer_checks(self) -> tuple[tuple[str | None, Check], ...]:
         """The checks of the final answer with their names; a single check without a name has `None`."""
-        if isinstance(self.response, dict):
-            return tuple(self.response.items())
-        if self.response is not None:
-            return ((None, self.response),)
-        return ()
+        return named_checks(self.response)
 
     @property
     def checks_answer(self) -> bool:
@@ -636,14 +682,21 @@ class Case(Frozen):
         """Whether runs are not graded: the case has `expect_nothing_yet` and no expectation.
 
         In such a chain, a step without a tool is not an expectation either."""
-        if not self.expect_nothing_yet or any(getattr(self, key) for key in EXPECTATIONS):
+        if not self.expect_nothing_yet or self.expects_in_turns or any(getattr(self, key) for key in EXPECTATIONS):
             return False
         return not any(step.expects_call for step in self.steps)
+
+    @property
+    def expects_in_turns(self) -> bool:
+        """Whether a message of a scripted user has expectations of its turn."""
+        return self.conversation is not None and any(message.expects for message in self.conversation.messages)
 
     @property
     def expects_nothing(self) -> bool:
         """Whether the case has no expectation, so that every run passes, and no `expect_nothing_yet` to say so."""
         if self.expect_nothing_yet or self.steps or self.variants or self.extra_calls not in (None, "allow"):
+            return False
+        if self.expects_in_turns:
             return False
         return not any(getattr(self, key) for key in EXPECTATIONS if key != "extra_calls")
 
@@ -651,9 +704,18 @@ class Case(Frozen):
     def why_no_expected_calls(self) -> str:
         """The reason that graders of expected calls give for a case that expects no calls."""
         says_more = self.disallowed or self.checks_answer or self.extra_calls is not None or self.final is not None
-        if says_more:
+        if says_more or self.expects_in_turns:
             return "this case has no expected calls"
         return "this case expects nothing yet"
+
+
+def named_checks(response: AnswerChecks | None) -> tuple[tuple[str | None, Check], ...]:
+    """Return the checks of an answer with their names; a single check without a name has `None`."""
+    if isinstance(response, dict):
+        return tuple(response.items())
+    if response is not None:
+        return ((None, response),)
+    return ()
 
 
 CALLS_IN_VARIANTS = ("ordered", "unordered", "disallowed", "expect_no_calls")

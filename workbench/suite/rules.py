@@ -51,6 +51,7 @@ from workbench.suite.problems import (
     written,
 )
 from workbench.suite.server_rules import reply_rules, server_rules, subject_rules, unasked_rules
+from workbench.suite.user_rules import after_message_rules, goal_rules, user_rules
 
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 """Every statistic that an aggregate can have."""
@@ -413,6 +414,9 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
         yield from _chain_rules(case, place)
     elif "user" not in case:
         yield Finding(place, "a case needs `user`, the request, or `steps`")
+    if isinstance(user := case.get("user"), dict) and "steps" not in case:
+        yield from user_rules(case, user, (*place, "user"))
+    yield from after_message_rules(case, place)
     if "stop_on_failure" in case and "steps" not in case:
         yield Finding((*place, "stop_on_failure"), "`stop_on_failure` needs `steps`", "remove it")
     if case.get("skip") == "":
@@ -429,6 +433,9 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     yield from mock_rules(case.get("mocks"), (*place, "mocks"))
     yield from reply_rules(case.get("answers"), (*place, "answers"))
     yield from _group_rules(case, place)
+    for index, message in tables(table(case.get("user")).get("messages")):
+        yield from _group_rules(message, (*place, "user", "messages", index))
+        yield from _response_rules(message, (*place, "user", "messages", index))
     yield from _calls_rules(case, place)
     yield from twice(case.get("variants"), "name", (*place, "variants"), "variants")
     for index, variant in tables(case.get("variants")):
@@ -494,6 +501,8 @@ def _whole_calls(case: dict[str, object], place: Place) -> Iterator[tuple[dict[s
                 for condition in ("before", "after") if key == "disallowed" else ():
                     if isinstance(other := item.get(condition), dict):
                         yield other, (*at, condition)
+    for index, message in tables(table(case.get("user")).get("messages")):
+        yield from _whole_calls(message, (*place, "user", "messages", index))
     for index, change in tables(table(case.get("final")).get("changes")):
         yield change, (*place, "final", "changes", index)
 
@@ -554,9 +563,11 @@ def _response_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
 def _final_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     if not isinstance(final := case.get("final"), dict):
         return
-    if not final.keys() & {"changes", "state"}:
-        yield Finding(place, "`final` needs `changes` or `state`", "say what must be true when the run has ended")
+    if not final.keys() & {"changes", "says", "state", "goal"}:
+        message = "`final` needs `changes`, `says`, `state` or `goal`"
+        yield Finding(place, message, "say what must be true when the run has ended")
     yield from goes_only_with(final, {"readers": "changes"}, place)
+    yield from goal_rules(final, (*place, "goal"))
     if final.get("state") == []:
         yield Finding((*place, "state"), "must not be empty", "write [[cases.final.state]] for each call")
     for index, state in tables(final.get("state")):

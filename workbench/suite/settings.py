@@ -25,10 +25,13 @@ from workbench.suite.model import (
     WholeNumbers,
 )
 
+CONVERSATION_TIMEOUT_S = 600.0
+"""The default time limit of a whole conversation, whose other limits apply to each turn."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a run.
+    """Limits of a run; in a conversation, all but `timeout_s` are those of each turn.
 
     Times are in milliseconds (`_ms`) and seconds (`_s`)."""
 
@@ -141,6 +144,8 @@ def _merged_settings(held: weakref.ref[Suite], case: Case) -> CaseSettings:
         grading = _grading_of(suite.grading, case.grading)
     if case.limits.model_fields_set:
         limits = _limits_of(suite.limits, case.limits)
+    if case.conversation is not None and suite.limits.timeout_s is None and case.limits.timeout_s is None:
+        limits = replace(limits, timeout_s=CONVERSATION_TIMEOUT_S)
     extra_calls = _extra_calls_in(suite, case)
     if grading.extra_calls != extra_calls:
         grading = replace(grading, extra_calls=extra_calls)
@@ -162,7 +167,7 @@ def _extra_calls_in(suite: Suite, case: Case) -> ExtraCalls | None:
     if own is None:
         own = case.grading.extra_calls
     # The rule of a suite is about calls in addition to expected ones: a case that expects none needs a rule of its own.
-    if own is None and (case.ordered or case.unordered):
+    if own is None and (case.ordered or case.unordered or case.expects_in_turns):
         return suite.grading.extra_calls
     return own
 

@@ -55,6 +55,19 @@ from workbench.suite.model import (
 )
 from workbench.suite.problems import Finding, Place, code, described, did_you_mean, keys_of
 from workbench.suite.server_model import Answer, Server
+from workbench.suite.user_model import (
+    PLAIN_FACT,
+    SAID_AFTER,
+    SAID_ANYWHERE,
+    USER_TABLE,
+    USER_TEXT,
+    WITHHELD_FACT,
+    SaidText,
+    ScriptedMessage,
+    TurnCondition,
+    UserTable,
+    WithheldFact,
+)
 
 _OF_SUITE_AND_CASE: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("limits",): ("the limits", LimitsTable),
@@ -78,13 +91,14 @@ EXPECTED_LISTS: tuple[tuple[str, ...], ...] = (
 
 _CONDITIONS = (("disallowed", "before"), ("disallowed", "after"))
 _EXPECTED_CALLS: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {}
-for _keys in (*EXPECTED_LISTS, *_CONDITIONS):
-    _EXPECTED_CALLS["cases", *_keys] = ("an expected call", ExpectedCall)
-    _EXPECTED_CALLS["cases", "variants", *_keys] = ("an expected call", ExpectedCall)
-for _keys in (*EXPECTED_LISTS, *_CONDITIONS, ("steps",)):
-    _EXPECTED_CALLS["cases", *_keys, "any_of"] = ("an alternative", ExpectedCall)
-for _keys in (*EXPECTED_LISTS, *_CONDITIONS):
-    _EXPECTED_CALLS["cases", "variants", *_keys, "any_of"] = ("an alternative", ExpectedCall)
+_OWNERS: tuple[tuple[str, ...], ...] = (("cases",), ("cases", "variants"), ("cases", "user", "messages"))
+"""The tables that have lists of expected calls."""
+
+for _owner in _OWNERS:
+    for _keys in (*EXPECTED_LISTS, *_CONDITIONS):
+        _EXPECTED_CALLS[*_owner, *_keys] = ("an expected call", ExpectedCall)
+        _EXPECTED_CALLS[*_owner, *_keys, "any_of"] = ("an alternative", ExpectedCall)
+_EXPECTED_CALLS["cases", "steps", "any_of"] = ("an alternative", ExpectedCall)
 
 TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     (): ("the suite", Suite),
@@ -118,7 +132,15 @@ TABLES: dict[tuple[str, ...], tuple[str, type[BaseModel]]] = {
     ("cases", "final"): ("`final`", FinalTable),
     ("cases", "final", "changes"): ("a change", ExpectedCall),
     ("cases", "final", "state"): ("a final state", FinalState),
+    ("cases", "final", "says"): ("a text of `says`", SaidText),
     ("cases", "steps"): ("a step", Step),
+    ("cases", "user"): ("the user", UserTable),
+    ("cases", "user", "messages"): ("a message of the user", ScriptedMessage),
+    ("cases", "user", "messages", "disallowed"): ("a disallowed call", DisallowedCall),
+    ("cases", "user", "messages", "when"): ("a condition of a message", TurnCondition),
+    ("cases", "user", "facts"): ("a fact", WithheldFact),
+    ("cases", "user", "facts", "when"): ("the condition of a fact", TurnCondition),
+    ("cases", "user", "stop"): ("`stop`", TurnCondition),
 }
 """Every table of the format by the keys that lead to it, with its name in messages and its model."""
 
@@ -150,6 +172,8 @@ ARRAYS_OF_TABLES = frozenset(
         ("cases", "final", "changes"),
         ("cases", "final", "state"),
         ("cases", "steps"),
+        ("cases", "user", "messages"),
+        ("cases", "user", "messages", "disallowed"),
     }
 )
 
@@ -304,6 +328,8 @@ def _place_of(raw: dict[str, object], location: tuple[int | str, ...]) -> tuple[
     return place, value
 
 
+_TAGS_OF_USERS = frozenset({USER_TEXT, USER_TABLE, PLAIN_FACT, WITHHELD_FACT, SAID_ANYWHERE, SAID_AFTER})
+
 _PARTS_TO_INNER_TAG: Mapping[str, int] = {"list": 3, "table": 3, "check": 2, "": 0}
 
 
@@ -319,6 +345,8 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
         return previous[-1:] == ("extra_calls",)
     if part in (EACH_FILE, EACH_ROWS):
         return previous[-1:] == ("each",)
+    if part in _TAGS_OF_USERS:
+        return previous[-1:] == ("user",) or previous[-2:-1] in (("says",), ("facts",))
     if part not in CHECK_CLASSES:
         return False
     if previous[-1:] == (ONE_CHECK,):
@@ -327,8 +355,12 @@ def _is_tag(previous: tuple[int | str, ...], part: int | str) -> bool:
         return True
     if previous[-1:] == ("message",) and previous[-3:-2] == ("answers",):
         return True
+    if previous[-1:] == ("goal",):
+        return previous[-2:-1] == ("final",)
     if len(previous) < 2:
         return False
+    if previous[-1] == "answer" and previous[-2] == "stop":
+        return True
     # Other checks stand below the name of an argument.
     return previous[-2] in ("args", "when", NAMED_CHECKS)
 
@@ -350,9 +382,17 @@ def _pairs() -> frozenset[str]:
 
 def _missing(place: Place) -> Finding:
     owner = "this table"
-    if known := TABLES.get(keys_of(place[:-1])):
+    if known := TABLES.get(_table_keys(place[:-1])):
         owner = known[0]
     return Finding(place, f"`{place[-1]}` is missing: {owner} needs it")
+
+
+def _table_keys(place: Place) -> tuple[str, ...]:
+    """Return the keys of a table in `TABLES`, without the name of a fact."""
+    keys = keys_of(place)
+    if keys[:3] == ("cases", "user", "facts"):
+        return (*keys[:3], *keys[4:])
+    return keys
 
 
 def _unknown_key(place: Place, in_group: bool) -> Finding:
@@ -363,7 +403,7 @@ def _unknown_key(place: Place, in_group: bool) -> Finding:
         return Finding(place, f"`{key}` next to `any_order`", hint)
     if key == "any_order":
         return Finding(place, "`any_order` is allowed only in `ordered` and `unordered`", "write the calls themselves")
-    keys = keys_of(place[:-1])
+    keys = _table_keys(place[:-1])
     owner, known = TABLES[keys]
     home = _home_of(key, keys)
     if keys == ("cases", "steps") and key in EXPECTATIONS and key != "final":

@@ -28,6 +28,7 @@ from workbench.suite.model import (
     by_name,
 )
 from workbench.suite.server_model import Answer, Server
+from workbench.suite.user_model import TurnCondition, UserTable
 
 SEPARATOR: Final = " × "
 """The text between model and variant in the name of a run's target: `offline × terse`."""
@@ -171,6 +172,7 @@ def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
         if tool.name in own_tools:
             own_tools[tool.name] = tool
     update: dict[str, object] = {
+        "user": names.user(case.user),
         "messages": tuple(map(names.message, case.messages)),
         "ordered": tuple(map(names.item, own.ordered)),
         "unordered": tuple(map(names.item, own.unordered)),
@@ -268,7 +270,33 @@ class _Names:
             if any(fnmatchcase(old, each) for each in final.readers):
                 readers.append(new)
         state = tuple(map(self.given, final.state))
-        return final.model_copy(update={"changes": changes, "readers": tuple(readers), "state": state})
+        says = []
+        for text in final.texts:
+            after = None if text.after_tool is None else self.tool(text.after_tool)
+            says.append(text.model_copy(update={"after_tool": after}))
+        update = {"changes": changes, "readers": tuple(readers), "state": state, "says": tuple(says)}
+        return final.model_copy(update=update)
+
+    def user(self, user: str | UserTable | None) -> str | UserTable | None:
+        if not isinstance(user, UserTable):
+            return user
+        messages = []
+        for message in user.messages:
+            update = {
+                "when": self.condition(message.when),
+                "ordered": tuple(map(self.item, message.ordered)),
+                "unordered": tuple(map(self.item, message.unordered)),
+                "disallowed": tuple(map(self.disallowed, message.disallowed)),
+            }
+            messages.append(message.model_copy(update=update))
+        facts = {}
+        for name, fact in user.withheld.items():
+            facts[name] = fact.model_copy(update={"when": self.condition(fact.when)})
+        stop = None if user.stop is None else self.condition(user.stop)
+        return user.model_copy(update={"messages": tuple(messages), "facts": facts, "stop": stop})
+
+    def condition(self, condition: TurnCondition) -> TurnCondition:
+        return condition.model_copy(update={"called": tuple(map(self.tool, condition.called))})
 
     def step(self, step: Step) -> Step:
         any_of = tuple(map(self.call, step.any_of))

@@ -138,6 +138,11 @@ FinishReason = Literal[
     "rounds exhausted",
     "steps done",
     "step failed",
+    "user done",
+    "user gave up",
+    "stopped by rule",
+    "turns exhausted",
+    "user error",
     "refused",
     "truncated",
     "sent too much",
@@ -146,7 +151,21 @@ FinishReason = Literal[
     "error",
 ]
 """The reason why a run ended. `decided`: the case has only one round, and it ended with calls. `step failed`: the chain
-stops at its first failed step."""
+stops at its first failed step. A conversation ends when its user leaves (`user done`, `user gave up`), when its `stop`
+holds (`stopped by rule`), after `max_turns` (`turns exhausted`), or when the simulated user breaks its rules or cannot
+be asked (`user error`)."""
+
+UserEnd = Literal["done", "gave up"]
+"""How a user leaves a conversation: with the goal reached, or without."""
+
+UserSource = Literal["opening", "script", "otherwise", "model", "person"]
+"""The source of a user's message: the opening of a played user, the script, its `otherwise`, the model that plays the
+user, or the person who steps through the run."""
+
+UserFault = Literal[
+    "invented", "told early", "empty", "spoke as the assistant", "twice word for word", "unknown end", "no message"
+]
+"""The reason why a message of a played user is not sent."""
 
 HoldPlace = Literal["request", "call", "question", "result", "permission"]
 """The place where a run is held: before a model request, before a tool call, before the reply to a request of a server,
@@ -435,6 +454,65 @@ class Forked:
 
 
 @dataclass(frozen=True, slots=True)
+class UserRequestStarted:
+    """The model that plays the user is asked for the message of a turn, which counts from 1.
+
+    `released` are the names of the facts that the user may tell. A `cached` answer was given in an earlier run.
+    """
+
+    turn: int
+    model: str
+    cached: bool = False
+    released: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UserRefused:
+    """A message of the played user was not sent, because it breaks a rule; `detail` is the part of it at fault.
+
+    `attempt` counts from 1. Tokens, latency and the cost in US dollars are those of this attempt.
+    """
+
+    turn: int
+    attempt: int
+    text: str
+    fault: UserFault
+    detail: str = ""
+    usage: Usage | None = None
+    latency_ms: Milliseconds = field(default=0.0, metadata=_SPARSE)
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UserSaid:
+    """The user of a conversation says something; the next request belongs to this turn, which counts from 1.
+
+    `message` is the id of a scripted message. With `end`, the user leaves after the answer.
+    """
+
+    turn: int
+    text: str
+    by: UserSource
+    message: str | None = None
+    end: UserEnd | None = None
+    usage: Usage | None = field(default=None, metadata=_SPARSE)
+    latency_ms: Milliseconds = field(default=0.0, metadata=_SPARSE)
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UserEnded:
+    """The user leaves the conversation, in the turn of the last message, or in one of its own without a message."""
+
+    turn: int
+    end: UserEnd
+    why: str | None = None
+    usage: Usage | None = field(default=None, metadata=_SPARSE)
+    latency_ms: Milliseconds = field(default=0.0, metadata=_SPARSE)
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutionStarted:
     """A server begins to really execute a call."""
 
@@ -597,6 +675,10 @@ EventPayload = (
     | MessageAdded
     | Regenerated
     | Forked
+    | UserRequestStarted
+    | UserRefused
+    | UserSaid
+    | UserEnded
     | ExecutionStarted
     | ExecutionProgress
     | ServerAsked

@@ -54,6 +54,10 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
     TextWasReasoning,
+    UserEnded,
+    UserRefused,
+    UserRequestStarted,
+    UserSaid,
 )
 from workbench.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFold
 
@@ -82,6 +86,10 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
     MessageAdded: "message_added",
     Regenerated: "asked_again",
     Forked: "forked",
+    UserRequestStarted: "user_request_started",
+    UserRefused: "user_refused",
+    UserSaid: "user_said",
+    UserEnded: "user_ended",
     ExecutionStarted: "execution_started",
     ExecutionProgress: "execution_progress",
     ServerAsked: "server_asked",

@@ -46,6 +46,10 @@ from workbench.trajectory.events import (
     ToolCall,
     ToolDefinition,
     Usage,
+    UserEnded,
+    UserRefused,
+    UserRequestStarted,
+    UserSaid,
 )
 
 CUT_OFF = "an answer was cut off at the token limit: raise `max_tokens`"
@@ -119,6 +123,46 @@ def tools_of(calls: Iterable[OfTool]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class UserTurn:
+    """What the user of a conversation did in one turn, which counts from 1; a turn without `said` has no answer."""
+
+    number: int
+    requests: tuple[UserRequestStarted, ...] = ()
+    refused: tuple[UserRefused, ...] = ()
+    """The messages that were not sent, in the order of the attempts."""
+    said: UserSaid | None = None
+    ended: UserEnded | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The message of the user; `None` if the user said nothing."""
+        return self.said.text if self.said is not None else None
+
+    @property
+    def spent(self) -> list[UserRefused | UserSaid | UserEnded]:
+        """The events that hold tokens, latency and cost of the model that plays the user."""
+        return [each for each in (*self.refused, self.said, self.ended) if each is not None]
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens of the model that plays the user; `None` if none were counted."""
+        return _sum_of([each.usage for each in self.spent])
+
+    @property
+    def latency_ms(self) -> float:
+        """The latency of the model that plays the user, in milliseconds."""
+        return sum(each.latency_ms for each in self.spent)
+
+
+def _sum_of(usages: Iterable[Usage | None]) -> Usage | None:
+    """Return the sum of the tokens that were counted; `None` if none were."""
+    counted_usages = [usage for usage in usages if usage is not None]
+    if not counted_usages:
+        return None
+    return sum(counted_usages[1:], counted_usages[0])
+
+
+@dataclass(frozen=True, slots=True)
 class Round:
     """A model request, its answer, and the results of the calls in it; `number` counts from 1."""
 
@@ -149,6 +193,12 @@ class Round:
     """Whether the round is replayed from another run, without asking a model."""
     not_offered: tuple[CallRecord, ...] = ()
     """Calls of the provider's own tools that the suite does not offer; they are only shown."""
+    turn: int | None = None
+    """The turn of a conversation that the request belongs to, counted from 1; `None` outside of a conversation."""
+    round_in_turn: int = 0
+    """The number of the round within its turn, counted from 1."""
+    said: UserSaid | None = None
+    """The message of the user that begins the turn, in its first round."""
 
     @property
     def calls_to_answer(self) -> tuple[CallRecord, ...]:
@@ -169,8 +219,10 @@ class Round:
         return self.step.step if self.step is not None else None
 
     @property
-    def step_message(self) -> str | None:
-        """The user's message that begins the step of the request; `None` if there is none."""
+    def user_message(self) -> str | None:
+        """The user's message before the request, of a step or of a conversation; `None` if there is none."""
+        if self.said is not None:
+            return self.said.text
         return self.step.user if self.step is not None else None
 
     def response(self) -> ResponseFinished:
@@ -233,6 +285,8 @@ class Trajectory:
     """The calls that the suite made itself, before and after the run."""
     asked_by_servers: tuple[ServerAsked, ...] = ()
     """The requests of servers, with their replies, in all calls of the run and of the suite itself."""
+    user_turns: tuple[UserTurn, ...] = ()
+    """The turns of the user of a conversation."""
 
     def __repr__(self) -> str:
         reason = "unfinished" if self.finish is None else self.finish.reason
@@ -325,12 +379,38 @@ class Trajectory:
     def final_answer(self) -> str:
         """The text of the answer that ended the run; empty if the run ended in another way."""
         # An answer with calls, or one that was cut off or refused, does not count, even as the last one of a chain.
-        if self.finish is None or self.finish.reason not in ("answered", "steps done") or not self.rounds:
+        if self.finish is None or self.finish.reason not in _ENDED_WITH_ANSWER or not self.rounds:
             return ""
         last = self.rounds[-1]
         if last.calls_to_answer or last.stop_reason != "answered":
             return ""
         return last.text
+
+    @property
+    def user_usage(self) -> Usage | None:
+        """The tokens of the model that plays the user; `None` if none were counted."""
+        return _sum_of([turn.usage for turn in self.user_turns])
+
+    @property
+    def user_latency_ms(self) -> float:
+        """The latency of the model that plays the user, in milliseconds."""
+        return sum(turn.latency_ms for turn in self.user_turns)
+
+    @property
+    def user_requests(self) -> int:
+        """The number of requests to the model that plays the user, without answers from the cache."""
+        return sum(not request.cached for turn in self.user_turns for request in turn.requests)
+
+    @property
+    def user_cost_usd(self) -> float | None:
+        """The cost of the model that plays the user, in US dollars: 0 if none was asked, `None` if it is unknown."""
+        total = 0.0
+        for turn in self.user_turns:
+            for each in turn.spent:
+                if each.cost_usd is None and each.latency_ms:
+                    return None
+                total += each.cost_usd or 0.0
+        return total
 
     @property
     def model_latency_ms(self) -> float:
@@ -358,12 +438,10 @@ class Trajectory:
     @property
     def usage(self) -> Usage | None:
         """The tokens of all answers in `asked`; `None` if no provider counted any."""
-        usage = None
-        for answer in self.asked:
-            if answer.usage is not None:
-                usage = answer.usage if usage is None else usage + answer.usage
-        return usage
+        return _sum_of([answer.usage for answer in self.asked])
 
+
+_ENDED_WITH_ANSWER = ("answered", "steps done", "user done", "user gave up", "stopped by rule", "turns exhausted")
 
 # The fold adds events one by one, so that a live view and a finished run are computed by the same code: what is graded
 # is what was shown. During the fold, calls and rounds are mutable and keep their text in pieces.
@@ -419,10 +497,22 @@ class _OpenRound:
     superseded: tuple[Round, ...] = ()
     replayed: bool = False
     not_offered: list[_OpenCall] = field(default_factory=list)
+    turn: int | None = None
+    round_in_turn: int = 0
+    said: UserSaid | None = None
 
     def unanswered(self, **changes: Any) -> _OpenRound:
         """Return the round of the same request before its answer."""
-        return _OpenRound(self.number, step=self.step, added=self.added, superseded=self.superseded, **changes)
+        return _OpenRound(
+            self.number,
+            step=self.step,
+            added=self.added,
+            superseded=self.superseded,
+            turn=self.turn,
+            round_in_turn=self.round_in_turn,
+            said=self.said,
+            **changes,
+        )
 
     def record(self) -> Round:
         stop_reason = usage = first_token_ms = latency_ms = provider_state = cost_usd = None
@@ -453,6 +543,9 @@ class _OpenRound:
             superseded=self.superseded,
             replayed=self.replayed,
             not_offered=not_offered,
+            turn=self.turn,
+            round_in_turn=self.round_in_turn,
+            said=self.said,
         )
 
 
@@ -477,6 +570,8 @@ class TrajectoryFold:
         self._fork: Forked | None = None
         self._own_calls: tuple[OwnCallAnswered, ...] = ()
         self._asked: tuple[ServerAsked, ...] = ()
+        self._turns: list[UserTurn] = []
+        self._said: UserSaid | None = None
 
     def add(self, event: Event) -> None:
         """Add an event; raise TrajectoryError if it cannot follow the events before it."""
@@ -502,8 +597,8 @@ class TrajectoryFold:
                 if self._rounds and self._rounds[-1].number == number:
                     self._begin_again(self._rounds[-1])
                 else:
-                    self._rounds.append(_OpenRound(number, step=self._step, added=self._added))
-                    self._step, self._added = None, ()
+                    self._rounds.append(self._opened(number))
+                    self._step, self._added, self._said = None, (), None
             case Regenerated(round=number):
                 self._supersede(self._round(number))
             case RequestFailed(round=number, error=error):
@@ -546,6 +641,15 @@ class TrajectoryFold:
             case Resumed(held_ms=held_ms):
                 self._held_ms += held_ms
                 self._is_held = False
+            case UserRequestStarted(turn=turn):
+                self._in_turn(turn, requests=(*self._turn(turn).requests, what))
+            case UserRefused(turn=turn):
+                self._in_turn(turn, refused=(*self._turn(turn).refused, what))
+            case UserSaid(turn=turn):
+                self._in_turn(turn, said=what)
+                self._said = what
+            case UserEnded(turn=turn):
+                self._in_turn(turn, ended=what)
             case Forked():
                 # Everything up to here came from the original run.
                 self._fork = what
@@ -580,6 +684,7 @@ class TrajectoryFold:
             added=self._added,
             own_calls=self._own_calls,
             asked_by_servers=self._asked,
+            user_turns=tuple(self._turns),
         )
 
     @property
@@ -603,6 +708,9 @@ class TrajectoryFold:
                 inside_ms = 0.0
             case ServerAsked(call_id=call_id) if call_id in self._calls:
                 return 0.0
+            case UserSaid() | UserRefused() | UserEnded() | UserRequestStarted():
+                # The user is no part of the agent either.
+                inside_ms = 0.0
             case ServerAsked() | OwnCallAnswered():
                 # The suite's own calls are not part of the agent's work.
                 inside_ms = 0.0
@@ -616,6 +724,23 @@ class TrajectoryFold:
             case _:
                 return 0.0
         return max(since_last_ms - inside_ms, 0.0)
+
+    def _opened(self, number: int) -> _OpenRound:
+        """Return the round of a new request, in the turn of the user's message before it or of the round before it."""
+        opened = _OpenRound(number, step=self._step, added=self._added, said=self._said)
+        if self._said is not None:
+            opened.turn, opened.round_in_turn = self._said.turn, 1
+        elif self._rounds and self._rounds[-1].turn is not None:
+            opened.turn, opened.round_in_turn = self._rounds[-1].turn, self._rounds[-1].round_in_turn + 1
+        return opened
+
+    def _turn(self, number: int) -> UserTurn:
+        if not self._turns or self._turns[-1].number != number:
+            self._turns.append(UserTurn(number))
+        return self._turns[-1]
+
+    def _in_turn(self, number: int, **changes: Any) -> None:
+        self._turns[-1] = replace(self._turn(number), **changes)
 
     def _begin_again(self, failed: _OpenRound) -> None:
         """Discard the answer of a failed attempt before its retry, and keep its error."""

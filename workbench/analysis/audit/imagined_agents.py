@@ -436,7 +436,7 @@ def _answer(case: Case) -> tuple[Case, str]:
 
 
 def _request(case: Case) -> str:
-    return case.user or " ".join(step.user for step in case.steps if step.user) or ANY_TEXT
+    return case.first_words or " ".join(step.user for step in case.steps if step.user) or ANY_TEXT
 
 
 def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[Made]], answer: str) -> Trajectory:

@@ -501,7 +501,7 @@ def _of_answer(case: Case, check: Check, place: Place) -> Iterator[AuditFinding]
     if check.asks_outside:
         return
     try:
-        if all(map(check.holds, (*_ANSWERS, case.user or "zz"))):
+        if all(map(check.holds, (*_ANSWERS, case.request or "zz"))):
             message = f"{describe(check)}: every answer meets it"
             yield AuditFinding("cannot fail", "warning", place, message, "check what a wrong answer lacks", case.id)
     except (CheckError, UnknownSampleError):

@@ -45,13 +45,14 @@ from workbench.show.views.trajectory import (
     reply_text,
     unread_text,
 )
+from workbench.show.views.user_turns import ended_text, refused_text, source_of
 from workbench.show.views.values import call_text, usage_text
 from workbench.show.visible import after
 from workbench.suite.expected_calls import tool_text
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import Message, OwnCallAnswered, ServerAsked
 from workbench.trajectory.system_prompt import time_text
-from workbench.trajectory.trajectory import CallRecord, Round
+from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, UserTurn
 
 _LINE = 80
 """The longest JSON value, in characters, that is written on one line."""
@@ -60,7 +61,7 @@ _LAID_OUT_MAX = 100_000
 _FOLDED = 160
 """The shortest system prompt, in characters, that is initially folded."""
 _PLAIN = Paint(False)
-_ENDINGS = ("answered", "steps done", "decided")
+_ENDINGS = ("answered", "steps done", "decided", "user done", "user gave up", "stopped by rule")
 """Ends of runs that were not cut short."""
 
 
@@ -300,6 +301,8 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
     # Calls are numbered across all rounds, because grades refer to them by that number.
     at = 0
     for each in trajectory.rounds:
+        if each.said is not None:
+            yield from _turn(next(turn for turn in trajectory.user_turns if turn.number == each.turn))
         yield _round_head(each)
         # Steps of a chain may have prompts of their own; one that stays the same is shown once.
         if each.step is not None and each.step.system not in (None, system):
@@ -307,6 +310,8 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
             yield _said("system", "system prompt of the step", system, is_folded=True)
         yield from _round(each, run, expected, at)
         at += len(each.calls)
+    if trajectory.user_turns:
+        yield from _end_of_user(trajectory)
     yield from map(_asked, trajectory.asked_in("final"))
     yield from map(_own_call, trajectory.final_calls)
     yield from _by_grade([list(_missing(grade, expected)) for grade in run.grades])
@@ -314,6 +319,23 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
         yield el("p", f"■ ended: {trajectory.finish_reason}", class_="ending")
     if run.error is not None:
         yield _said("problem", "▲ why", run.error)
+
+
+def _turn(turn: UserTurn) -> Iterator[Node]:
+    """Yield the message of the user in one turn, and the messages that were not sent."""
+    for refused in turn.refused:
+        yield el("p", f"user, {refused_text(refused)}", class_="notice")
+    if turn.said is not None:
+        source = source_of(turn.said, len(turn.refused))
+        yield _said("user", f"user {turn.number}" + (f", {source}" if source else ""), turn.said.text)
+
+
+def _end_of_user(trajectory: Trajectory) -> Iterator[Node]:
+    last = trajectory.user_turns[-1]
+    if not trajectory.rounds or trajectory.rounds[-1].turn != last.number:
+        yield from _turn(last)
+    if last.ended is not None:
+        yield el("p", f"user {ended_text(last.ended)}", class_="ending")
 
 
 def _own_call(call: OwnCallAnswered) -> Element:

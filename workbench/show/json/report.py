@@ -46,7 +46,7 @@ from workbench.suite.model import Case, RepeatRule
 from workbench.suite.suite_file import LineOf, no_line
 from workbench.trajectory.events import AskedKind, OwnCallStage, ReplyAction, ReplySource, ResultSource
 from workbench.trajectory.media import Media
-from workbench.trajectory.trajectory import CallRecord, Round
+from workbench.trajectory.trajectory import CallRecord, Round, UserTurn
 
 
 class JudgementReport(ReportModel):
@@ -160,9 +160,31 @@ class RoundReport(ReportModel):
     retries: int = Field(description="number of retries of the request")
     deviations: tuple[DeviationReport, ...] = Field(description="of the endpoint, that were repaired in the answer")
     step: int | None = Field(description="the step of the chain to which the request belongs, from 1")
+    turn: int | None = Field(None, description="the turn of the conversation to which the request belongs, from 1")
     replayed: bool = Field(description="whether it was replayed from the run that this one was forked from")
     added: tuple[str, ...] = Field(description="messages that a person added before the request")
     set_aside: tuple[RoundReport, ...] = Field(description="earlier answers that a person regenerated")
+
+
+class RefusedReport(ReportModel):
+    """A message of a played user that was not sent, because it breaks a rule."""
+
+    text: str
+    fault: str
+    detail: str = Field(description="the part at fault")
+
+
+class UserTurnReport(ReportModel):
+    """What the user of a conversation did in one turn."""
+
+    turn: int = Field(description="from 1")
+    text: str | None = Field(description="what the user said; null if it left without a word")
+    by: str | None = Field(description="opening, script, otherwise, model, person")
+    message: str | None = Field(description="the id of a scripted message")
+    refused: tuple[RefusedReport, ...] = Field(description="in the order of the attempts")
+    released: tuple[str, ...] = Field(description="the names of the facts that a played user could tell")
+    end: str | None = Field(description="done or gave up, where the user left")
+    why: str | None
 
 
 class ForkReport(ReportModel):
@@ -337,6 +359,12 @@ class RunReport(ReportModel):
     )
     own_calls: tuple[OwnCallReport, ...] = Field((), description="the calls of `setup` and `final`, in order")
     asked_by_servers: tuple[AskedReport, ...] = Field((), description="the requests of servers during calls, in order")
+    error_kind: str | None = Field(None, description="user: the simulated user is at fault; null for any other error")
+    user_turns: tuple[UserTurnReport, ...] = Field((), description="of a conversation, in order")
+    user_ms: float = Field(0, description="latencies of the model that plays the user; in no other time")
+    user_requests: int = Field(0, description="number of requests to that model")
+    user_tokens: UsageReport | None = Field(None, description="its tokens, in no other figure")
+    user_cost_usd: float | None = Field(0, description="its cost in US dollars; null if unknown")
 
 
 class ArgumentStatisticsReport(ReportModel):
@@ -597,6 +625,29 @@ def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
         "valid_arguments": result.valid_arguments,
         "own_calls": trajectory.own_calls,
         "asked_by_servers": trajectory.asked_by_servers,
+        "error_kind": "user" if result.is_user_error else None,
+        "user_turns": tuple(map(_user_turn, trajectory.user_turns)),
+        "user_ms": trajectory.user_latency_ms,
+        "user_requests": trajectory.user_requests,
+        "user_tokens": trajectory.user_usage,
+        "user_cost_usd": trajectory.user_cost_usd,
+    }
+
+
+def _user_turn(turn: UserTurn) -> dict[str, Any]:
+    said, ended = turn.said, turn.ended
+    released: tuple[str, ...] = ()
+    if turn.requests:
+        released = turn.requests[-1].released
+    return {
+        "turn": turn.number,
+        "text": turn.text,
+        "by": said and said.by,
+        "message": said and said.message,
+        "refused": tuple([{"text": each.text, "fault": each.fault, "detail": each.detail} for each in turn.refused]),
+        "released": released,
+        "end": ended and ended.end,
+        "why": ended and ended.why,
     }
 
 
@@ -615,6 +666,7 @@ def _round(round_: Round) -> dict[str, Any]:
         "retries": round_.retries,
         "deviations": _deviations(round_),
         "step": round_.step and round_.step.step,
+        "turn": round_.turn,
         "replayed": round_.replayed,
         "added": round_.added,
         # Superseded answers have the same form as other answers, one level deeper.

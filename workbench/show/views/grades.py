@@ -260,7 +260,7 @@ def why_not_graded(result: RunResult) -> str:
         return "you stopped this run, so it is not graded"
     if result.status == Status.NOT_GRADED:
         return f"this case {why}, so there is nothing to grade"
-    if result.trajectory.finish_reason in (None, "error", "timed out"):
+    if result.trajectory.finish_reason in (None, "error", "timed out", "user error"):
         return f"this run did not finish, so it is not graded: {why}"
     return f"this run finished, but could not be graded: {why}"
 

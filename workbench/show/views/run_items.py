@@ -25,6 +25,7 @@ from workbench.trajectory.events import (
     ServerAsked,
     ToolCall,
     ToolDefinition,
+    UserRefused,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class MessageItem:
     """A message that precedes a request.
 
     `number` counts the messages and answers shown, and is `None` for a system prompt. `by_hand` is true if the user
-    added the message while the run was held.
+    added the message while the run was held. `source` says who gave a message of a conversation's user, and `refused`
+    are the messages that were not sent before it.
     """
 
     role: str
@@ -44,6 +46,8 @@ class MessageItem:
     number: int | None = None
     calls: tuple[ToolCall, ...] = ()
     by_hand: bool = False
+    source: str = ""
+    refused: tuple[UserRefused, ...] = ()
 
 
 @dataclass(slots=True)

@@ -73,6 +73,7 @@ from workbench.show.views.trajectory import (
     reply_text,
     source_text,
 )
+from workbench.show.views.user_turns import refused_text
 from workbench.show.views.values import call_text, progress_text, usage_text, waited_text
 from workbench.show.visible import after, compact_json, one_line, widest_cells
 from workbench.suite.sameness import same
@@ -168,6 +169,11 @@ class _Layout(NamedTuple):
                 texts = wrap(shown, room)
             for text in texts:
                 rows.append((Span(text, "muted"),))
+        if item.source and rows:
+            rows[-1] = (*rows[-1], Span(f"  {item.source}", "muted"))
+        for refused in item.refused if self.expanded else ():
+            for text in wrap(refused_text(refused), room):
+                rows.append((Span(text, "warned"),))
         first, *others = rows or [EMPTY]
         head = _head(item.number, _MESSAGE_LABELS.get(item.role, item.role), _LABEL_ROLES.get(item.role, "strong"))
         return [(*head, *first), *indented(others, BODY)]

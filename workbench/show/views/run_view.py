@@ -34,6 +34,7 @@ from workbench.show.views.run_items import (
     ToolsItem,
 )
 from workbench.show.views.trajectory import pause_text
+from workbench.show.views.user_turns import ended_text, source_of
 from workbench.show.views.values import Awaited
 from workbench.trajectory.events import (
     AnswerPaused,
@@ -65,6 +66,10 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
     TextWasReasoning,
+    UserEnded,
+    UserRefused,
+    UserRequestStarted,
+    UserSaid,
 )
 from workbench.trajectory.system_prompt import time_text
 
@@ -89,6 +94,8 @@ class RunView:
         """The system prompt of requests outside of steps."""
         self._system: str | None = None
         """The current system prompt."""
+        self._refused: tuple[UserRefused, ...] = ()
+        """The messages of the user in this turn that were not sent."""
         self._prompted = self._instructed = False
         """Whether any request had a system prompt."""
 
@@ -217,6 +224,8 @@ class RunView:
                 run.append(OwnCallItem(answered))
             case Forked() as fork:
                 self._end_replay(fork)
+            case UserRequestStarted() | UserRefused() | UserSaid() | UserEnded() as spoken:
+                self._take_user(spoken)
             case RunFinished() as finish:
                 self._end(finish)
             case by_hand:
@@ -232,6 +241,21 @@ class RunView:
                 run.changed(index)
                 return
         run.append(AskedItem(asked))
+
+    def _take_user(self, spoken: UserRequestStarted | UserRefused | UserSaid | UserEnded) -> None:
+        """Show what the user of a conversation does."""
+        run = self._run
+        run.finish_text()
+        match spoken:
+            case UserRequestStarted(model=model):
+                run.append(NoticeItem(f"the user answers, played by {model}", waits=True))
+            case UserRefused():
+                self._refused += (spoken,)
+            case UserSaid(text=text):
+                source, refused, self._refused = source_of(spoken, len(self._refused)), self._refused, ()
+                run.append(MessageItem("user", GrowingText(text), self._next_number(), source=source, refused=refused))
+            case UserEnded():
+                run.append(MessageItem("user", GrowingText(ended_text(spoken))))
 
     def _take_by_hand(self, action: Paused | Resumed | CallEdited | ResultEdited | MessageAdded | Regenerated) -> None:
         """Apply an action of the user, or a wait for one."""

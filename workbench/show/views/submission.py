@@ -130,7 +130,7 @@ def _prompt(shown: ShownCase, number: int, *, asked_for: bool) -> Prompt:
     run = result.decisive_run
     prompt, expected = "", tuple[str, ...]()
     if case is not None:
-        prompt = "\n".join(filter(None, (case.user, *(step.user for step in case.steps))))
+        prompt = "\n".join(filter(None, (case.first_words, *(step.user for step in case.steps))))
         expected = tuple(call.tool_text for call in case.expected_calls())
     return Prompt(
         model=run.model,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.numerals import count_text, counted, duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.text import Paint
+from workbench.show.views.user_turns import ended_text, last_lines, lines_before, refused_text, said_line
 from workbench.show.views.values import call_text, content_text, progress_text, waited_text
 from workbench.show.visible import after, compact_json, one_line, shortened
 from workbench.trajectory.events import (
@@ -42,6 +43,9 @@ from workbench.trajectory.events import (
     StepStarted,
     TextDelta,
     TextWasReasoning,
+    UserEnded,
+    UserRefused,
+    UserSaid,
 )
 
 if TYPE_CHECKING:
@@ -162,6 +166,7 @@ class StepLines:
         self._system: str | None = None
         self._round = 0
         self._step_due: bool | None = None
+        self._refused = 0
 
     def lines(self, event: Event) -> list[str]:
         """Return the lines of the next event, cut to the width unless `verbose` is set."""
@@ -241,6 +246,14 @@ class StepLines:
                 return [f"✎ added: {one_line(text)}"]
             case Regenerated(round=number):
                 return [f"↻ the answer of round {number} is superseded; the model is asked again"]
+            case UserRefused() as refused:
+                self._refused += 1
+                return [f"{GLYPHS.warned} user, {refused_text(refused)}"]
+            case UserSaid() as said:
+                refusals, self._refused = self._refused, 0
+                return [said_line(said, refusals)]
+            case UserEnded() as ended:
+                return [f"» user {ended_text(ended)}"]
             case Forked() as fork:
                 return [f"↳ {one_line(fork_text(fork))}"]
             case ResponseFinished() as response:
@@ -411,6 +424,8 @@ def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
     for own in trajectory.setup_calls:
         yield own_call_line(own)
     for round_ in trajectory.rounds:
+        if round_.said is not None:
+            yield from lines_before(trajectory, round_.turn)
         for error in round_.errors:
             yield f"▲ {one_line(error)}"
         for call in (*round_.not_offered, *round_.calls):
@@ -427,6 +442,7 @@ def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
             yield "▲ refused"
         for line in deviation_lines(round_.deviations):
             yield f"▲ {line}"
+    yield from last_lines(trajectory)
     for asked in trajectory.asked_in("final"):
         yield from asked_lines(asked)
     for own in trajectory.final_calls:

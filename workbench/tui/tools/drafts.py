@@ -89,7 +89,7 @@ class ToolDrafter:
         before: list[str] = []
         if now is not None:
             models, system = models or tuple(now.models), now.system
-            before = [case.user for case in now.cases if case.user]
+            before = [case.request for case in now.cases if case.request]
         if not models:
             raise NotDraftedError(f"no model is chosen; {key_for('models')} chooses one")
         model = models[0]

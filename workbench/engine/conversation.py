@@ -1,0 +1,107 @@
+"""The user of one conversation: says the next message, leaves, or ends the run when it breaks its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from workbench.checks.check import CheckContext
+from workbench.engine.recorder import Recorder
+from workbench.engine.script import Departure, next_scripted, said_in, stops
+from workbench.suite.user_model import UserTable
+from workbench.trajectory.events import FinishReason, RunFinished, UserEnd, UserEnded, UserSaid
+from workbench.trajectory.trajectory import Trajectory
+
+_Decided = TypeVar("_Decided")
+
+ENDINGS: dict[UserEnd, FinishReason] = {"done": "user done", "gave up": "user gave up"}
+"""The reason why a run ends, by how its user leaves."""
+
+
+class Decisions(Protocol):
+    """Evaluates the conditions of a conversation, as `RunGrading` evaluates checks."""
+
+    async def attempted(self, grade: Callable[[CheckContext], _Decided], trajectory: Trajectory) -> _Decided | str:
+        """Return the result of `grade`, or the reason why a check cannot be evaluated."""
+        ...
+
+
+class UserError(Exception):
+    """The simulated user broke its rules or could not be asked; the message says so."""
+
+
+NextReply = Callable[[Trajectory, int], Awaitable[UserSaid | UserEnded]]
+"""Returns the user's message or departure in a turn, counted from 1. Raises UserError."""
+
+
+class Conversation:
+    """The user of one conversation.
+
+    `reply` is a user other than a script: a model that plays it, or a recording."""
+
+    def __init__(
+        self, table: UserTable, recorder: Recorder, decisions: Decisions, reply: NextReply | None = None
+    ) -> None:
+        self._table = table
+        self._recorder = recorder
+        self._decisions = decisions
+        self._reply = reply or self._scripted
+
+    async def next_message(self) -> UserSaid | RunFinished:
+        """Emit and return the next message of the user, or return the end of the run."""
+        trajectory = self._recorder.trajectory
+        said = said_in(trajectory)
+        if said and said[-1].end is not None:
+            # A message with `end` is still answered, so the user leaves only now.
+            return self._left(UserEnded(said[-1].turn, said[-1].end))
+        if len(said) >= self._table.max_turns:
+            return RunFinished("turns exhausted")
+        try:
+            reply = await self._reply(trajectory, len(said) + 1)
+        except UserError as error:
+            return RunFinished("user error", str(error))
+        except ConditionError as error:
+            return RunFinished("error", str(error))
+        if isinstance(reply, UserEnded):
+            return self._left(reply)
+        self._recorder.emit(reply)
+        return reply
+
+    async def stopped(self) -> RunFinished | None:
+        """Return the end of the run if the `stop` of the conversation holds now."""
+        if self._table.stop is None:
+            return None
+        trajectory = self._recorder.trajectory
+        try:
+            found = await decided(self._decisions, trajectory, lambda context: stops(self._table, trajectory, context))
+        except ConditionError as error:
+            return RunFinished("error", str(error))
+        return RunFinished("stopped by rule") if found else None
+
+    def _left(self, ended: UserEnded) -> RunFinished:
+        self._recorder.emit(ended)
+        return RunFinished(ENDINGS[ended.end])
+
+    async def _scripted(self, trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
+        def decide(context: CheckContext) -> UserSaid | Departure:
+            return next_scripted(self._table, trajectory, context)
+
+        found = await decided(self._decisions, trajectory, decide)
+        if isinstance(found, Departure):
+            return UserEnded(turn, "done" if found.is_done else "gave up", found.why)
+        return replace(found, turn=turn)
+
+
+class ConditionError(Exception):
+    """A condition of the user cannot be evaluated; the message says why."""
+
+
+async def decided(decisions: Decisions, trajectory: Trajectory, decide: Callable[[CheckContext], _Decided]) -> _Decided:
+    """Return a decision about a conversation.
+
+    Raises ConditionError if a check cannot be evaluated."""
+    found = await decisions.attempted(decide, trajectory)
+    if isinstance(found, str):
+        raise ConditionError(f"a condition of the user cannot be checked: {found}")
+    return found

@@ -1,0 +1,117 @@
+"""Decisions of a conversation that follow from what happened so far: scripted messages, released facts, the stop.
+
+They are computed from the trajectory alone, so a fork and a replay come to the same decisions as the original run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from workbench.checks.check import CheckContext, evaluate
+from workbench.dataclasses import dataclass
+from workbench.suite.expected_calls import same_tool
+from workbench.suite.user_model import ScriptedMessage, TurnCondition, UserTable
+from workbench.trajectory.events import UserSaid
+from workbench.trajectory.trajectory import Round, Trajectory, tools_of
+
+_MAX_QUOTED = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """The user of a script leaves without a message."""
+
+    is_done: bool
+    why: str | None = None
+
+
+def said_in(trajectory: Trajectory) -> tuple[UserSaid, ...]:
+    """Return the messages of the user so far."""
+    return tuple([turn.said for turn in trajectory.user_turns if turn.said is not None])
+
+
+def is_in_words(answer: Round) -> bool:
+    """Return whether the user hears an answer: text beside a call is not heard."""
+    return answer.stop_reason is not None and not answer.calls_to_answer
+
+
+def heard_in(trajectory: Trajectory) -> tuple[str, ...]:
+    """Return the answers that the user heard so far."""
+    return tuple([each.text for each in trajectory.rounds if is_in_words(each)])
+
+
+def holds(condition: TurnCondition, answer: str | None, called: Iterable[str], context: CheckContext) -> bool:
+    """Return whether a condition holds for an answer in words, `None` before the first, and the tools called so far.
+
+    Raises CheckError."""
+    made = tuple(called)
+    for tool in condition.called:
+        if not any(same_tool(tool, each) for each in made):
+            return False
+    if condition.answer is None:
+        return True
+    return answer is not None and evaluate(condition.answer, answer, context=context).holds
+
+
+def next_scripted(user: UserTable, trajectory: Trajectory, context: CheckContext) -> UserSaid | Departure:
+    """Return the next message of a script: the first unsaid one whose condition holds, in the order of the file.
+
+    Raises CheckError."""
+    said = said_in(trajectory)
+    left = _unsaid(user, said)
+    turn = len(said) + 1
+    if not left:
+        return Departure(True)
+    heard, called = heard_in(trajectory), tools_of(trajectory.calls)
+    answer = heard[-1] if heard else None
+    for message in left:
+        if holds(message.when, answer, called, context):
+            return UserSaid(turn, message.say, "script", message.id, message.end)
+    if len([each for each in said if each.by == "otherwise"]) >= user.patience:
+        why = f'nothing is left to say in turn {turn}: no "when" holds (the answer: "{_shortened(answer or "")}")'
+        return Departure(False, why)
+    return UserSaid(turn, user.otherwise, "otherwise")
+
+
+def _unsaid(user: UserTable, said: Iterable[UserSaid]) -> list[ScriptedMessage]:
+    left = list(user.messages)
+    for each in said:
+        if each.by != "script":
+            continue
+        used = next((one for one in left if (one.id, one.say) == (each.message, each.text)), None)
+        if used is not None:
+            left.remove(used)
+    return left
+
+
+def released_facts(user: UserTable, trajectory: Trajectory, context: CheckContext) -> dict[str, str]:
+    """Return the facts that a played user may tell: those whose condition has held after some answer.
+
+    Raises CheckError."""
+    released = {name: fact.value for name, fact in user.withheld.items() if fact.when == TurnCondition()}
+    called: list[str] = []
+    for each in trajectory.rounds:
+        called += tools_of(each.calls)
+        if not is_in_words(each):
+            continue
+        for name, fact in user.withheld.items():
+            if name not in released and holds(fact.when, each.text, called, context):
+                released[name] = fact.value
+    return {name: released[name] for name in user.facts if name in released}
+
+
+def stops(user: UserTable, trajectory: Trajectory, context: CheckContext) -> bool:
+    """Return whether the `stop` of a conversation holds after its last round.
+
+    Raises CheckError."""
+    if user.stop is None:
+        return False
+    last = trajectory.rounds[-1] if trajectory.rounds else None
+    answer = last.text if last is not None and is_in_words(last) else None
+    return holds(user.stop, answer, tools_of(trajectory.calls), context)
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    if len(line) > _MAX_QUOTED:
+        return f"{line[:_MAX_QUOTED]} …"
+    return line

@@ -1,0 +1,78 @@
+"""The user of a conversation in words: where a message comes from, what was not sent, and how the user left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from workbench.show.glyphs import GLYPHS
+from workbench.show.visible import one_line
+from workbench.trajectory.events import UserEnded, UserRefused, UserSaid, UserSource
+
+if TYPE_CHECKING:
+    from workbench.trajectory.trajectory import Trajectory, UserTurn
+
+_SOURCES: dict[UserSource, str] = {
+    "opening": "opening",
+    "script": "",
+    "otherwise": "nothing fits",
+    "model": "played",
+    "person": f"{GLYPHS.by_hand} by hand",
+}
+
+
+def source_of(said: UserSaid, refused: int) -> str:
+    """Return the source of a user's message, empty for a script: `played · 2nd try` after one refused attempt."""
+    source = _SOURCES[said.by]
+    if refused:
+        source += f" {GLYPHS.dot} {_nth(refused + 1)} try"
+    return source
+
+
+def _nth(number: int) -> str:
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{number}{endings.get(number, 'th')}"
+
+
+def refused_text(refused: UserRefused) -> str:
+    """Return a message that was not sent on one line, with the reason: `not sent, invented "B99": My number is B99.`"""
+    fault = refused.fault + (f' "{refused.detail}"' if refused.detail else "")
+    return one_line(f"not sent, {fault}: {refused.text}")
+
+
+def ended_text(ended: UserEnded) -> str:
+    """Return how the user left, with the reason: `ended: gave up (nothing is left to say …)`."""
+    why = f" ({ended.why})" if ended.why else ""
+    return one_line(f"ended: {ended.end}{why}")
+
+
+def said_line(said: UserSaid, refused: int = 0) -> str:
+    """Return a message of the user as a line of a run: `» it is A17.  played`."""
+    source = source_of(said, refused)
+    return f"» {one_line(said.text)}" + (f"  ({source})" if source else "")
+
+
+def turn_lines(turn: UserTurn) -> Iterator[str]:
+    """Yield the messages of the user in one turn as lines, those that were not sent first."""
+    for refused in turn.refused:
+        yield f"{GLYPHS.warned} user, {refused_text(refused)}"
+    if turn.said is not None:
+        yield said_line(turn.said, len(turn.refused))
+
+
+def lines_before(trajectory: Trajectory, turn: int | None) -> Iterator[str]:
+    """Yield the lines of a turn of the user, by its number."""
+    for each in trajectory.user_turns:
+        if each.number == turn:
+            yield from turn_lines(each)
+
+
+def last_lines(trajectory: Trajectory) -> Iterator[str]:
+    """Yield the lines of a turn without an answer, and how the user left."""
+    if not trajectory.user_turns:
+        return
+    last = trajectory.user_turns[-1]
+    if not trajectory.rounds or trajectory.rounds[-1].turn != last.number:
+        yield from turn_lines(last)
+    if last.ended is not None:
+        yield f"» user {ended_text(last.ended)}"
