@@ -76,7 +76,7 @@ def _frozen(cls: type, options: dict[str, bool]) -> Any:
 class _Init:
     """A placeholder for `__init__`, which compiles the method when it is first looked up."""
 
-    # Compiled on use, because a command never creates objects of most classes that it imports.
+    # The compilation is lazy: a command creates no objects of most classes that it imports.
 
     def __init__(self, cls: Any) -> None:
         self._cls = cls

@@ -37,7 +37,7 @@ class Limit(int):
         return self._filled(self.happened, about)
 
     def _filled(self, words: str, about: Mapping[str, object]) -> str:
-        # Imported on use: every command imports the limits, and hardly any reaches one.
+        # Lazy import: every command imports the limits, and hardly any reaches one.
         from workbench.numerals import count_text, setting_text
 
         return words.format(limit=count_text(self), mib=f"{setting_text(self / 2**20)} MiB", **about)

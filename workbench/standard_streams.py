@@ -36,7 +36,7 @@ def open_closed_streams() -> None:
 
 
 class _Dispensable(FileIO):
-    """A file that drops what cannot be written, for example because the disk is full."""
+    """A file that drops output that cannot be written, for example because the disk is full."""
 
     def __init__(self, stream: TextIOWrapper) -> None:
         super().__init__(stream.fileno(), "w", closefd=False)

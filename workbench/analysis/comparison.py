@@ -174,7 +174,7 @@ class ModelTotals(StatusCounts):
     repeat_rules: tuple[RepeatRule, ...]
     """The rules by which cases with several runs were joined; none without repeats."""
     gates: tuple[GateResult, ...] = ()
-    """The results of the gates of suites that judge each model by itself."""
+    """The results of the suites' gates that judge each model separately."""
     endpoint_faults: int = 0
     """The number of failed cases with a run that failed because of the endpoint."""
     metrics: Mapping[str, float] = field(default_factory=dict)

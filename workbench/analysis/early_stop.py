@@ -83,7 +83,7 @@ class _Pair:
 
 
 class _Pairs:
-    """The comparisons of the first model of a batch with each of the others."""
+    """The comparisons of the batch's first model with every other model."""
 
     def __init__(self, until: Until, places: Mapping[int, Place]) -> None:
         self._until = until
@@ -243,7 +243,7 @@ class Watch:
 
 
 def stored_watch(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Gate]) -> Watch | None:
-    """Rebuild the early stopping of a stored batch from its runs; `None` for a batch that makes all planned runs.
+    """Rebuild the early stopping of a stored batch from its runs; `None` for a batch that runs every case.
 
     `gates` holds the gate of each suite, by the path of its file."""
     until = Until.of(batch.settings)
@@ -283,7 +283,7 @@ def _with_both(units: Iterable[_PlannedUnit], first: str, second: str) -> Iterat
 
 
 _Unit = Mapping[tuple[str, str], Sequence[int]]
-"""The numbers of the runs of each case of a unit, by suite and case."""
+"""The run numbers of a unit, by suite and case."""
 
 
 @dataclass

@@ -392,7 +392,7 @@ def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
 def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
     """Merge a missing call and an extra call of another tool into the cause "wrong tool", as some graders do.
 
-    An unknown tool stays a symptom by itself, and replaces a wrong tool with the same name."""
+    An unknown tool stays a symptom of its own, and replaces a wrong tool with the same name."""
     missing, extra = _with_cause(found, "missing call"), _with_cause(found, "extra call")
     unknown = _with_cause(found, "unknown tool")
     # A grader may report a call of an unknown tool as an extra call, or as a wrong tool, too.

@@ -290,7 +290,7 @@ class GateResult:
     model: str | None = None
     counted_zero: int = 0
     graded: int = 0
-    """The number of graded runs behind the value."""
+    """The number of graded runs from which the value was computed."""
     watched: GateWatched | None = None
     """The early stopping of this pass rate, in a batch that may stop early; its verdict, if any, decides."""
 

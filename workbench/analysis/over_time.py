@@ -109,7 +109,7 @@ def _flaky(runs: list[StoredStatus]) -> FlakyCase | None:
     first = 0
     while not (course[first].is_mixed or course[first].differs(course[0])):
         first += 1
-    # Imported here, because the list of batches imports this module and needs no statistics.
+    # Lazy import: the list of batches imports this module and needs no statistics.
     from workbench.analysis.statistics import share_interval
 
     good, of = _number_good(same), len(same)
@@ -147,7 +147,7 @@ class LastResult:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """The cells of the case, one for each model."""
-        # Imported here and below, because the list of batches imports this module and compares nothing.
+        # Lazy imports, here and below: the list of batches imports this module and compares nothing.
         from workbench.analysis.comparison import cells_of
 
         return tuple(cells_of(figures for _, figures in self._finished).values())
@@ -267,7 +267,7 @@ def _say_the_same(one: str, other: str) -> bool:
     if one.strip() == other.strip():
         return True
     try:
-        # Compared as text, because NaN then equals NaN, and 1 differs from 1.0 and true.
+        # As texts, NaN equals NaN, and 1 differs from 1.0 and true.
         return repr(toml_of(one)) == repr(toml_of(other))
     except ValueError:
         return False

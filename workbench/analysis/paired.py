@@ -528,7 +528,7 @@ def _by_case(cells: Iterable[Cell]) -> dict[tuple[str, str], Cell]:
 
 
 def all_paired(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> dict[str, Paired]:
-    """Compare the cells of one model with those of each of the others.
+    """Compare the cells of one model with those of every other model.
 
     Returns the comparisons by model, each corrected for their number."""
     first = tuple(first)

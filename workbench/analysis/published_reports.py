@@ -92,7 +92,7 @@ def score_metadata(grade: Grade) -> dict[str, JsonValue]:
 def flexible_details(
     grade: Grade, calls: Sequence[CallRecord], expected: Sequence[ExpectedCall]
 ) -> dict[str, JsonValue]:
-    """Return the calls behind the counts of the scorer's flexible mode, under its own names.
+    """Return the calls that the scorer's flexible mode counts, under its own names.
 
     Unlike the count of missing calls, `missingToolCalls` also has the expected calls that matched by name only. Equal
     calls are grouped, in the order of their first occurrence. An expected value is a plain value, or a check in words.

@@ -51,7 +51,7 @@ def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | Non
 
 
 def share_interval(good: int, of: int) -> Interval:
-    """Return the 95% interval of the share behind `good` of `of` independent trials: mid-p Clopper-Pearson.
+    """Return the 95% interval of the true share, given `good` of `of` independent trials: mid-p Clopper-Pearson.
 
     Raises ValueError unless 0 <= good <= of and of > 0."""
     if not 0 <= good <= of or not of:
@@ -198,7 +198,7 @@ def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) 
 def paired_shares_interval(
     better: int, worse: int, pairs: int, effect: float = 1.0, z: float | None = None
 ) -> Interval:
-    """Return the interval of the difference of two shares of the same cases: Tango's score interval (1998).
+    """Return the interval of the difference between two shares of the same cases: Tango's score interval (1998).
 
     `better` and `worse` count the pairs that are good on one side alone. A difference lies in the interval if the
     observed one is at most `z` standard errors away from it; the standard error is the one that holds under that

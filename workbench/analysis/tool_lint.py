@@ -160,7 +160,7 @@ def tokens_in(characters: int) -> int:
 
 
 def tokens_of(tools: Iterable[ToolDefinition]) -> int:
-    """Return the approximate number of tokens of the definitions of tools together."""
+    """Return the approximate number of tokens in all definitions of tools together."""
     return tokens_in(sum(map(definition_size, tools)))
 
 

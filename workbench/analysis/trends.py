@@ -20,7 +20,7 @@ TrendKey = tuple[str, str]
 
 
 def rate_of(parts: Iterable[BatchPart]) -> tuple[int, int]:
-    """Return the numbers of good (passed or warned) and of graded runs of parts of batches."""
+    """Return the number of good runs (passed or warned) and the number of graded runs in parts of batches."""
     good = graded = 0
     for part in parts:
         for status, count in part.counts.items():

@@ -99,7 +99,7 @@ class GateWatched:
 
     @property
     def runs(self) -> int:
-        """The number of graded runs behind the rate."""
+        """The number of graded runs from which the rate was computed."""
         return self.good + self.bad
 
 

@@ -198,7 +198,7 @@ async def _against(
     on_event: Callable[[BatchEvent], object] | None,
 ) -> AgainstBaseline:
     """Compare a report with its baseline, after rerunning the cases that broke."""
-    # Imported on use: most evaluations have no baseline.
+    # Lazy import: most evaluations have no baseline.
     from workbench.evaluation.confirmation import confirming
 
     against = baseline.against(report.results)

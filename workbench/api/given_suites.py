@@ -29,7 +29,7 @@ def loaded(suites: Suites) -> tuple[LoadedSuite, ...]:
     given = [suites] if isinstance(suites, str | os.PathLike | LoadedSuite | Suite | Case) else suites
     if isinstance(given, bytes) or not isinstance(given, Iterable):
         raise _no_suite(given)
-    # By absolute path, so that a suite that is given by itself and with its folder is run once.
+    # The absolute path identifies a suite, so that one that is given alone and with its folder is run once.
     found: dict[Path, LoadedSuite] = {}
     # All suites are read before the error is raised, so that it lists the problems of all.
     problems: list[Problem] = []

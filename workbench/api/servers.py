@@ -32,7 +32,7 @@ class ServerError(WorkbenchError):
 def server_table(server: ServerLike, name: str | None = None) -> dict[str, Any]:
     """Return a server as a suite writes it; without a given name, its command or host provides one.
 
-    Raises UsageError for a text that is no server or contains a key: keys belong in the environment.
+    Raises UsageError for a text that is not a server or contains a key: keys belong in the environment.
 
     >>> server_table("uvx mcp-server-time")
     {'name': 'time', 'command': ['uvx', 'mcp-server-time']}

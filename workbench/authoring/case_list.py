@@ -136,7 +136,7 @@ def index_of(suite: OpenSuite, key: str | None) -> int:
 
 
 def row_note(suite: OpenSuite, row: CaseOutline) -> str:
-    """Return the reason why a row cannot be edited, which names the case behind all its rows."""
+    """Return the reason why a row cannot be edited, which names the case that has the row."""
     return f"this is a row of the case {suite.cases[row.index].name} above: edit that case, which changes all its rows"
 
 

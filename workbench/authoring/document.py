@@ -57,7 +57,7 @@ def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Probl
 
 
 def _replaced(parts: SuiteText, at: int, text: str) -> SuiteText:
-    """Return the text of a suite with the text of a case or of the head replaced. Raises SpliceError."""
+    """Return a suite's text with the text of one case, or of the head, replaced. Raises SpliceError."""
     if at == HEAD:
         return parts.with_head(text)
     return parts.with_case_text(at, text)
@@ -202,7 +202,7 @@ class Document:
 
     def forget(self) -> None:
         """Drop cached values that can be computed again, to save memory in the undo history."""
-        # Cached properties are kept in the `__dict__` of the frozen object.
+        # Cached properties are in the `__dict__` of the frozen object.
         for held in (self, self.parts):
             if held is not None:
                 held.__dict__.pop("text", None)

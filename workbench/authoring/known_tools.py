@@ -44,7 +44,7 @@ class KnownTools:
 
     def of(self, header: Mapping[str, object], path: Path) -> tuple[ToolDefinition, ...]:
         """Return the tools of a suite, read again only if its header is a new object. Edits of cases keep it."""
-        # Compared by identity, because only an edit of the header makes a new object.
+        # Comparison by identity, because only an edit of the header makes a new object.
         known = self._known.get(path)
         if known is None or known[0] is not header:
             if len(self._known) >= _MAX_KEPT:

@@ -115,7 +115,7 @@ def merge(
             text = right if chosen.get(key) == "theirs" else left
         if text is not None:
             texts[key] = text
-    # The order on disk is kept, unless only this side has moved units.
+    # The order on disk stays, unless only this side has moved units.
     if _is_moved(before, here) and not _is_moved(before, there):
         order = _ordered(texts, here, there)
     else:
@@ -408,7 +408,7 @@ def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
 
 
 def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here: _Units, there: _Units) -> str:
-    """Return the text. The gap after a unit comes from one side; the lone comments of both sides are kept."""
+    """Return the text. The gap after a unit comes from one side; comments between units come from both."""
     gaps = []
     for key in order:
         unit = _with_gap(before.get(key), here.get(key), there.get(key))

@@ -208,7 +208,7 @@ class OpenSuite:
         """
         if not self.invalid_texts:
             return
-        # A document that is not TOML has no places, so its last TOML version is kept for comparison.
+        # A document that is not TOML has no places, so its last TOML version remains for comparison.
         before, after = self._places_of or before, self.document
         if before.parts is None or after.parts is None:
             self._places_of = before
@@ -505,7 +505,7 @@ class OpenSuite:
 
     def _parts_read(self, parts: SuiteText) -> SuiteFile:
         """Read the parts, reusing the cases of the last version, or of the last one that could run."""
-        # Compared by identity, because an undo returns to an object that was already read.
+        # Comparison by identity, because an undo returns to an object that was already read.
         for known, file in self._known:
             if known is parts:
                 return file
@@ -519,7 +519,7 @@ class OpenSuite:
         return found
 
     def _keep(self, parts: SuiteText, file: SuiteFile) -> None:
-        # A version with errors has no cases to reuse, so the last version without errors is kept as well.
+        # A version with errors has no cases to reuse, so the last version without errors remains as well.
         runnable: list[tuple[SuiteText, SuiteFile]] = []
         if file.suite is None:
             runnable = [known for known in self._known if known[1].suite is not None]

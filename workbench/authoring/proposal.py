@@ -209,8 +209,8 @@ def merged_call(
 ) -> AcceptedCall:
     """Expect the common part of one call in several runs; `calls` holds the call from each run's proposal.
 
-    Checks that all proposals keep are kept. Arguments that are not always given are left out; with `lists_all`, for
-    graders that count unlisted arguments as wrong, they are optional. `table` is the case's.
+    Checks that all proposals keep stay. Arguments that are not always given are left out; with `lists_all`, for graders
+    that count unlisted arguments as wrong, they are optional. `table` is the case's.
     """
     first, place = calls[0], calls[0].place
     if len(set(places_of(calls))) > 1:
@@ -298,7 +298,7 @@ def _expected_argument(
 ) -> AcceptedArgument:
     """Build the choices for an argument.
 
-    The present check is kept if it holds; a new check takes over its weight. An argument without a check gets the given
+    The present check stays if it holds; a new check takes over its weight. An argument without a check gets the given
     `weight`, since either all arguments of a call have a weight or none has.
     """
     options = _options_of(check, weight)
@@ -670,7 +670,7 @@ def _no_longer(case: Case, number: int, taken: AcceptedCall | None) -> tuple[str
     return (f"{expected.tool_text} in step {number + 1}",)
 
 
-# Secrets are kept out of text that a run or a call adds to a suite. A check on a value that contains a secret becomes
+# Text that a run or a call adds to a suite must not contain secrets. A check on a value that contains a secret becomes
 # `present`, because a check on the replacement `$NAME` would expect another value. Text already in the suite stays.
 
 _CHECKS = ("args", "when")
@@ -706,7 +706,7 @@ def places_without_secrets(before: object, after: object, place: Place = ()) -> 
         return
     pairs: Iterable[tuple[str | int, object, object]]
     if isinstance(before, dict) and isinstance(after, dict) and len(before) == len(after):
-        # Paired by position, because a name that holds a secret is replaced, too.
+        # Names are paired by position, because a name that holds a secret is replaced, too.
         pairs = zip(after, before.values(), after.values(), strict=True)
     elif isinstance(before, list) and isinstance(after, list):
         pairs = zip(range(len(after)), before, after, strict=True)

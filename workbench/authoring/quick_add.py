@@ -201,7 +201,7 @@ class Question:
         return self.kind != "chain" and len({call.answer for call in self.kept}) > 1
 
     def is_unordered(self, call: AcceptedCall) -> bool:
-        """Return whether a kept call is expected in any order with others."""
+        """Return whether a remaining call is expected in any order with others."""
         if self.kind == "chain" or len(self.kept) < 2:
             return False
         return not self.proposal.in_order or replace(self.proposal, calls=self.kept).has_any_order(call)
@@ -225,7 +225,7 @@ class Question:
         return expected
 
     def _chain(self, table: Table) -> Table:
-        """Return a chain with a step for each answer, which expects the answer's first kept call."""
+        """Return a chain with a step for each answer, which expects the answer's first remaining call."""
         steps: list[Table] = []
         for _, answer in groupby(self.kept, key=lambda call: call.answer):
             steps.append(next(answer).expectation)
@@ -473,7 +473,7 @@ class QuickAdd:
 
     @property
     def state(self) -> State:
-        """What the line is for now."""
+        """The current purpose of the line."""
         if self.changing is not None:
             return "change"
         if self.head is not None and self.is_open:

@@ -43,7 +43,7 @@ def typed_after(typed: Typed, before: Document, after: Document, *, by_keys: boo
     if after.parts is None:
         return typed
     old, new = _servers(before), _servers(after)
-    # Equal servers cannot be told apart, so none of them counts as typed.
+    # Equal servers cannot be distinguished, so none of them counts as typed.
     kept = tuple(each for each in typed if _count(each.now, new) == 1)
     fresh = [server for server in new if not _count(server, old)]
     gone = [server for server in old if not _count(server, new)]

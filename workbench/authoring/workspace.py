@@ -480,7 +480,7 @@ def _raise(error: Exception) -> None:
 
 
 def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
-    """Insert all suites after the first `placed` behind the last suite in the same folder."""
+    """Insert every suite after the first `placed` ones after the last suite of its folder."""
     ordered = suites[:placed]
     for suite in suites[placed:]:
         beside = [at for at, other in enumerate(ordered) if other.path.parent == suite.path.parent]

@@ -72,7 +72,7 @@ def field_schema(schema: Schema, name: str) -> Schema | None:
 
 
 def refusal_by(schema: Schema) -> Refused:
-    # Imported on use: only the audit and the form ask what a schema refuses.
+    # Lazy import: only the audit and the form ask what a schema refuses.
     from workbench.checks.schemas import BrokenSchemaError, result_problem
 
     def refused(value: JsonValue) -> str | None:

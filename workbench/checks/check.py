@@ -200,7 +200,7 @@ class CheckBase(BaseModel):
     The name alone then does not make a table a check, because existing suites may have such tables as values or as
     named checks of answers."""
     shape: ClassVar[str] = ""
-    """The required shape of a newer check's expected value, in words; a table with another value is no check."""
+    """The required shape of a newer check's expected value, in words; a table with another value is not a check."""
     only_in_answers: ClassVar[Mapping[str, str]] = {}
     """The options that only checks of the answer may have, with their values in words."""
     failing: ClassVar[str] = "fails"
@@ -437,7 +437,7 @@ class CheckBase(BaseModel):
 
     @property
     def least_text(self) -> str:
-        """The shortest text that meets the check, as far as it is known."""
+        """The shortest text that meets the check, if it is known."""
         return ""
 
     def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:

@@ -293,10 +293,10 @@ class Judged(CheckBase):
 
 
 class PythonCheck(CheckBase):
-    """A value for which a Python function in the suite's folder returns True; the suite has to be trusted.
+    """A value for which a Python function in the suite's folder returns True; requires trust.
 
-    With `at_least`, a score from `at_least` on is enough. With `sees = "run"`, which only checks of the answer may
-    have, the function is called with the whole run instead of the value."""
+    With `at_least`, a score of at least that is enough. With `sees = "run"`, which only checks of the answer may have,
+    the function is called with the whole run instead of the value."""
 
     kind = "python"
     written = 'python = "module:function"'

@@ -262,7 +262,7 @@ def similarity(expected: str, actual: str, metric: SimilarityMetric = "cosine") 
         return 0.0
     if metric == "cosine":
         return cosine(expected, actual)
-    # Imported here, because most suites use the default metric.
+    # Lazy import: most suites use the default metric.
     from rapidfuzz import fuzz
 
     by_metric = {
@@ -335,7 +335,7 @@ def read_timestamp(text: str) -> datetime:
     """
     if len(text) > _MAX_TEXT_CHARS and not text.isdigit():
         raise ValueError("too long for a date and time")
-    # Imported here, because most suites compare no times.
+    # Lazy import: most suites compare no times.
     from dateutil import parser
 
     try:

@@ -101,7 +101,7 @@ def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
         warn("nothing was run: every chosen case already has expectations; leave out --only-empty to replace them")
         return OK
     exempt = trust_store(program.folders).is_exempt
-    # Checked first, so that no run is paid for in vain.
+    # This check comes first, so that no run is paid for in vain.
     if asked.write and (bundled := [file.path for file in plan.files if exempt(file)]):
         warn(f"nothing was run: {bundled[0]} is a bundled sample, which is not changed; accept into a copy of it")
         return USAGE

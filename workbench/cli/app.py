@@ -155,10 +155,10 @@ def show_app(options: AppOptions, program: Program, *, begin: Begin | None = Non
     if options.record is not None:
         from workbench.cli.report_output import can_record_in
 
-        # Checked here, because the app has no place for an error before its first screen.
+        # This check is here, because the app has no place for an error before its first screen.
         if not can_record_in(options.record):
             return USAGE
-    # Imported here: commands that do not open the app need not load it.
+    # Lazy import: commands that do not open the app need not load it.
     from workbench.tui.app import open_app
 
     return open_app(

@@ -115,7 +115,7 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
 
 def attach_in_app(which: str | None, history: Path, *, theme: str | None = None, read_only: bool = False) -> int:
     """Show a batch in the app, on its suites; returns the app's exit code."""
-    # Imported here, because attaching in the terminal needs no app.
+    # Lazy import: attaching in the terminal needs no app.
     from workbench.cli.app import AppOptions, show_app
 
     program = begin_program()

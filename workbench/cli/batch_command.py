@@ -92,7 +92,7 @@ def planned(options: RunOptions, program: Program, *, quiet: bool) -> Plan | Non
 def name_broken(broken: Sequence[BrokenSuite], secrets: Secrets) -> None:
     """Print the suites that were not run because of errors, at the end of a command."""
     if broken:
-        # Imported here, because few plans have a broken suite.
+        # Lazy import: few plans have a broken suite.
         from workbench.show.views.verdict import broken_text
 
         warn(broken_text(broken), secrets)
@@ -126,7 +126,7 @@ def baseline_for(options: BaselineOptions, plan: Plan) -> Baseline | None:
 
     Returns `None`, and abandons the plan, if the batch cannot be its baseline.
     """
-    # Imported here, because few runs have a baseline.
+    # Lazy import: few runs have a baseline.
     from workbench.evaluation.baseline import baseline_of
 
     try:
@@ -151,10 +151,10 @@ def make_runs(
     frozen: bool = False,
     from_history: bool = False,
 ) -> Live | int:
-    """Make the runs of a plan.
+    """Run a plan.
 
-    Returns an exit code, after reporting the reason and before any run begins, if they cannot be made. With `frozen`,
-    tools must equal their pins. `from_history` is passed to `run_live`.
+    Returns an exit code, after reporting the reason, if no run can begin. With `frozen`, tools must equal their pins.
+    `from_history` is passed to `run_live`.
     """
     approval = allowed(plan, output, trust=trust, record=record, frozen=frozen)
     if isinstance(approval, int):
@@ -193,7 +193,7 @@ def make_allowed(
     *,
     from_history: bool = False,
 ) -> Live | int:
-    """Make the runs of an approved plan, as `make_runs` does."""
+    """Run an approved plan, as `make_runs` does."""
     program = plan.program
     lines = recording_lines(program.secrets)
     recordings = None
@@ -276,7 +276,7 @@ def experiment(options: RunOptions, program: Program, output: Output, *, trust: 
 
 def how_to_resume(history: Path, number: int, command: ResumedBy) -> str:
     """Return the command that resumes an interrupted batch."""
-    # Imported here, because most batches are not interrupted.
+    # Lazy import: most batches are not interrupted.
     from workbench.history.history import History
 
     purpose = "to resume the batch and compare all its runs" if command == "compare" else "to resume"

@@ -174,7 +174,7 @@ def compare(
 ) -> int:
     """Compare models with each other or with a stored batch, in the app or in a report; returns an exit code.
 
-    With `detach`, another process, which outlives this one, makes the runs.
+    With `detach`, the runs continue in another process, which outlives this one.
     """
     program = begin_program(options.model_options)
     comparing = Comparing(program, options, output, only_differences, detach)
@@ -249,7 +249,7 @@ class Comparing:
         self._detach = detach
 
     def resume(self, record: Record | None, *, trust: bool) -> int:
-        """Make the missing runs of a batch, if there are any, and report on the whole batch."""
+        """Run what a batch lacks, if anything, and report on the whole batch."""
         quiet, program = self._output.quiet, self._program
         try:
             complete = complete_batch(self._options, program)
@@ -277,9 +277,9 @@ class Comparing:
     def run_and_report(
         self, plan: Plan, record: Record | None, *, trust: bool, baseline: Baseline | None = None
     ) -> int:
-        """Make the runs of a plan, and report on the whole batch."""
+        """Run a plan, and report on the whole batch."""
         if self._detach:
-            # Imported here, because most batches run in the terminal.
+            # Lazy import: most batches run in the terminal.
             from workbench.cli.detach import Job, detached
 
             job = Job(plan, self._output, record, "compare", baseline, self._options, self._only_differences)

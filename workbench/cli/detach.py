@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Job:
-    """The work of a process without a terminal: make the runs of a plan, and report as `command` does.
+    """The work of a process without a terminal: run a plan, and report as `command` does.
 
     `options` and `only_differences` belong to a comparison.
     """

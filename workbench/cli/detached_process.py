@@ -1,4 +1,4 @@
-"""The process of a batch without a terminal: make the runs, send events to viewers, write the reports."""
+"""The process of a batch without a terminal: run the plan, send events to viewers, write the reports."""
 
 from __future__ import annotations
 

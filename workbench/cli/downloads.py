@@ -10,7 +10,7 @@ from contextlib import contextmanager
 def announce_download(what: str, *, downloads: bool = False) -> Iterator[Callable[[], object]]:
     """Announce a start-up if a launcher may be downloading its server; see `workbench.tools.connection.Announce`."""
     if downloads:
-        # Imported on use, because commands also import this module just to define their options.
+        # Lazy import: commands also import this module just to define their options.
         from workbench.cli.redaction import warn
 
         warn(f"downloading {what}: this may take some minutes")

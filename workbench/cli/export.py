@@ -61,7 +61,7 @@ def add_sending_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Export recordings; returns an exit code."""
-    # Imported here, so that `--help` stays fast.
+    # Lazy import, so that `--help` stays fast.
     from workbench.cli.export_output import Export, export_runs, read_runs
     from workbench.cli.redaction import begin_program, warn
     from workbench.exchange.exporters.export import report_of

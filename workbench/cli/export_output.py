@@ -59,7 +59,7 @@ def export_runs(
     stem: str,
     said: str = "",
 ) -> bool:
-    """Write or send runs, and print the result after `said`; returns whether it worked.
+    """Write or send runs, print `said` and the result, and return whether it worked.
 
     `stem` names the file of a form that does not name its files. `report` returns the report from which tables are
     made.
@@ -95,7 +95,7 @@ def _written(export: Export, runs: Iterable[ExportedRun], report: Callable[[], R
 
 
 def _sent(export: Export, program: Program, runs: Iterable[ExportedRun]) -> str | None:
-    # Imported here, because most exports write files.
+    # Lazy import: most exports write files.
     from workbench.exchange.exporters.otlp import collector_of, must_be_installed, send
 
     must_be_installed()

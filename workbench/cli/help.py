@@ -11,7 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Show the help of the command."""
-    # Imported here, because `main` imports this module.
+    # Lazy import: `main` imports this module.
     from workbench.cli.main import main
 
     return main([*arguments.words, "--help"])

@@ -57,7 +57,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         keep_stored(command.program, history, batch)
         grading = grading_of(history, batch, options.grading)
         runs = history.runs(batch.number, grading)
-        # The places of runs instead of runs, because a batch may have a million.
+        # Indices take less memory than runs: a batch may have a million.
         over = Chosen(runs, array("L", (place for place, run in enumerate(runs) if run.figures is not None)))
         if missing := len(runs) - len(over):
             command.warn(f"{counted(missing, 'run')} of batch {batch.number} never ran and cannot be exported")
@@ -100,7 +100,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _name(batch: BatchRow, grading: Regrade | None) -> str:
-    """Return the common part of the names of a batch's files."""
+    """Return the prefix that all files of a batch share."""
     if grading is None:
         return f"batch-{batch.number}"
     return f"batch-{batch.number}.grading-{grading.number}"

@@ -35,7 +35,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         sound = (batch for batch in history.each_batch(forks=False, suites=suites) if batch.damage is None)
         batches = list(islice(sound, options.last))
         command.learn_secrets(*batches)
-        # Oldest first: the batch since which a case is flaky follows from the order.
+        # The oldest batch comes first, so that the first flaky one is known.
         numbers = sorted((batch.number, batch.started_at) for batch in batches)
         found = flaky_cases(_statuses(history, numbers, options.suite))
     code = QUALITY_MISSED if found else OK

@@ -133,7 +133,7 @@ def _shards(options: Options, command: HistoryCommand) -> tuple[list[StoredShard
             # The target history may also have batches that are not shards, such as earlier merges.
             found += [shard for shard in shards_in(file) if shard.ref is not None or not itself]
         except HistoryError as error:
-            # A file that the user named is not the usual history, so advice about the latter would mislead.
+            # Advice about the usual history would mislead, because the user named another file.
             why = error.what if options.files and isinstance(error, OtherFileError) else error
             command.warn(f"left out: {why}")
             is_whole = False

@@ -87,8 +87,8 @@ def _named(history: History, options: Options) -> set[int]:
 def _chosen(history: History, known: Sequence[BatchRow], options: Options, now: datetime) -> list[BatchRow]:
     """Return the batches to remove, newest first.
 
-    These are the batches that the options name, and those outside the newest N and older than the age, as far as these
-    limits are given. The limits spare damaged batches, and without `--named` also batches with a name.
+    These are the batches that the options name, and those that exceed every given limit: not among the newest N, older
+    than the age. The limits do not apply to damaged batches and, without `--named`, to named ones.
     """
     batches = [batch for batch in known if batch.damage is None]
     wanted = _named(history, options)

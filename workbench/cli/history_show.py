@@ -154,7 +154,7 @@ def _show_run(
         command.write_json(shown_run(run, events, recording.result or {}))
         return
     command.write([f"{called(batch)} run {number}  {run_title(run)}  {one_line(run.model)}"])
-    # Imported here, because the other forms of this command show no single run.
+    # Lazy import: the other forms of this command show no single run.
     from workbench.show.views.run import run_steps
 
     command.write(run_steps(shown, result, command.width, command.paint, verbose=options.verbose))

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Import a file and report; returns an exit code."""
-    # Imported here, so that `--help` stays fast.
+    # Lazy import, so that `--help` stays fast.
     from dataclasses import replace
 
     from workbench.cli.redaction import begin_program, warn, write
@@ -97,7 +97,7 @@ def execute(arguments: argparse.Namespace) -> int:
     every = [options]
     try:
         if scripts := scripts_of(options.file, options.form):
-            # Checked before the files are run, so that they are not run for nothing.
+            # This check comes first, so that the files are not run in vain.
             if not (options.force or options.dry):
                 must_be_free(options.output, options.recordings, "-o")
             sources = _executed(scripts, options.output, arguments, program)

@@ -269,7 +269,7 @@ def _check(options: StartOptions) -> None:
 
 
 def _of_servers(options: StartOptions, program: Program) -> int:
-    # Imported here, because a sample needs no approval.
+    # Lazy import: a sample needs no approval.
     from workbench.cli.approval import approved
     from workbench.cli.tools import until_signalled
     from workbench.evaluation.approval import Needs, all_typed
@@ -280,7 +280,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     name = names[0] if len(names) == 1 else "servers"
     stem = re.sub(r"[^\w.-]+", "-", name).strip(".-")
     path = options.output or Path(f"{stem or 'suite'}.toml")
-    # Checked before servers are started and model requests are paid for.
+    # This check comes before servers are started and model requests are paid for.
     _check_files(path, folder, options)
     if options.ci is not None:
         _spec_for_ci(options, folder, program)
@@ -312,7 +312,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     if made.suite is None:
         warn_of_problems(made.errors, program.secrets)
         raise RefusedError(f"{path} was not written: the servers' lists do not make a valid suite")
-    # The drafts were paid for, so a suite that cannot be written there is kept elsewhere.
+    # The drafts were paid for, so a suite that cannot be written there is saved elsewhere.
     if drafts and (code == INTERRUPTED or not _shown_and_agreed(path, made.text, options)):
         from workbench.cli.init_drafts import keep
 
@@ -420,7 +420,7 @@ def _cwd(text: str | None, folder: Path) -> str | None:
 def _module(text: str, folder: Path) -> Table:
     """Return the Python file of a server as suites name it, relative to their folder."""
     file, _, name = text.partition(":")
-    # Anything that is no file is the name of a module.
+    # Any text that is not a file is the name of a module.
     if not file.endswith(".py"):
         file = f"{file.replace('.', '/')}.py"
     path = resolved(Path(file))
@@ -552,7 +552,7 @@ def _write(
     beside: Mapping[Path, str] | None = None,
 ) -> list[Path]:
     """Write the suite and the files that belong to it; returns the files."""
-    # Imported here, because the schema is made from the models of suites, which are slow to import.
+    # Lazy import: the schema is made from the models of suites, which are slow to import.
     from workbench.evaluation.file_schemas import file_schema
 
     files = {path: text, **(beside or {})}

@@ -81,7 +81,7 @@ def keep(text: str, path: Path, program: Program) -> None:
     """
     folder = program.folders.drafts
     folder.mkdir(parents=True, exist_ok=True)
-    # A number keeps earlier drafts from being replaced.
+    # A number in the name protects earlier drafts.
     names = (folder / f"{path.stem}.{number}.toml" for number in count(1))
     kept = next(name for name in names if not name.exists())
     save(kept, text, None)
@@ -168,7 +168,7 @@ def _drafting_drafted(
         warn("nothing was written: there is no draft")
         raise _StopError(INTERRUPTED if is_interrupted else code or QUALITY_MISSED)
     if is_interrupted:
-        # Without results, every draft is kept as unchecked.
+        # Without results, every draft counts as unchecked.
         return DraftsToWrite(checked(found.kept, (), options.repeats).kept, INTERRUPTED)
     warn(f"running {counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each", program.secrets)
     checking = plan_of_checking(checking_suite(found.kept, by_name, path, like, by), options, program)

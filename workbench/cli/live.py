@@ -302,7 +302,7 @@ class ProgressBar:
             return ""
         if not self._rewraps:
             return _CLEAR
-        # Imported here, because it is slow to import.
+        # Lazy import: it is slow to import.
         from rich.text import Text
 
         rows = -(-cell_len(Text.from_ansi(self._shown).plain) // self._columns())
@@ -457,8 +457,8 @@ def run_live(
 ) -> Live:
     """Run a plan to its end, or until Ctrl+C, SIGTERM or SIGHUP stops it cleanly.
 
-    A second signal ends the wait for runs under way; servers are always closed. Output of a suite's Python code goes to
-    standard error, so that it cannot corrupt a report. With `lines`, the events are printed as JSON lines; `record`
+    A second signal ends the wait for runs in progress; servers are always closed. Output of a suite's Python code goes
+    to standard error, so that it cannot corrupt a report. With `lines`, the events are printed as JSON lines; `record`
     records the runs, and `watcher` gets all events. With `from_history`, the results of a large batch are read back
     from the history, without secrets. The progress is drawn on standard error if that is a terminal.
 
@@ -506,7 +506,7 @@ def run_live(
             bar.close()
     finally:
         bar.close()
-        # Runs under way finished while the runtime closed, so their results arrive now.
+        # Some runs finished while the runtime closed; their results arrive now.
         _drain(events, live.outcome)
         live.outcome.end(runtime, name)
         for number, handler in before.items():

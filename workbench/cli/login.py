@@ -200,7 +200,7 @@ async def _forget(target: _Target, program: Program) -> int:
 async def _log_in(
     target: _Target, options: LoginOptions, program: Program, approval: Approval | None, pool: ServerPool
 ) -> int:
-    # Imported in a thread, because the SDK's client provider is slow to import and signals must still be handled.
+    # Import in a thread: the SDK's client provider is slow to import, and signals must still be handled.
     login = await asyncio.to_thread(_login_of, target, program)
     name = target.server.name
     try:

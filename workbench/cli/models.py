@@ -125,7 +125,7 @@ def list_models(options: ModelList, program: Program) -> int:
 async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool) -> None:
     await check_models(models, program)
     if tools:
-        # Imported here, because only --check needs a runtime.
+        # Lazy import: only --check needs a runtime.
         from workbench.evaluation.tool_probes import probe_models
 
         def tell(listed: ListedModel, result: ProbeResult) -> None:

@@ -41,7 +41,7 @@ def execute(arguments: argparse.Namespace) -> int:
     known, problems = known_endpoints(program, list(map(folder_of, paths)), PRESETS)
     for problem in problems:
         warn(problem)
-    # Imported here, so that `--help` answers at once.
+    # Lazy import, so that `--help` answers at once.
     import asyncio
 
     endpoints = asyncio.run(with_all_models(known, program))

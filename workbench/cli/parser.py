@@ -34,7 +34,7 @@ def options_as(kind: type[_Options], arguments: argparse.Namespace) -> _Options:
 
 def did_you_mean(kind: str, word: str, known: Iterable[str]) -> str | None:
     """Return a suggestion for a misspelt word; `None` if no known word is similar."""
-    # Imported here, because only mistakes need it.
+    # Lazy import: only mistakes need it.
     from difflib import get_close_matches
 
     if near := get_close_matches(word.lower(), known, n=1, cutoff=0.6):
@@ -47,7 +47,7 @@ def _ending_of(option: str, command: str) -> str | None:
 
     `None` if the command has no such form.
     """
-    # Imported here, because only mistakes need it.
+    # Lazy import: only mistakes need it.
     from workbench.show.forms import FORMS
 
     for form in FORMS:
@@ -347,7 +347,7 @@ def add_format_option(
     default: str | None = None,
 ) -> None:
     """Add `--format`, whose help is `form` and the names of the forms."""
-    # Imported here, because the app starts without report forms.
+    # Lazy import: the app starts without report forms.
     from workbench.show.forms import forms_of
 
     forms = forms_of(command, beside=beside)
@@ -368,7 +368,7 @@ def add_report_options(
 
     With `beside`, streamed forms are left out; with `summary`, jobs of GitHub Actions get a summary.
     """
-    # Imported here, because the app starts without report forms.
+    # Lazy import: the app starts without report forms.
     from workbench.show.forms import endings_of
 
     reports = group(parser, REPORTS)
@@ -387,7 +387,7 @@ def add_report_options(
 
 def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None:
     """Add `--report`: further reports, each in a file of its own."""
-    # Imported here, because the app starts without report forms.
+    # Lazy import: the app starts without report forms.
     from workbench.show.forms import endings_of
 
     group(parser, REPORTS).add_argument(
@@ -430,7 +430,7 @@ def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
     """Return the paths in the arguments, and that of the samples with `--samples`."""
     if not arguments.samples:
         return tuple(arguments.paths)
-    # Imported here, so that `--help` stays fast.
+    # Lazy import, so that `--help` stays fast.
     from workbench.config.folders import bundled
 
     return (*arguments.paths, str(bundled("sample_suites")))

@@ -107,7 +107,7 @@ def _differences(file: SuiteFile, program: Program, approval: Approval) -> Itera
 
 
 def _listed(file: SuiteFile, program: Program, approval: Approval) -> SuiteTools:
-    # Imported here, because few suites are pinned.
+    # Lazy import: few suites are pinned.
     from workbench.evaluation.tool_list import tools_of
 
     async def listed() -> SuiteTools:

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Record until Ctrl+C, or until the server ends; returns an exit code."""
-    # Imported here, so that `--help` answers at once.
+    # Lazy import, so that `--help` answers at once.
     from workbench.cli.redaction import begin_program, warn
     from workbench.config.models import ConfigError
     from workbench.engine.suite_secrets import learn_secrets
@@ -125,7 +125,7 @@ def _proxy(arguments: argparse.Namespace, program: Program) -> int:
     lines = _Lines(keeper, quiet=arguments.quiet)
     observer = lines.observer = Observer(program.secrets, lines)
     try:
-        # Checked before anything is recorded: a recording that cannot be saved would be lost.
+        # This check comes first: a recording that cannot be saved would be lost.
         destination.check()
         if arguments.kept is not None:
             observer.conversations += read_kept(arguments.kept, program.secrets)

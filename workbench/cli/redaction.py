@@ -162,7 +162,7 @@ def printing_to(stream: TextIO) -> Iterator[None]:
 
 
 def ask(question: str) -> None:
-    """Write a question on standard error, without a line break: the answer is typed behind it."""
+    """Write a question on standard error, without a line break: the answer is typed after it."""
     sys.stderr.write(f"{redacted(question)} ")
     sys.stderr.flush()
 
@@ -212,7 +212,7 @@ def _show(search: Search, over: threading.Event) -> None:
 
 def _draw(line: str) -> None:
     """Replace the line, cut to the width of the terminal."""
-    # Imported here, because most searches end within a second, before anything is drawn.
+    # Lazy import: most searches end within a second, before anything is drawn.
     from rich.cells import set_cell_size
 
     try:

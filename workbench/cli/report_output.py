@@ -93,7 +93,7 @@ class Output:
     @property
     def paint(self) -> Paint:
         """The colours of the report."""
-        # Imported here, because not every report is text.
+        # Lazy import: not every report is text.
         from workbench.show.text import Paint, paint_for
 
         if self.file is not None:

@@ -235,7 +235,7 @@ def run_and_report(
         if baseline is None:
             return USAGE
     if detach:
-        # Imported here, because most batches run in the terminal.
+        # Lazy import: most batches run in the terminal.
         from workbench.cli.detach import Job, detached
 
         job = Job(plan, output, record, "run", baseline)
@@ -293,7 +293,7 @@ def _confirmed(
     show: Show,
 ) -> AgainstBaseline:
     """Return the comparison with a baseline, after confirming the cases that broke, by reruns if necessary."""
-    # Imported here, because few runs have a baseline.
+    # Lazy import: few runs have a baseline.
     from workbench.evaluation.confirmation import confirming
 
     confirms = confirming(baseline, against, report.results, plan, batch=report.batch, interrupted=report.interrupted)

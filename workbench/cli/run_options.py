@@ -698,7 +698,7 @@ class _ScoreToReach(argparse.Action):
     ) -> None:
         # A threshold of 0 is usually a mistake: the variable that holds it is unset or misspelt.
         if values == 0:
-            # Imported here, so that `--help` stays fast.
+            # Lazy import, so that `--help` stays fast.
             from workbench.cli.redaction import warn
 
             warn("--min-score 0: every batch reaches 0, so failed cases would not count; give the score to reach")

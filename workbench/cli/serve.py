@@ -102,7 +102,7 @@ def execute(arguments: argparse.Namespace) -> int:
         warn(f"the app in a browser needs the extra 'web' ({error}): pip install 'toolcall-workbench[web]'")
         return USAGE
     models = model_options(arguments)
-    # Checked here, because otherwise only the visitors' pages would show the error.
+    # This check is here, because otherwise only the visitors' pages would show the error.
     if models is None or not _may_be_shown(arguments, models):
         return USAGE
     import asyncio

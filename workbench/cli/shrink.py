@@ -104,7 +104,7 @@ def execute(arguments: argparse.Namespace) -> int:
 OFTEN_ENOUGH = 0.8
 """The least share of the first runs that must fail in the same way.
 
-A rarer failure would often be absent from an attempt by chance, so that irrelevant parts would be kept."""
+A rarer failure would often be absent from an attempt by chance, so irrelevant parts would stay."""
 
 _MAX_SHOWN = 12
 
@@ -234,7 +234,7 @@ class _Shrinking:
             return False
         votes: int = self._arguments.votes
         wanted: int = self._arguments.fails
-        # Checked before an attempt, because half of an attempt's runs would not decide it.
+        # The limit is checked before an attempt, because half of an attempt's runs would not decide it.
         if self._made + votes > self._arguments.max_runs:
             raise OutOfRunsError
         results = self._run(self._attempt(file, votes))

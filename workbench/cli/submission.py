@@ -44,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if plan is None:
         return USAGE
     cases = {(run.file.path, run.case.id): run.case for run in plan.runs}
-    # Checked before any run is paid for.
+    # This check comes before any run is paid for.
     if (missing := what_is_missing(cases.values())) is not None:
         warn(f"nothing was run: {missing}", program.secrets)
         return USAGE

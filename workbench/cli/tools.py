@@ -336,7 +336,7 @@ async def _work(
     if options.lint:
         annotate(wanted, findings, output if wanted.is_text else None)
     if options.pin:
-        # Imported here, because most listings pin nothing.
+        # Lazy import: most listings pin nothing.
         from workbench.cli.pins import pin
 
         written = pin(files, suites, program) and written

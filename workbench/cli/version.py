@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the version."""
-    # Imported here, because the parsers are also built where no dependency is installed.
+    # Lazy import: the parsers are also built where no dependency is installed.
     from workbench.cli.redaction import write
 
     write(f"workbench {__version__}\n")

@@ -173,8 +173,8 @@ def folder_of(path: Path) -> Path:
 def history_option(file: Path) -> str:
     """Return the option that a command in the current folder needs to use a history, ` --history FILE`, quoted.
 
-    The option is empty if the command finds the history by itself."""
-    # A command in a current folder that no longer exists finds no history by itself.
+    The option is empty if the command finds the history without it."""
+    # In a current folder that no longer exists, a command needs the option.
     try:
         found = history_file(user_folders(), Path(), home_in(os.environ)).resolve() == file.resolve()
     except OSError:

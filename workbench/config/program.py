@@ -38,7 +38,7 @@ class Environment:
             secrets.guess(name, value)
 
     def __getstate__(self) -> dict[str, object]:
-        # Pickled only for worker processes, which get the present variables.
+        # Only worker processes get the pickle, with the present variables.
         return {**self.__dict__, "own": dict(self.own)}
 
     def of(self, folder: Path) -> Mapping[str, str]:
@@ -62,7 +62,7 @@ class Environment:
         # A folder named `.env` is usually a virtual environment.
         if not file.is_file():
             return {}
-        # Imported on use, because most folders have no such file.
+        # Lazy import: most folders have no such file.
         from workbench.config.read_only import is_read_only
 
         # A read-only process runs nothing, so it needs no keys.
@@ -95,7 +95,7 @@ def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
     Raises ValueError for bytes that are not text."""
     if "\0" in text:
         raise ValueError("binary")
-    # Imported on use, because most folders have no such file.
+    # Lazy import: most folders have no such file.
     from dotenv.parser import parse_stream
 
     variables, broken = {}, []

@@ -57,7 +57,7 @@ def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
     It can still write into the folder `log`, and connect to sockets in the folders `sockets`, over which other
     processes send their events."""
     global _is_read_only
-    # Imported now, because importing it opens a library, which the hook would refuse later, for example to dateutil.
+    # This import comes first: it opens a library, which the hook would refuse later, for example to dateutil.
     import ctypes  # noqa: F401
 
     _is_read_only = True

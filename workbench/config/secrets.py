@@ -399,7 +399,7 @@ class Pieces:
         for first, last, replacement in places:
             shown += (text[at:first], replacement)
             at = last
-        # A few decided characters are kept, because they decide whether a word begins after them.
+        # A few decided characters stay, because they determine whether a word begins after them.
         self._held, self._before = text[until:], text[max(until - LOOKS_BACK, 0) : until]
         return "".join((*shown, text[at:until]))
 
@@ -556,7 +556,7 @@ class Secrets:
         self._remember(replacements)
 
     def __reduce__(self) -> tuple[Callable[..., Secrets], tuple[Mapping[str, str], frozenset[str]]]:
-        # Pickled for worker processes alone, over a pipe that no other process reads.
+        # Only worker processes get the pickle, over a pipe that no other process reads.
         return _like, (self.finder.replacements, self.finder.own)
 
     def redact(self, text: str) -> str:
@@ -639,7 +639,7 @@ class _Walk:
             redacted = value
             if _may_hold(value, self._finder):
                 redacted = self._walked(value)
-            # The value is kept with its result, because otherwise another object could get its id.
+            # The cache holds the value with its result, because otherwise another object could get its id.
             known = self._known[id(value)] = (value, redacted)
         return known[1]
 

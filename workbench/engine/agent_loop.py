@@ -330,7 +330,7 @@ class Executor:
     ) -> tuple[ToolAnswer, float]:
         if self._audit is None:
             raise AuditError(f"{call.tool} was not executed: this run has no audit log")
-        # Logged before the call is sent, so that even an execution that kills the program is in the log.
+        # The call is logged before it is sent, so that even an execution that kills the program is in the log.
         audited = self._audit.log.begin(self._audit.caller, call, server, allowed)
         self._recorder.emit(ExecutionStarted(call.id, server))
         began = self._recorder.clock()
@@ -420,7 +420,7 @@ class AgentLoop:
         self._messages = opening_messages(case, images)
         self._rounds = 0
         self._beside_steps = 0
-        """The rounds of agents with a loop of their own that belong to no step of the chain."""
+        """The rounds of an agent's own loop that belong to no step of the chain."""
         self._last: Round | None = None
         self._calls = 0
 

@@ -137,7 +137,7 @@ def _of_messages(messages: Any) -> Document:
 
 
 def _answer(run: Document, text: str) -> None:
-    # An empty text together with calls is no answer: the run ended with its calls.
+    # An empty text together with calls is not an answer: the run ended with its calls.
     run.pop("answer", None)
     if text:
         run["answer"] = text

@@ -22,7 +22,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass
 class Lane:
-    """The runs that wait for one model; `concurrency` of them may be under way at a time."""
+    """The queue of runs for one model at one endpoint; at most `concurrency` of them are in progress at a time."""
 
     concurrency: int
     waiting: deque[PlannedRun] = field(default_factory=deque)
@@ -30,7 +30,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class LaneOf:
-    """The lane of a run: the model and its endpoint as `key`, and how many runs may be under way there."""
+    """The lane of a run: the model and its endpoint as `key`, and how many of its runs may be in progress."""
 
     key: str
     concurrency: int
@@ -54,7 +54,7 @@ MakeRun = Callable[[PlannedRun, RunContext], Awaitable[None]]
 
 
 class Spares(Protocol):
-    """A rule that decides, while a batch is under way, which of its runs are skipped."""
+    """A rule that decides, while a batch is running, which of its runs are skipped."""
 
     @property
     def status(self) -> Status:

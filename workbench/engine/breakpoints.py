@@ -306,7 +306,7 @@ def doubt_about(point: Breakpoint, tools: Iterable[ToolDefinition]) -> str | Non
         if arguments and all(given is not None and name not in given for given in arguments):
             return _with_hint(f"{quoted(point.tool)} has no argument {quoted(name)}", _other_names(name, arguments))
         if not any(_is_object((given or {}).get(name)) for given in arguments):
-            # A misspelt check is no error: the argument is then compared with the table as a value.
+            # A misspelt check is not an error: the argument is then compared with the table as a value.
             misspelt = _misspelt(check.bare_value)
             if misspelt is not None:
                 return misspelt

@@ -120,7 +120,7 @@ class JudgeAsked:
 
 @dataclass(frozen=True, slots=True)
 class RequestPutOff:
-    """A run waits at least `wait_s` seconds before its next request, because the endpoint told another run to wait.
+    """A run waits at least `wait_s` seconds before its next request, because the endpoint asked another run to wait.
 
     The next event of the run ends the wait. Recordings leave this event out."""
 
@@ -292,7 +292,7 @@ class Inbox(Generic[_Item]):
         with self._lock:
             self._items.append(item)
             first, self._awake = not self._awake, True
-        # Called outside the lock, because the reader may take it at once.
+        # The call is outside the lock, because the reader may take the lock at once.
         if first:
             self._wake()
 

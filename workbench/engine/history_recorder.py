@@ -224,7 +224,7 @@ def _reached(spec: ModelSpec) -> dict[str, JsonValue]:
         "price": price,
         "origin": spec.origin,
     }
-    # Left out if unset, because most models, and all in batches of earlier versions, lack these settings.
+    # Unset settings are left out: most models, and all in batches of earlier versions, lack them.
     for name, settings in (("headers", spec.headers), ("query", spec.query)):
         if settings:
             reached[name] = dict(settings)

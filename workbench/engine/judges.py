@@ -329,7 +329,7 @@ def _verdict_of(found: object, mark: str, scale: Scale | None) -> tuple[bool | f
         wanted = f"a `number` from {setting_text(scale[0])} to {setting_text(scale[1])}"
     if finding is None or not isinstance(rationale, str):
         raise ValueError(f"a text `rationale` and {wanted} are required")
-    # Checked after the types, because only a valid verdict is reported as lacking the mark.
+    # This check follows those of the types: only a valid verdict can lack the mark.
     if found.get("mark") != mark:
         raise ValueError("it lacks the mark of the question, so it may be a quotation from the value")
     words = " ".join(rationale.split())
@@ -409,7 +409,7 @@ _TAIL_BYTES = 200
 
 
 class JudgementCache:
-    """Judgements by model, criteria, value and scale, kept in a file, so that none is paid for twice.
+    """Judgements by model, criteria, value and scale, stored in a file, so that none is paid for twice.
 
     A model is identified by its address and parameters, because the user may reuse its name for another model. Each
     line of the file is a JSON object; the file may be deleted at any time.

@@ -57,7 +57,7 @@ _Value = TypeVar("_Value")
 
 
 class _Found(Generic[_Key, _Value]):
-    """Settings read so far, by key; if a key raised ConfigError, the error is kept instead of a setting."""
+    """Settings read so far, by key, or the ConfigError that reading a key raised."""
 
     def __init__(self) -> None:
         self.answers: dict[_Key, _Value | ConfigError] = {}
@@ -65,7 +65,7 @@ class _Found(Generic[_Key, _Value]):
     def get(self, key: _Key, find: Callable[[], _Value] | None) -> _Value:
         """Return the setting of a key, from `find` if it is new.
 
-        Raises ConfigError: the kept error, that of `find`, or one for a new key if `find` is `None`."""
+        Raises ConfigError: the stored error, that of `find`, or one for a new key if `find` is `None`."""
         if key not in self.answers:
             if find is None:
                 raise ConfigError("this was not approved: start again")
@@ -119,7 +119,7 @@ class Specs:
         return passed_variables(self._environment.own)
 
     def find_judges(self, suite: Path, checks: Iterable[Judged]) -> None:
-        """Read the environment of a suite and the settings of the judges of some checks."""
+        """Read the environment of a suite and the judge settings of some checks."""
         with suppress(ConfigError):
             self.environment_at(suite)
         with suppress(ConfigError):
@@ -130,7 +130,7 @@ class Specs:
 
     def environment_at(self, suite: Path) -> Mapping[str, str]:
         """Return the environment variables for a suite; raises ConfigError when they cannot be read."""
-        # Copied, because a module that is imported into this process may change the environment.
+        # The environment is copied, because a module imported into this process may change it.
         return self._environments.get(suite, self._unless_sealed(lambda: dict(self._environment.of(suite.parent))))
 
     def of(self, run: PlannedRun) -> ModelSpec | None:

@@ -125,7 +125,7 @@ class OwnCalls:
             return await planned.run()
         if self._audit is None:
             raise AuditError(f"{call.tool} was not executed: this run has no audit log")
-        # Logged before the call is sent, like every execution.
+        # The call is logged before it is sent, like every execution.
         audited = self._audit.log.begin(self._audit.caller, call, planned.server, "suite")
         began = self._recorder.clock()
         # The outcome stays unknown if the task is cancelled, which raises no ToolsError.

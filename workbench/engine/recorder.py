@@ -68,7 +68,7 @@ class Recorder:
 
         Raises TrajectoryError, without emitting the event, if it cannot follow the events before it."""
         event = Event(self.run_id, self._sequence, self.ms_since(self._began), what)
-        # Added to the trajectory first, because an event that cannot be added must not reach the listener.
+        # The trajectory comes first: an event that cannot be added must not reach the listener.
         self._fold.add(event)
         self._sequence += 1
         self._listener(event)

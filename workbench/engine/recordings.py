@@ -58,7 +58,7 @@ from workbench.version import __version__
 _logger = logging.getLogger(__name__)
 
 UNFINISHED = ".part"
-"""The suffix of a recording while its run is under way; a killed program leaves the file with this suffix."""
+"""The suffix of a recording while its run is in progress; a killed program leaves the file with this suffix."""
 
 _WORTH_A_WRITE = (
     *(RunStarted, ResponseFinished, ResultReceived, RunFinished),
@@ -130,7 +130,7 @@ class RecordingLines:
 
 
 class Recordings:
-    """Records the runs of a batch into a folder while they are under way, on one thread.
+    """Records the runs of a batch into a folder while they are in progress, on one thread.
 
     With `only_failed`, the files of other runs are removed again. File errors stop no run; `problem` is the first one.
     `clock` returns monotonic seconds."""
@@ -299,8 +299,8 @@ class _RunFile:
             except FileExistsError:
                 continue
             self._file = os.fdopen(descriptor, "w", encoding="utf-8", newline="\n")
-            # Checked only after the unfinished file exists, because another program may finish one with this number in
-            # between.
+            # The unfinished file must exist before this check, because another program may finish one with this number
+            # in between.
             if not os.path.lexists(self._path):
                 break
             self.remove()
@@ -315,7 +315,7 @@ class _RunFile:
         self.flushed_s = now_s
 
     def finish(self) -> Path:
-        """Close the file, give it its final name, and return the path."""
+        """Close the file, rename it to its final name, and return the path."""
         self._file.close()
         return self._unfinished.rename(self._path)
 

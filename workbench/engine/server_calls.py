@@ -54,7 +54,7 @@ async def execute_by_hand(
     # The outcome stays unknown if the call is cancelled, which raises no ServerError.
     outcome: Outcome = "stopped"
     started = await pool.started(suite_file, server, grant)
-    # Logged before the call is sent, so that even an execution that kills the program is in the log.
+    # The call is logged before it is sent, so that even an execution that kills the program is in the log.
     audited = log.begin(caller, call, server.name, "by hand")
     began_s = clock()
     duration_ms = 0.0

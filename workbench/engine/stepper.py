@@ -118,9 +118,9 @@ _OVER = "the run is over"
 
 
 class Steppers:
-    """The steppers and the breakpoints of all runs of a runtime that can be held.
+    """The steppers and breakpoints of a runtime's runs that can be held.
 
-    Use it on the engine's loop; `breakpoints` may be set from any thread, and also apply to runs under way."""
+    Use it on the engine's loop; `breakpoints` may be set from any thread, and also apply to runs in progress."""
 
     def __init__(self, listener: BatchListener) -> None:
         self._listener = listener
@@ -141,7 +141,7 @@ class Steppers:
             return await why_break(self.breakpoints, point, conditions.hold, conditions.failing)
 
         async def show_request(point: HoldPoint) -> None:
-            # Rendered again after each change, because a person's message is part of the request.
+            # The request is rendered again after each change, because a person's message is part of it.
             if point.request is None:
                 return
             try:

@@ -316,7 +316,7 @@ def drafts_in(
         except ValueError as error:
             failed.append(Dropped(name, "", str(error)))
             continue
-        # Limited, because a model that repeats itself may send hundreds.
+        # The number is limited, because a model that repeats itself may send hundreds.
         if len(answer) > MAX_DRAFTS:
             dropped.append(Dropped(name, "", f"{len(answer) - MAX_DRAFTS} of {len(answer)} requests are too many"))
         for item in answer[:MAX_DRAFTS]:
@@ -337,7 +337,7 @@ def drafts_in(
 def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int) -> Drafts:
     """Return the drafts whose runs in a checking suite all passed.
 
-    A draft with missing runs is kept as unchecked, because no run contradicts it.
+    A draft with missing runs stays as unchecked, because no run contradicts it.
     """
     kept: list[Draft] = []
     dropped: list[Dropped] = []

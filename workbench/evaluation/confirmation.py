@@ -248,7 +248,7 @@ def _said(trajectory: Trajectory) -> str:
 
 
 def _repeats(change: CaseChange) -> tuple[int, int]:
-    """Return the numbers of failed and of graded repeats of a case."""
+    """Return the number of failed repeats of a case, and of graded ones."""
     if change.after is None:
         return 0, 0
     return change.after.graded - change.after.good, change.after.graded
@@ -300,7 +300,8 @@ def _typical_shares(
             for row in history.runs_of_case(suite.key, change.case_id, MAX_EARLIER, lambda _why: None):
                 if row.model != change.model or row.is_fork or row.figures is None:
                     continue
-                # Rows come newest first: this batch's gives the content, and older ones count only if theirs is equal.
+                # Rows come newest first: the first row, of this batch, has the content that older ones must equal to
+                # count.
                 if row.batch == batch:
                     content = contents.of(row)
                 elif row.batch < batch and contents.of(row) == content and row.figures.status.graded:

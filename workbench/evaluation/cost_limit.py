@@ -34,7 +34,7 @@ Cell = tuple[str, str, str]
 _ROUNDS, _ANSWER_TOKENS = 2, 100
 """A guess at a run without precedent: one request for the calls and one for the answer, with answers of this length."""
 _IMAGE_CHARACTERS = 6_000
-"""The number of characters of text that cost as much as an image of about a megapixel, 1,500 tokens."""
+"""The number of text characters that cost as much as an image of about a megapixel (1,500 tokens)."""
 
 _JUDGED_CHARACTERS, _RULING_TOKENS = 3_000, 150
 """A guess at one question to a judge, including its instructions."""
@@ -45,7 +45,7 @@ _ROUNDING: Final = 1e-9
 
 
 class CostLimitError(Exception):
-    """A limit on cost that cannot be kept.
+    """A limit on cost that cannot be enforced.
 
     Each of `problems` is one sentence with the remedy.
     """
@@ -121,7 +121,7 @@ def cost_limit(
     Raises CostLimitError if a price is unknown, and HistoryError.
     """
     cells = {_cell(run): run for run in runs}
-    # All prices must be known before the first run, because a limit without a model's price could not be kept.
+    # All prices must be known before the first run, because a limit cannot be enforced without each model's price.
     if problems := tuple(dict.fromkeys(_unpriced(cells.values(), specs))):
         raise CostLimitError(*problems)
     # A cost of 0 comes from an earlier price of 0, which says nothing about the present price.
@@ -321,7 +321,7 @@ class Spending:
         if self._asking is None:
             self._asking = asyncio.ensure_future(self._ask(self._usd, self._limit.spent.usd))
         asking = self._asking
-        # Shielded, because a cancelled run must not cancel the question for which all others wait.
+        # The question is shielded: a cancelled run must not cancel it, because all other runs wait for it.
         raised = await asyncio.shield(asking)
         if raised is not None and self._asking is asking:
             self._usd, self._asking = raised, None

@@ -107,7 +107,7 @@ def place_of(run: PlannedRun) -> Place:
 
 
 def watch_of(plan: Plan) -> Watch | None:
-    """Return the watch of a plan's batch, including its finished runs; `None` if the batch makes all runs."""
+    """Return the watch of a plan's batch, including its finished runs; `None` if the batch runs every case."""
     if plan.until is None:
         return None
     over, numbers = plan.over, plan.places

@@ -183,7 +183,7 @@ def _gate(min_pass_rate: float, *, written: bool) -> Iterator[str]:
     if written:
         yield block
         return
-    # Commented out, because a gate is missed as long as nothing is graded.
+    # The gate is a comment, because a gate is missed as long as nothing is graded.
     yield "# With this gate, the job in CI passes although some cases fail. Remove the marks once requests are written."
     for line in block.splitlines():
         yield f"# {line}"

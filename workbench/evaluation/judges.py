@@ -17,7 +17,7 @@ from workbench.suite.suite_file import SuiteFile
 
 
 def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
-    """Return the address and settings of the judge of a check in the suites of a folder.
+    """Return the address and settings of a check's judge, for suites in a folder.
 
     Raises ConfigError as `judge_of` does.
     """

@@ -60,7 +60,7 @@ class ModelComparison:
         """Return the comparison of a plan's runs and its batch's earlier runs."""
         places, figures = plan.places, dict(plan.over)
         figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
-        # Sorted by the plan, because runs arrive in the order in which they end.
+        # The plan's order is restored, because runs arrive in the order in which they end.
         in_order = [run for _, run in sorted(figures.items(), key=itemgetter(0))]
         watch = outcome.watch(plan)
         pairs: Sequence[PairWatched] = ()
@@ -76,7 +76,7 @@ class ModelComparison:
 
     @classmethod
     def of_batch(cls, complete: CompleteBatch, *, only_differences: bool) -> ModelComparison:
-        """Return the comparison of the runs of a complete batch of the history."""
+        """Return the comparison of a complete batch's runs."""
         batch = complete.batch
         outcome = Outcome(batch=batch.number, started_at=batch.started_at)
         watched = pairs_of_batch(batch.settings, dict(enumerate(complete.figures)))

@@ -225,7 +225,7 @@ class ListedModel:
 
     @property
     def facts(self) -> Iterator[str]:
-        """Lines about the parameters, the price, the limits and the origin of the model, as far as these are set."""
+        """Lines about the model's parameters, price, limits and origin, each if it is set."""
         spec, price = self.spec, self.spec.price
         for kind, settings in (("headers", spec.headers), ("query", spec.query)):
             if settings:

@@ -58,7 +58,7 @@ def broken_suites_of(files: Iterable[SuiteFile]) -> tuple[BrokenSuite, ...]:
     files = tuple(files)
     if not files:
         return ()
-    # Imported here, because few plans have a broken suite.
+    # Lazy import: few plans have a broken suite.
     from workbench.show.views.runs_report import BrokenSuite
 
     broken = []

@@ -49,7 +49,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     Starts and imports nothing. `search` is passed on to the search for suites. Raises PlanError.
     """
     if options.resume is not None:
-        # Imported on use, because a run that resumes nothing needs no history.
+        # Lazy import: a run that resumes nothing needs no history.
         from workbench.evaluation.resume import plan_resumption
 
         return plan_resumption(options, program, search)
@@ -71,7 +71,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
     if not files:
         raise PlanError(*problems, Notice("nothing was run: correct these suites first"))
     if broken:
-        # Imported on use, because few plans have a broken suite.
+        # Lazy import: few plans have a broken suite.
         from workbench.show.views.verdict import broken_text
 
         others = f"{counted(len(files), 'other suite')} can be run, but the exit code will be {USAGE}"
@@ -118,7 +118,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         problems += notices_of(options.shard, shard)
     until = None
     if options.until is not None:
-        # Imported on use, because the app plans before its first screen, without early stopping.
+        # Lazy import: the app plans before its first screen, without early stopping.
         from workbench.evaluation.early_stop import StopError, in_random_order, out_of_reach, until_of
 
         try:
@@ -164,13 +164,13 @@ def limit_usd(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> fl
 def _limited(
     options: RunOptions, runs: Sequence[PlannedRun], specs: Specs, program: Program
 ) -> tuple[CostLimit | None, list[Notice]]:
-    """Return the cost limit of a plan or of a shard's part, with notices; `None` with errors if it cannot be kept."""
+    """Return the cost limit of a plan or shard, with notices; `None` with errors if it cannot be enforced."""
     usd = limit_usd(runs, options.max_cost_usd)
     if usd is None:
         return None, []
     if options.cluster is not None:
         return None, [Notice(NOT_IN_A_CLUSTER)]
-    # Imported on use, because few batches have a limit.
+    # Lazy import: few batches have a limit.
     from workbench.evaluation.cost_limit import CostLimitError, cost_limit
 
     if options.shard is not None:
@@ -219,7 +219,7 @@ def _chosen_cases(options: RunOptions, files: Iterable[SuiteFile]) -> tuple[list
     """Return the ids of the cases that `options.cases` selects, and a problem for each word that selects none."""
     if not options.cases:
         return [], []
-    # Imported on use, because most plans run all cases.
+    # Lazy import: most plans run all cases.
     from workbench.suite.case_words import ids_of, near_ids
 
     cases = [case for suite in suites_of(files).values() for case in suite.cases]

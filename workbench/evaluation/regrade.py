@@ -281,7 +281,7 @@ def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
         except RecordingError as error:
             problems.append(Notice(str(error)))
     if options.calls and now is not None:
-        # Imported on use, because its models take time to build.
+        # Lazy import: its models take time to build.
         from workbench.evaluation.calls_file import read_calls, runs_given
 
         for path in options.calls:

@@ -50,7 +50,7 @@ from workbench.suite.rules import MEASURES, NAMED_MEASURE
 from workbench.suite.suite_file import LineOf, no_line
 from workbench.version import __version__
 
-# Imported where they are used: few reports are compared or become JSON.
+# Lazy imports: few reports are compared or become JSON.
 if TYPE_CHECKING:
     from workbench.analysis.early_stop import Watch
     from workbench.analysis.watched import GateWatched, PairWatched
@@ -143,7 +143,7 @@ class Report:
     timing: Timing | None = None
     """The timing of the batch; `None` for runs read from the history or from recordings."""
     watch: Watch | None = field(default=None, repr=False)
-    """The early-stopping watch of the batch; `None` if it makes all runs."""
+    """The early-stopping watch of the batch; `None` if it runs every case."""
     against: AgainstBaseline | None = None
     """The comparison with the baseline, if there is one."""
     regraded: tuple[Regraded, ...] | None = field(default=None, repr=False)

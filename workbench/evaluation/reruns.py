@@ -103,7 +103,7 @@ class RerunCourse:
         place = self._reruns.place_of[result.run_id]
         if is_cost_limited(result):
             self.cost_limit = result.reason
-        # A skipped or stopped run is no evidence about the case.
+        # A skipped or stopped run is not evidence about the case.
         if result.status in (Status.SKIPPED, Status.STOPPED):
             return
         self.over[place] += 1

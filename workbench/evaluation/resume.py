@@ -84,7 +84,7 @@ def _planned(options: RunOptions, resume: Resume, file: Path, program: Program, 
         try:
             return _plan_of(resumption, options, resume, history, program, in_full=in_full)
         except BaseException:
-            # Released on Ctrl+C too: a remaining claim would block the batch until this process ends.
+            # The claim is released on Ctrl+C too: otherwise it would block the batch until this process ends.
             resumption.handle.release()
             raise
 

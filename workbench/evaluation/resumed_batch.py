@@ -67,7 +67,7 @@ class RunsBefore:
     @property
     def figures(self) -> Mapping[int, RunSummary]:
         """The figures of the runs by place, with today's paths of suites and ids of cases; raises HistoryError."""
-        # Cached, because planning, progress and the report all need them.
+        # The cache serves planning, progress and the report.
         if not self._figures:
             with History(self.file) as history:
                 for row in self._over(history.each_run(self.batch)):
@@ -79,7 +79,7 @@ class RunsBefore:
 
         Calls `left_out` for each damaged run. Raises HistoryError.
         """
-        # Imported on use: the module loads pickle, and most plans resume no batch.
+        # Lazy import: the module loads pickle, and most plans resume no batch.
         from workbench.grading.packed import InCommon
 
         in_common = InCommon()

@@ -79,7 +79,7 @@ class Results(Lazy[RunResult]):
 
     def read_from(self, file: Path, handle: BatchHandle) -> None:
         """From now on, read runs from the history once they are written; those runs are redacted."""
-        # Imported on use, as below.
+        # Lazy import, as below.
         from workbench.evaluation.stored_runs import LetGo
 
         self._let_go = LetGo(file, handle)
@@ -91,7 +91,7 @@ class Results(Lazy[RunResult]):
             self._kept.append(result)
             return
         if self._in_common is None:
-            # Imported on use: most batches are smaller.
+            # Lazy import: most batches are smaller.
             from workbench.grading.packed import InCommon
 
             self._in_common = InCommon()
@@ -205,10 +205,10 @@ class Outcome:
         return recorded_as(self.batch, self.unrecorded)
 
     def watch(self, plan: Plan) -> Watch | None:
-        """Return the early-stopping watch of the plan's batch; `None` if the batch makes all runs."""
+        """Return the early-stopping watch of the plan's batch; `None` if the batch runs every case."""
         if plan.until is None:
             return None
-        # Imported on use: most plans make all their runs.
+        # Lazy import: few plans stop early.
         from workbench.evaluation.early_stop import watch_of
 
         watch, places = watch_of(plan), plan.places
@@ -323,7 +323,7 @@ class Evaluation:
             start = partial(runtime.start, self.plan, self._approval, record=self._record, listener=listener)
             self._batch = await _to_its_end(start)
         except BaseException:
-            # Released so that other programs may resume the batch.
+            # The claim is released, so that other programs may resume the batch.
             self.plan.abandon()
             self._done.set()
             await self._close()

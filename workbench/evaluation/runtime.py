@@ -130,7 +130,7 @@ class RuntimeModels:
 
     @cached_property
     def _endpoints(self) -> Endpoints:
-        # Imported on use: built-in models need no HTTP.
+        # Lazy import: built-in models need no HTTP.
         from workbench.providers.http.endpoints import Endpoints
 
         self._connected = True
@@ -150,8 +150,8 @@ class RuntimeModels:
         environment: Mapping[str, str] = {}
         unread: ConfigError | None = None
         try:
-            # Read for every model, even a built-in one: the secrets in a `.env` must be known before anything is
-            # written.
+            # The environment is read even for a built-in model: the secrets in a `.env` must be known before anything
+            # is written.
             environment = specs.environment_at(planned.file.path)
         except ConfigError as error:
             unread = error
@@ -318,13 +318,13 @@ class Runtime:
         listeners = self._listeners(plan, recorder, record, listener, sparing, spending)
         context = replace(
             self._context(plan, approval, listeners),
-            # Recorded before the first run, so that a batch can be resumed even if the program is killed during that
+            # The batch is recorded before its first run, so it can be resumed even if the program is killed during that
             # run.
             ready=lambda: asyncio.to_thread(self.settle_history),
             stored=stored,
         )
         if group is not None:
-            # Imported on use, as in `_worker_group`.
+            # Lazy import, as in `_worker_group`.
             from workbench.evaluation.cluster.batch import ClusterBatch
 
             spread = ClusterBatch(name, plan, lane_of, context, group, members, approval)
@@ -382,7 +382,7 @@ class Runtime:
         """Return the guard of a plan's cost limit, which asks an interactive user to raise the limit."""
         if plan.cost_limit is None:
             return None
-        # Imported on use: few batches have a limit.
+        # Lazy import: few batches have a limit.
         from workbench.evaluation.cost_limit import Spending
 
         ask = None
@@ -415,7 +415,7 @@ class Runtime:
         processes = min(plan.processes, len(plan.runs))
         if processes < 2:
             return None
-        # Imported on use: most evaluations have one process.
+        # Lazy import: most evaluations have one process.
         from workbench.evaluation.worker_pool import Setup, WorkerPool
 
         # Workers are sent a plan without these fields: they need none of them, and some cannot be pickled.
@@ -427,7 +427,7 @@ class Runtime:
         """Return the cluster workers of a plan, if it has a cluster."""
         if plan.cluster is None:
             return None
-        # Imported on use: few batches have a cluster.
+        # Lazy import: few batches have a cluster.
         from workbench.evaluation.cluster.batch import WorkerGroup
 
         return WorkerGroup(plan, approval, self._retries, history=self._history is not None, events=events)
@@ -639,7 +639,7 @@ class Runtime:
 
     @cached_property
     def _steppers(self) -> Steppers:
-        # Imported on use: runs can be held only where a user can answer.
+        # Lazy import: runs can be held only where a user can answer.
         from workbench.engine.stepper import Steppers
 
         return Steppers(self._listener)
@@ -664,7 +664,7 @@ def _no_control(_planned: PlannedRun, _grading: RunGrading) -> None:
 
 
 def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | RerunCourse | None:
-    """Return the listener that skips runs of a plan that stops early; `None` if the plan makes all runs.
+    """Return the listener that skips runs after an early stop; `None` if the plan runs every case.
 
     Runs begin at most as far ahead of the decision as runs can be in progress at the same time.
     """
@@ -672,7 +672,7 @@ def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | R
         return plan.reruns.course()
     if plan.until is None:
         return None
-    # Imported on use: most plans make all their runs.
+    # Lazy import: few plans stop early.
     from workbench.evaluation.early_stop import Sparing, watch_of
 
     watch = watch_of(plan)

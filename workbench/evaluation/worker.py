@@ -150,7 +150,7 @@ class Teller:
         self._send(Happened(event))
 
     def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
-        # Read before the run is packed, so that secrets learned during packing are sent with the next run.
+        # The news are read before the run is packed: secrets learned during packing are sent with the next run.
         known = self._secrets.replacements
         learned: tuple[Learned, ...] = ()
         if known is not self._known:

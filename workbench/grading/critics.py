@@ -59,7 +59,7 @@ class ToolRegistry:
     def resolve(self, name: str) -> ToolDefinition | None:
         """Return the offered tool of a name, or `None`.
 
-        A name with underscores also stands for a tool with dots, because some providers allow no dots in names; of two
+        A name with underscores also matches a tool with dots, because some providers allow no dots in names; of two
         such tools the first one offered wins.
         """
         return self._tools.get(name) or self._by_underscores.get(name)
@@ -677,7 +677,7 @@ def _decide(
     pairings: Sequence[CallPairing],
     grading: Grading,
 ) -> tuple[float, Verdict, str, Mapping[str, float]]:
-    """Return score, verdict, reason and the sums behind the score, by the first rule that applies (docs/graders.md)."""
+    """Return score, verdict, reason and the two sums, by the first rule that applies (docs/graders.md)."""
     # The order of the rules is Arcade's: quantity, both empty, selection, no critics, and only then the pairs.
     options = grading.critics
     if options.fail_on_tool_call_quantity and len(expected) != len(calls):
@@ -763,8 +763,8 @@ def _sums(pairings: Sequence[CallPairing], options: CriticsOptions) -> tuple[flo
 
 
 def _added_in_turn(amounts: Sequence[float]) -> float:
-    # Arcade adds up in a loop and compares its score without tolerance. `sum` would give another last digit, because it
-    # compensates for rounding since Python 3.12.
+    # Arcade adds up in a loop and compares its score without tolerance. `sum` would return another last digit, because
+    # it compensates for rounding since Python 3.12.
     return reduce(operator.add, amounts, 0.0)
 
 

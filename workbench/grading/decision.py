@@ -60,7 +60,7 @@ def _means(items: Sequence[CallPairing]) -> Mapping[str, float]:
 
 
 class Decision(NamedTuple):
-    """A graded decision: its three parts, each 0..1, and the verdicts behind the part of the arguments."""
+    """A graded decision: its three parts, each 0..1, and the verdicts on the arguments."""
 
     should_call: float
     tool_name: float
@@ -86,7 +86,7 @@ def judge_decision(
     `expected` is `None` if no call is expected. `broken` arguments (not a JSON object) earn nothing. Raises CheckError
     if a check cannot be evaluated.
     """
-    # As published, the arguments are graded even if nothing was called: a refusal earns what empty arguments earn.
+    # As published, the arguments are graded even without a call: a refusal earns as much as empty arguments.
     if expected is None:
         # A correct refusal has no arguments, and its tool does not matter.
         return Decision(float(not called), 1.0, *judge_expected_arguments(tool, {}, arguments))

@@ -606,7 +606,7 @@ def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator
         text, search = round_.reasoning, calls_after_thoughts
     if round_.replayed or not _names_a_tool(text, tools):
         return
-    # Some endpoints repeat in the text what they return as calls.
+    # Some endpoints repeat their calls in the text.
     made = [(call.tool, dict(call.arguments)) for call in round_.calls]
     for call in search(text, tools):
         if (call.tool, dict(call.arguments)) not in made:

@@ -83,7 +83,7 @@ def evaluate(term: Term) -> float:
         case Amount(value=value):
             return value
         case Sum(terms=terms):
-            return sum(map(evaluate, terms))  # in sequence, as `dimensions` adds up what it then rounds
+            return sum(map(evaluate, terms))  # the order of addition matters, because `dimensions` rounds the sum
         case Difference(left=left, right=right):
             return evaluate(left) - evaluate(right)
         case Product(left=left, right=right):
@@ -554,7 +554,7 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
 
 
 def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ...]], ...]:
-    """Return the statuses that graders give a run, worst first, each with its grades; empty if the graders agree."""
+    """Return the statuses by which graders disagree on a run, worst first, with their grades; empty if they agree."""
     grades = tuple(grades)
     if not disagree(grades):
         return ()

@@ -1,4 +1,4 @@
-"""The results of graders: a score, a status, the pairing behind them and the issues to show.
+"""The results of graders: a score, a status, the pairing that led to them, and the issues to show.
 
 A grade and its parts are named tuples, because making one takes a quarter of the time that a frozen data class takes:
 the grades of a small run consist of about a hundred of them.
@@ -50,7 +50,7 @@ class Judgement:
     @property
     def verdict(self) -> CheckVerdict:
         """The judgement as the verdict of a check; a rating scores from 0 (low end of the scale) to 1 (high end)."""
-        # Imported on use: the module also loads the comparison of texts and dates, which readers of results do not
+        # Lazy import: the module also loads the comparison of texts and dates, which readers of results do not
         # need.
         from workbench.checks.check import CheckVerdict
 
@@ -196,7 +196,7 @@ FIRST_KINDS: frozenset[IssueKind] = frozenset({"endpoint fault", "cut off", "ref
 """The kinds of issues that explain the other issues of a run, and so come first."""
 
 ENDPOINT_FAULT = "endpoint fault: "
-"""The prefix of the reason of a run that failed because of a fault of the endpoint."""
+"""The prefix of a failed run's reason if the endpoint was at fault."""
 
 _NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
 

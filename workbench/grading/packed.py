@@ -111,7 +111,7 @@ class PackedResult(LazyResult):
     @property
     def whole(self) -> RunResult:
         """The result as it was before packing."""
-        # A view reads many fields of one result, so the last few unpacked results are kept.
+        # A view reads many fields of one result, so the last few unpacked results are cached.
         for packed, whole in tuple(_LOOKED_AT):
             if packed is self:
                 return whole

@@ -277,7 +277,7 @@ def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
 # - A search without a result settles the members that it reached, because no augmenting path will ever pass them.
 
 Bucket = tuple[Hashable, ...]
-"""The key of a bucket: what a call shares with every member that it may fit."""
+"""The key of a bucket: the values that a call shares with every member that it may fit."""
 
 
 class Among(Protocol):
@@ -408,7 +408,7 @@ class GrowingPairing:
             self._reachable[bucket] = remaining(self._reachable[bucket], self._settled)
 
     def _pass_on(self, member: int, offered: dict[int, int], call: int) -> None:
-        """Walk the augmenting path back from a free member, and give each member on it the call that reached it."""
+        """Walk the augmenting path back from a free member, and assign each member the call that reached it."""
         member_of = {taken: holder for holder, taken in self.call_of.items()}
         free = member
         while True:

@@ -92,7 +92,7 @@ class CaseResult:
     @property
     def arguments(self) -> tuple[ArgumentStatistics, ...]:
         """The credit of each argument; empty for fewer than two graded runs."""
-        # Computed on access, because it unpacks the grades of every run.
+        # This is a property, because it unpacks the grades of every run.
         graded = [run for run in self.graded if run.grader is not None]
         if len(graded) < 2:
             return ()

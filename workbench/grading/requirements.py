@@ -484,7 +484,7 @@ def _has_requirements(case: Case) -> bool:
     return any(call.limits_args for call in case.expected_calls())
 
 
-# A case is graded once per run and grader, so the answer is kept with the case.
+# A case is graded once per run and grader, so the answer is cached with the case.
 _makes_demands: ByIdentity[Case, bool] = ByIdentity(_has_requirements)
 """Returns whether a case has requirements besides the score that depend on the grader."""
 

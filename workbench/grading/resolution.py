@@ -225,7 +225,7 @@ class _Calls:
         return nearest
 
     def why_wrong_result(self, expected: ExpectedCall, record: CallRecord) -> str | None:
-        """Return the reason why a call did not return what is expected; `None` if it did."""
+        """Return the reason why a call's result is not the expected one; `None` if it is."""
         return why_wrong_result(expected, record, self._context)
 
     def _checks(self, expected: ExpectedCall) -> Mapping[str, Check]:

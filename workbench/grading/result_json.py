@@ -194,8 +194,8 @@ def _plain(value: Any) -> JsonValue:
     if type(value) in _NAMED:
         named = {}
         for name, item in zip(value._fields, value, strict=True):
-            # Checked inline: most of the hundreds of values in a run need no conversion, and calls for them would take
-            # most of the time.
+            # The check is inline: most of the hundreds of values in a run need no conversion, and calls for them would
+            # take most of the time.
             if type(item) in _AS_IT_IS:
                 named[name] = item
             else:

@@ -155,7 +155,7 @@ def _reasons_of_calls(case: Case) -> tuple[str | None, ...]:
 
 
 _reasons: ByIdentity[Case, tuple[str | None, ...]] = ByIdentity(_reasons_of_calls)
-"""Returns the suite's reasons for the expected calls of a case; empty if it gives none."""
+"""Returns the suite's reasons for the expected calls of a case; empty if it has none."""
 
 
 def _explained(issue: Issue, reasons: Sequence[str | None]) -> Issue:

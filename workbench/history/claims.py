@@ -23,7 +23,7 @@ _ENDING = "-claims"
 _OPENING = 0
 """The byte that is locked to open, rename or make a history; the numbers of batches begin at 1."""
 
-# Retried because a program that only checks a claim holds the lock for a moment.
+# A claim is tried several times, because a program that only checks it holds the lock for a moment.
 _LOOKED_AT_S = 0.2
 """The time for which claiming a batch is retried, in seconds."""
 

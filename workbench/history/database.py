@@ -420,7 +420,7 @@ def _refuse_what_is_no_history(file: Path) -> None:
 
 
 def _refuse_what_is_not_ours(file: Path) -> None:
-    """Refuse a file that is no history, such as a text or an encrypted database.
+    """Refuse a file that is not a history, such as a text or an encrypted database.
 
     The user probably named the file by mistake, so it is not renamed like a damaged history."""
     # Another program may have renamed the damaged file in the meantime.

@@ -94,7 +94,7 @@ def add_grading(
         try:
             rows = iter(regraded)
             while some := list(islice(rows, RUNS_AT_ONCE)):
-                # Compressed before the transaction, to keep that short.
+                # Texts are compressed before the transaction, which must be short.
                 packed = [_regrade_row(*each) for each in some]
                 with transaction(connection):
                     if grading is None:

@@ -229,7 +229,7 @@ class StoredBatches(StoredRows):
                         yield DatedPart(row[0], self._part(row), "until" in read)
 
     def bytes_of(self, batches: Iterable[BatchRow]) -> int:
-        """Return an estimate of the bytes that batches take, from the sizes of a sample of the runs of each."""
+        """Estimate the bytes that batches take, from a sample of each batch's runs."""
         if self._connection is not None:
             return sum(map(self._bytes_of, batches))
         return 0

@@ -282,7 +282,7 @@ class _Merging:
             if own and not (name or merged.second or merged.damaged):
                 self._target.execute("DELETE FROM batches WHERE id = ?", (shard.number,))
             elif own:
-                # A shard is kept if the user named it or if some of its results were not merged, because those exist
+                # A shard stays in the history if the user named it, or if it has results that were not merged and exist
                 # only here.
                 why = "some of its content could not be merged"
                 if name:

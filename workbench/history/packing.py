@@ -170,7 +170,7 @@ def grading_from(text: str | None) -> Grading:
 
 @cache
 def _gradings() -> TypeAdapter[Grading]:
-    # Imported on use: most runs are graded by the defaults, which need no pydantic.
+    # Lazy import: most runs are graded by the defaults, which need no pydantic.
     from pydantic import TypeAdapter
 
     return TypeAdapter(Grading)

@@ -139,7 +139,7 @@ class Until:
 
     @classmethod
     def of(cls, settings: Mapping[str, JsonValue]) -> Until | None:
-        """Read the early-stopping settings of a batch; `None` if it makes all runs."""
+        """Read the early-stopping settings of a batch; `None` if it runs every case."""
         kept = settings.get("until")
         if not isinstance(kept, dict):
             return None
@@ -634,7 +634,8 @@ class Outline:
                 if not (type(suite) is type(shape) is int and 0 <= suite < len(suites) and shape >= 0):
                     raise ValueError("its plan names a suite that it does not contain")
             outline = cls(suites, shapes, tuple(blocks))
-            # Limited, because a few bytes can describe any number of repeats, and merging writes a row for each run.
+            # The number is limited, because a few bytes can describe any number of repeats, and merging writes a row
+            # for each run.
             if outline.planned > MAX_PLANNED_RUNS:
                 raise ValueError("its plan has too many runs")
         except (TypeError, LookupError) as error:

@@ -282,7 +282,7 @@ DAMAGE = (
 """The errors that damaged values raise when they are read."""
 
 _TEXTS_AT_HAND = 16
-"""The size of the caches of decompressed suites and of texts that runs share."""
+"""The size of the two caches: decompressed suites, and texts that runs share."""
 
 _BLOCKS_AT_HAND = 4
 """The number of decompressed blocks of runs that are kept."""

@@ -132,7 +132,7 @@ def lure_for(case: Case, offered: Sequence[ToolDefinition], called: str) -> Lure
 
 
 def _lured(value: object) -> JsonValue:
-    # A value that the schema prescribes is kept, because a call with another value would be invalid.
+    # A value that the schema prescribes stays, because a call with another value would be invalid.
     if isinstance(value, str | int | float | bool) and not is_open(value):
         return value
     return "attacker@example.com"
@@ -255,8 +255,8 @@ class FaultPlan:
 def plan_faults(plan: Plan, results: Iterable[RunResult], options: FaultOptions) -> FaultPlan:
     """Plan the faults of the tools that were called in finished runs of a plan.
 
-    Each fault is tried in the first result of each tool of each run. The planned runs need what `plan` needs and so no
-    further approval.
+    Each fault is tried in the first result of each tool of each run. The planned runs need no further approval, because
+    they need the same as `plan`.
     """
     by_id = by_run_id(results)
     trials: list[Trial] = []

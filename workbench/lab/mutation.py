@@ -300,7 +300,7 @@ class Mutation:
             for key in (*cases, *self._origins):
                 if key[0] == path and key[2] == model and self._should(key, mutant):
                     should.setdefault(self._template(key), key)
-            # Only a failed case has noticed the mutant; an error or a stopped run is no evidence.
+            # Only a failed case has noticed the mutant; an error or a stopped run proves nothing.
             run, noticed, unclear = [], [], []
             for case, status in cases.items():
                 if status not in ("", "failed"):

@@ -184,7 +184,7 @@ def _with_messages(document: Document, messages: Sequence[Any]) -> Document:
 
 def _without_nothing(document: Document) -> Document:
     """Remove empty lists and an empty system prompt of the suite from a document."""
-    # An empty `offer` is kept because it means no tools, and an empty prompt of a case because it overrides the
+    # An empty `offer` stays, because it means no tools, and so does a case's empty prompt, because it overrides the
     # suite's.
     if document.get("system") == "":
         del document["system"]

@@ -151,7 +151,7 @@ class Server:
             self._wake()
 
     def close(self) -> None:
-        """Give all viewers a limited time to read their waiting lines, and remove the socket."""
+        """Let all viewers read their waiting lines for a limited time, and remove the socket."""
         with self.lock:
             self._closing = True
             for viewer in self._viewers:
@@ -325,7 +325,7 @@ def _is_own(connection: socket.socket) -> bool:
 
 
 MAX_SAID_LINES = 200
-"""The number of last lines of the process's output that are kept."""
+"""The number of lines stored from the end of the process's output."""
 
 _REPORT_PIECE = 1 << 16
 """The approximate number of characters of a report in one line."""
@@ -410,7 +410,7 @@ class Telling:
             self._server.tell(packed(said=line))
 
     def end(self, exit_code: int) -> None:
-        """Send the end of the batch, and write it into the record; later events are not kept."""
+        """Send the end of the batch, and write it into the record; later events are dropped."""
         ended_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with self._server.lock:
             self.known = replace(self.known, exit_code=exit_code, ended_at=ended_at, said=tuple(self._said))

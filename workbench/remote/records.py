@@ -119,7 +119,7 @@ _PROCESSES = "process"
 A process holds this claim until its report is written, which is longer than the claim on the batch in the history."""
 
 _KEPT_S = 30 * 24 * 3600
-"""The time for which the record of an ended batch is kept, in seconds."""
+"""The time for which the record of an ended batch is stored, in seconds."""
 
 
 class AttachError(Exception):

@@ -238,7 +238,7 @@ class Visitor(AppService):
         return self._process
 
     async def stop(self, why: str = "") -> None:
-        """End the process as the end of its terminal would: its runs are stopped, and its history is kept."""
+        """End the process as the end of its terminal would: stop its runs; finished ones stay in the history."""
         process, task = self._process, self._task
         self.why = self.why or why
         if process is None or task is None:
@@ -299,7 +299,7 @@ class Visitor(AppService):
 SILENT_S = 10.0
 """The time that a connection has for its first allowed request, in seconds."""
 IDLE_S = 75.0
-"""The time for which a connection is kept without a request after an allowed one, in seconds."""
+"""The time for which a connection stays open without a request after an allowed one, in seconds."""
 
 
 class Connections:
@@ -451,7 +451,7 @@ class AppServer(Server):
         return self._gate.knows_key(request.cookies.get(COOKIE, ""))
 
     async def _enter(self, request: web.Request) -> web.Response:
-        """Answer the printed address: give the cookie for the token."""
+        """Answer the printed address: exchange the token for the cookie."""
         response = _html(entry_page(self._gate.path))
         response.set_cookie(
             COOKIE,
@@ -634,7 +634,7 @@ def _is_of_this_server(record: logging.LogRecord) -> bool:
 def _address(settings: Settings, port: int) -> str:
     if settings.gate.public is not None:
         return settings.gate.public.geturl().rstrip("/")
-    # A browser cannot open the addresses that stand for all interfaces.
+    # A browser cannot open the addresses that mean all interfaces.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
     if ":" in host:
         host = f"[{host}]"

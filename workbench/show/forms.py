@@ -54,7 +54,7 @@ class Form(NamedTuple):
         name = file.name.lower()
         longest = 0
         for ending in self.endings:
-            # A name such as `.json` is not an ending: nothing stands before it.
+            # A name such as `.json` is not an ending, because nothing precedes it.
             if name.endswith(ending) and len(name) > len(ending):
                 longest = max(longest, len(ending))
         return longest
@@ -178,7 +178,7 @@ def forms_of(command: Command, *, beside: bool = False) -> tuple[str, ...]:
 
 
 def form_of_file(file: Path, command: Command, asked: str | None = None, *, beside: bool = False) -> str | None:
-    """Return the form of a command that the ending of a file's name stands for; `None` without one.
+    """Return the form of a command's report that fits the ending of a file's name; `None` if none does.
 
     The form `asked` is returned if the name has one of its endings, otherwise the form with the longest ending.
     """
@@ -195,7 +195,7 @@ def form_of_file(file: Path, command: Command, asked: str | None = None, *, besi
 
 
 def any_form_of_file(file: Path) -> str | None:
-    """Return the form that a file's name stands for with any command; `None` without one."""
+    """Return the form that fits the ending of a file's name, with any command; `None` if none does."""
     for form in FORMS:
         if form.longest_ending(file):
             return form.name
@@ -208,7 +208,7 @@ def is_json(name: str | None) -> bool:
 
 
 def endings_of(command: Command, *, beside: bool = False) -> str:
-    """Return the endings of a command's reports in one line: `.txt, .json`."""
+    """Return the endings of a command's reports as text: `.txt, .json`."""
     known = forms_of(command, beside=beside)
     endings: dict[str, None] = {}
     for form in FORMS:
@@ -221,6 +221,6 @@ def pieces_of(form: str, command: Command, subject: Any) -> Iterator[str]:
     """Yield the report of a command in a form that has a writer of its own."""
     writer = next(each.writers[command] for each in FORMS if each.name == form)
     module, _, function = writer.partition(":")
-    # Imported on use: few commands write more than one form.
+    # Lazy import: few commands write more than one form.
     write: Callable[[Any], Iterable[str]] = getattr(import_module(module), function)
     yield from write(subject)

@@ -83,7 +83,7 @@ class JsonLines(LazyLines):
         self._width = max(width - indent, _NARROWEST)
         self._written = visible(_pretty(value)).split("\n")
         self._starts = [0, *accumulate(map(self._height, self._written))]
-        # Cached for the last line that was read: a long string is one line of many rows, which are drawn in order.
+        # The cache holds the last line that was read: a long string is one line of many rows, which are drawn in order.
         self._wrapped: tuple[int, list[int]] = (-1, [])
 
     def __len__(self) -> int:
@@ -328,7 +328,7 @@ class LaidOut:
 
     def _begin(self, rough: Iterable[int]) -> None:
         """Replace all items by new ones with estimated heights."""
-        # Exact heights would need the lines of all items, so an estimate stands until its item nears the screen.
+        # Exact heights would need the lines of all items, so an item's height is an estimate until it nears the screen.
         self._heights = Heights(rough)
         self._known = bytearray(len(self._heights))
         self._layouts.clear()

@@ -15,7 +15,7 @@ _ACTED_ON = late_pattern(r"@|://|www\.|#\d|\bGH-\d|:[\w+-]+:")
 """Parts of a text that GitHub turns into links even when escaped, unless they are code."""
 _BAR = r"\|"
 _LIST = late_pattern(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))([-+=.)])")
-"""Beginning of a line that makes it an item of a list or the underline of a title."""
+"""The beginning of a line that Markdown reads as a list item or as the underline of a title."""
 _WORDS = late_pattern(r"\S+")
 _TICKS = late_pattern(r"`+")
 

@@ -13,7 +13,7 @@ from workbench.show.spans import EMPTY, Line, Span, behind, cells, cut_line, hea
 MEASURED_ROWS = 500
 """Number of rows over which the widths of columns are measured."""
 
-# Cached, because lists draw the same blanks in every row.
+# The cache exists because lists draw the same blanks in every row.
 _BLANKS = [Span(" " * width) for width in range(200)]
 
 

@@ -77,7 +77,7 @@ def marked(line: Line, pieces: Sequence[tuple[int, int, Role]]) -> Line:
 
 
 _WORD_START, _INSIDE, _SCATTERED = 300, 200, 100
-"""Scores of a query's word that is found at the start of a word of the title, inside a word, or in pieces."""
+"""Scores of a query's word: found at the start of a word in the title, inside a word, or in pieces."""
 
 _GAP = 20
 """Penalty for each piece of a word after the first."""

@@ -59,7 +59,7 @@ def image_findings(suite: Suite, folder: Path) -> Iterator[Finding]:
 
 
 def images_hash(suite: Suite | None, folder: Path) -> str:
-    """Return a hash of the content of all images of a suite; empty without images."""
+    """Return a hash over the content of a suite's images; empty without images."""
     files: list[str] = []
     if suite is not None:
         for case in suite.cases:

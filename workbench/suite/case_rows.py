@@ -145,7 +145,7 @@ def with_rows(raw: Table, folder: Path) -> tuple[CaseRows, list[Finding]]:
 
 
 def is_one_row(case: object) -> bool:
-    """Return whether a case stands for itself: it has no `each`, or holds a single row with its id."""
+    """Return whether a case is a single run: it has no `each`, or a single row with the case's id."""
     each = table(case).get("each", [{ID_COLUMN: ""}])
     return isinstance(each, list) and len(each) == 1 and ID_COLUMN in table(each[0])
 

@@ -46,7 +46,7 @@ def ids_of(word: str, cases: Collection[NamedCase]) -> list[str]:
 
 def near_ids(word: str, cases: Iterable[NamedCase]) -> Sequence[str]:
     """Return the ids of the cases whose id or name is most similar to a word, the nearest first."""
-    # Imported here: needed only after a mistake.
+    # Lazy import: only mistakes need it.
     from difflib import get_close_matches
 
     ids: dict[str, str] = {}

@@ -71,7 +71,7 @@ def _taken_apart(file: SuiteFile) -> tuple[SuiteText, Blocks] | None:
 
 
 def _stands_alone(parts: SuiteText, index: int) -> bool:
-    """Return whether the block of a case, parsed by itself, gives the same case and nothing else."""
+    """Return whether the block of a case, parsed alone, is exactly this case."""
     try:
         return tomllib.loads(parts.blocks[index]) == {"cases": [parts.cases[index]]}
     except ValueError:

@@ -189,7 +189,7 @@ def save(path: Path, text: str, expected: FileState | None) -> FileState:
     """Save a text as UTF-8, replacing the file as a whole and flushing it to the disk.
 
     `expected` is the state in which the file was read, compared by content; `None` demands that there is no file. The
-    mode is kept. If the path is a symbolic link, its target is replaced; other hard links keep the old content.
+    file's mode stays. If the path is a symbolic link, its target is replaced; other hard links keep the old content.
 
     Raises ChangedOnDiskError if another program changed the file, and SavingError if it cannot be written; both leave
     the file unchanged, and no temporary file behind."""

@@ -62,7 +62,7 @@ def _clock(text: str) -> str:
 
 
 WrittenClock = Annotated[str, AfterValidator(_clock)]
-"""The time that models are told and dates are relative to: a time zone, after a time if that is fixed.
+"""The time that models get and that dates are relative to: a time zone, after a time if that is fixed.
 
 Without a fixed time, each run has the time of its start."""
 
@@ -151,7 +151,7 @@ class GradingTable(Frozen):
 
 
 GatePer = Literal["model", "batch"]
-"""The runs that a gate or an aggregate covers: those of each model by itself, or those of all models together."""
+"""The runs that a gate or an aggregate covers: of each model separately, or of all models together."""
 
 
 EndpointFaults = Literal["fail", "error"]
@@ -159,7 +159,7 @@ EndpointFaults = Literal["fail", "error"]
 
 
 class Gate(Frozen):
-    """The gate of a suite: limits of the mean score and of the share of runs that passed or were warned.
+    """The gate of a suite: the least mean score, and the least share of runs that passed or were warned.
 
     Runs of cases with a tag in `quarantine` are graded and do not count in the gate. With `endpoint_faults = "error"`,
     a run that fails through a fault of its endpoint is not graded. `max_user_errors` limits the share of conversations
@@ -702,7 +702,7 @@ class Case(Frozen):
 
     @property
     def why_no_expected_calls(self) -> str:
-        """The reason that graders of expected calls give for a case that expects no calls."""
+        """The reason of graders of expected calls for a case that expects no calls."""
         says_more = self.disallowed or self.checks_answer or self.extra_calls is not None or self.final is not None
         if says_more or self.expects_in_turns:
             return "this case has no expected calls"

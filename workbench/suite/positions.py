@@ -116,7 +116,7 @@ class _Scanner:
         self._ends_of_tables: list[int] = []
         """The lines where the values above all headers end, and the values under each header but the last."""
         self._lengths: dict[Place, int] = {}
-        """The number of elements of each array of tables so far."""
+        """The number of elements so far, by array of tables."""
 
     def scan(self) -> Positions:
         table: Place = ()

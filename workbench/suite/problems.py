@@ -206,7 +206,7 @@ def twice(elements: object, key: str, place: Place, plural: str) -> Iterator[Fin
 
 def exactly_one(element: dict[str, object], names: tuple[str, ...], place: Place, owner: str) -> Iterator[Finding]:
     """Check that a table has exactly one of some keys; `owner` names the table in messages."""
-    # The order is that of the file: the first key is kept, and the others are reported.
+    # Keys are in the order of the file: the first one counts, and the others are reported.
     given = [name for name in element if name in names]
     if not given:
         yield Finding(place, f"{owner} needs one of {code(names)}")

@@ -1,4 +1,4 @@
-"""Rules of suites that the types of single values cannot express, such as keys that exclude each other.
+"""Rules of suites that the types of single values cannot express, such as mutually exclusive keys.
 
 They read the parsed TOML, not the models, so that they find their problems even if some value has a wrong type. The
 rules of checks and of servers are in modules of their own."""

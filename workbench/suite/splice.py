@@ -107,7 +107,7 @@ class SuiteText:
         self._must_have(index)
         if same(self.cases[index], case):
             return self
-        # Imported on use: it loads tomlkit, and most suites are only read.
+        # Lazy import: it loads tomlkit, and most suites are only read.
         from workbench.suite.toml_edit import CannotEditError, edited
 
         if not self.in_blocks:

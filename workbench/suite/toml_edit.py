@@ -287,7 +287,7 @@ class _Editor:
         return groups
 
     def _elements(self, unit: _Unit, key: str, old: object, new: object, keys: Keys) -> list[list[_Piece]]:
-        """Return the replacement of each element of an array of tables."""
+        """Return the replacement for each element in an array of tables."""
         units = [table for (name, _), table in unit.below.items() if name == key]
         if not isinstance(old, list) or len(old) != len(units):
             raise CannotEditError(f"`{key}` is written in more than one way")

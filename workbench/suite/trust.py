@@ -559,7 +559,7 @@ class TrustStore:
         return tuple(sorted({file.path for file in {*entry.files} ^ {*needs.files}}))
 
     def trust(self, suite_path: Path, needs: SuiteNeeds) -> None:
-        """Store that the suite may do exactly what `needs` lists.
+        """Store the user's trust in exactly the `needs` of the suite.
 
         Raises TrustError if the file cannot be written."""
         self._update(str(_known_as(suite_path)), needs, lambda _entry: True)

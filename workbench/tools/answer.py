@@ -92,7 +92,7 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
 
 def error_of(error: Exception) -> ToolAnswer:
     """Return the tool error for a call that the server refused, or whose result is invalid."""
-    # Imported on use: `mcp` takes most of a second.
+    # Lazy import: `mcp` takes most of a second.
     from mcp import MCPError
 
     if isinstance(error, MCPError):

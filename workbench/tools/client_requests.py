@@ -1,4 +1,4 @@
-"""Receives the requests that a server sends over a connection, and passes them to the run whose call is under way."""
+"""Receives the requests that a server sends over a connection, and passes them to the run whose call is in progress."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class CallTime:
 
 
 class _Asking:
-    """A call under way, whose run replies to requests of the server."""
+    """A call in progress, whose run replies to requests of the server."""
 
     def __init__(self, ask: AskRun, time: CallTime) -> None:
         self._ask = ask
@@ -145,7 +145,7 @@ class ClientRequests:
     """Replies to the requests that a server sends over one connection.
 
     A request over standard input and output does not say which call it belongs to. So it belongs to the one call that
-    is under way, and is refused if there are several; calls of a server that asks are made one after another
+    is in progress, and is refused if there are several; calls of a server that asks are made one after another
     (`Server.takes_turns`). `roots` are the folders that the server may use."""
 
     def __init__(self, server: Server, roots: Sequence[Path], secrets: Secrets) -> None:

@@ -252,7 +252,7 @@ def learn_written(server: Server, secrets: Secrets) -> None:
         if environment_names(value):
             continue
         if name.lower() in _AUTHORIZING:
-            # The scheme is no part of the secret: in `Bearer abc`, the secret is `abc`.
+            # The scheme is not part of the secret: in `Bearer abc`, the secret is `abc`.
             secrets.add(variable, value.rpartition(" ")[2])
         else:
             secrets.guess(variable, value)

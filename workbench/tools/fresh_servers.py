@@ -167,7 +167,7 @@ class Leases:
         return server
 
     def close(self) -> None:
-        """Give all servers back."""
+        """Return all servers."""
         self._closed = True
         ending = [servers.give_back(server) for servers, server in self._held]
         self._held.clear()

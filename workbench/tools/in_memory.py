@@ -209,7 +209,7 @@ class _Serving:
     to_server: MemoryObjectSendStream[SessionMessage | Exception]
 
     def pass_on(self, message: SessionMessage) -> None:
-        """Give a message to the server, on its loop; it is dropped if the server no longer reads."""
+        """Pass a message to the server, on its loop; it is dropped if the server no longer reads."""
         import anyio
 
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):

@@ -45,7 +45,7 @@ class LoginSettings:
 
     @property
     def file_name(self) -> str:
-        """The name of the login's file, derived from everything that decides whom and what the tokens are for."""
+        """The name of the login's file, derived from everything that determines who may use the tokens, and where."""
         keys = [self.url, self.auth, self.client_id, self.issuer, self.scope]
         return f"{hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:32]}.json"
 

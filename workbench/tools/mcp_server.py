@@ -26,7 +26,7 @@ MAX_RESTARTS = 3
 """The number of times that a server that dies is started again in one batch."""
 
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 1.0
-"""The first and the longest pause between two attempts to reach a lost server behind a URL."""
+"""The first and the longest pause between two attempts to reach a lost server at a URL."""
 
 _STEADY_CALLS = 10
 """The number of answers after which the death of a server is an accident, and does not count for `MAX_RESTARTS`."""
@@ -92,7 +92,7 @@ class McpServer:
         self._instructions = ""
         self._news: list[News] = []
         self._lists_others: str | None = None
-        """A notice that the server, started again, lists different tools than those of the batch."""
+        """A notice that the restarted server lists other tools than at the start of the batch."""
         self.downloads = self._launcher is not None and not known
         """Whether a launcher may be downloading the server."""
         self._launched = asyncio.Event()
@@ -324,7 +324,7 @@ class McpServer:
             pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
     def _difference(self) -> str | None:
-        """Return a notice on what the server lists differently since it was started again, `None` if nothing."""
+        """Return a notice on the tools that differ since the server was started again; `None` if none does."""
         what = []
         if self.listed != self._tools:
             what.append(f"other tools ({ListingChange.between(self._tools, self.listed)})")

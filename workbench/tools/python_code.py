@@ -271,7 +271,7 @@ def _neighbours(source: bytes, package: str) -> Iterator[str]:
     """Yield the modules that a file imports relatively, and the imported names, which may be modules too.
 
     `package` is the package of the file, "" for the suite's folder."""
-    # Imported on use: most suites have no code.
+    # Lazy import: most suites have no code.
     import ast
 
     # A syntax error is reported when the file is imported.

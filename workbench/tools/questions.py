@@ -51,7 +51,7 @@ UNANSWERED = Reply("decline", "nobody")
 
 
 class AskRun(Protocol):
-    """Returns the reply of a run to a request of a server that executes one of its calls; it raises nothing."""
+    """Returns a run's reply to a server that asks while it executes one of the run's calls; raises nothing."""
 
     async def __call__(self, question: Question) -> Reply: ...
 

@@ -117,7 +117,7 @@ class ServerLog:
         of_all = self._line_ends + (not self._last.endswith("\n"))
         known = whole.split("\n")
         lines = [_cut(line) for line in known[-LAST_LINES:]]
-        # The oldest kept line has lost its beginning, so its end is shown.
+        # The oldest stored line has lost its beginning, so its end is shown.
         if len(self._last) == _MAX_LAST_CHARS and len(known) == len(lines):
             lines[0] = f"…{known[0][-MAX_LINE_CHARS:]}"
         return tuple(lines), of_all - len(lines)

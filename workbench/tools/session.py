@@ -298,7 +298,7 @@ class Session:
             await self._end()
 
     async def retire(self) -> None:
-        """Close the connection when the calls under way have ended."""
+        """Close the connection when the calls in progress have ended."""
         if self._under_way:
             self._idle.clear()
             await self._idle.wait()
@@ -390,7 +390,7 @@ class Session:
                     for follower in followers:
                         follower.cancel()
                     await asyncio.wait(followers)
-        # The error is kept for those who wait for this task: `_start_error` and `why_lost` report it.
+        # The error is stored for the callers that wait for this task: `_start_error` and `why_lost` report it.
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001
             self._error = innermost(error)
         finally:

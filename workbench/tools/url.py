@@ -423,7 +423,7 @@ async def _speaks_of_session(response: httpx2.Response) -> bool:
 @functools.cache
 def _bounded_type() -> type[Any]:
     """Return a type of byte streams that raises TooLongError for an answer above the limit."""
-    # Made on use, because its base class is in `httpx2`, which is imported with the first server.
+    # The class is created on use: its base class is in `httpx2`, which is imported with the first server.
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):

@@ -46,7 +46,7 @@ def prompt_of(start: RunStarted, system: str | None) -> str | None:
     prompt = with_instructions(system, start.instructions)
     if start.clock is None:
         return prompt
-    # The time comes last: what stays the same from run to run can be read from the provider's cache.
+    # The time comes last, so that the part before it can be read from the provider's cache.
     return "\n\n".join(filter(None, (prompt, time_text(start.clock))))
 
 

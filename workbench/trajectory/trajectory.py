@@ -444,7 +444,7 @@ class Trajectory:
 _ENDED_WITH_ANSWER = ("answered", "steps done", "user done", "user gave up", "stopped by rule", "turns exhausted")
 
 # The fold adds events one by one, so that a live view and a finished run are computed by the same code: what is graded
-# is what was shown. During the fold, calls and rounds are mutable and keep their text in pieces.
+# is what was shown. During the fold, calls and rounds are mutable and hold their text in pieces.
 
 
 class TrajectoryError(ValueError):
@@ -604,7 +604,7 @@ class TrajectoryFold:
             case RequestFailed(round=number, error=error):
                 self._round(number).errors.append(error)
             case PromptProgress(round=number) | AnswerPaused(round=number):
-                # The progress of a prompt leaves nothing behind in the trajectory; its round must be the one under way.
+                # The progress of a prompt leaves nothing behind in the trajectory; its round must be the current one.
                 self._round(number)
             case TextDelta(round=number, text=text):
                 self._round(number).text.append(text)

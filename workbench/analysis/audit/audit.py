@@ -1,8 +1,7 @@
 """Audit a suite for faults that its cases cannot detect, and for expectations that can never be met.
 
-Each case is graded by the suite's own graders on the runs of imagined agents. A case asks too little if an agent
-without any understanding passes, and the impossible if an agent that does exactly as expected fails. No model is
-called.
+Each case is graded by the suite's own graders on the runs of imagined agents. A case demands too little if an agent
+that understands nothing passes, and the impossible if an agent that does exactly as expected fails. No model is called.
 """
 
 from __future__ import annotations
@@ -207,7 +206,7 @@ def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFind
     reported = set()
     for problem in file.warnings:
         reported.add((problem.where, problem.message))
-        # Two kinds of findings repeat warnings of the suite in other words.
+        # Findings of two kinds only repeat warnings that the suite already has.
         for kind, words in (("unknown tool", "no such tool"), ("unnoticed", "ignores the order of calls")):
             if words in problem.message:
                 reported.add((problem.where, kind))
@@ -215,7 +214,7 @@ def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFind
     for each in findings:
         where = written(file.place_in_text(each.place))
         if reported.isdisjoint(((where, each.kind), (where, each.message))):
-            # A finding in several rows of one case is reported for the first row.
+            # If several rows of a case have the same finding, it is reported for the first row.
             found.setdefault((where, each.kind, each.message, each.hint), each)
     return tuple(sorted(found.values(), key=lambda each: file.line_of(each.place)))
 

@@ -53,7 +53,7 @@ AGREEING = replace(
     call_python=lambda _reference, _value: True,
     judge=lambda _check, _value: CheckVerdict(1.0, True),
 )
-"""A judge and Python functions that accept everything: a run that fails with them fails with any."""
+"""A judge and Python functions that accept everything: a run that fails even with these fails with all others."""
 
 REFUSING = replace(
     AUDIT_CONTEXT,
@@ -216,7 +216,7 @@ def _with_conditions(
 
 
 def _first_that_meets(expected: ExpectedCall, made: Sequence[Made]) -> int | None:
-    """Return the index of the first call that is one of the alternatives of an expected call."""
+    """Return the index of the first call that is an alternative of the expected call."""
     for index, each in enumerate(made):
         if any(_meets(alternative, each) for alternative in expected.alternatives):
             return index
@@ -498,7 +498,7 @@ def is_harmful_argument(name: str) -> bool:
     return name.lower().replace("-", "_") in _HARMFUL_ARGUMENTS
 
 
-# Mutants of the exact agent, each with one change. A mutant that still passes shows what a case does not check.
+# Mutants of the exact agent, each with one change. A mutant that still passes shows a gap in the checks of a case.
 
 Calls = tuple[tuple[Made, ...], ...]
 """Calls by round."""

@@ -395,7 +395,7 @@ def _as_warning(found: Finding) -> Finding:
     return replace(found, severity="warning")
 
 
-# Mocks that never answer: of an unknown tool, behind a mock that answers first, or for calls that no case expects.
+# Mocks that never answer: of an unknown tool, after a mock that answers first, or for calls that no case expects.
 
 
 def audit_suite_mocks(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:

@@ -1,4 +1,4 @@
-"""The words of a form: one sentence about each key that can be added, and what an empty field takes."""
+"""The words of a form: a sentence about each key that can be added, and the hint of each empty field."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Addition:
 
 @dataclass(frozen=True)
 class Search:
-    """The question of what to add, asked from the row at `place`."""
+    """A search for a key to add, begun at the row at `place`."""
 
     source: FormSource
     place: Place

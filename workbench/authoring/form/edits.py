@@ -174,7 +174,7 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
             return with_weight(value, text)
         case "tool":
             name = read_text(text)
-            # A step without a tool expects no call, and an answer without a tool is for every tool.
+            # A step that names no tool expects no call; an answer that names no tool applies to every tool.
             if not name and cell.place[0] in ("steps", "answers") and "any_of" not in cell.place:
                 return ABSENT
             return name
@@ -284,7 +284,7 @@ def _under_other_key(table: Table, cell: Cell, text: str) -> Table:
     place = (*cell.place[:-1], text)
     if value is ABSENT:
         return with_value(table, place, _converted(text, ""))
-    # Under the other key, only the first of several answers is kept.
+    # Under the other key, only the first of several answers remains.
     if old == "results" and isinstance(value, list):
         value = (value or [""])[0]
     renamed = with_key_renamed(table, cell.place, text)

@@ -144,7 +144,7 @@ class FormRow:
     absent: bool = False
     """Whether the row's key is not written. The row is then hidden, or shows the default in a muted colour."""
     rare: bool = False
-    """Whether the search for what can be added lists it after the usual keys."""
+    """Whether the search for keys to add lists it after the usual keys."""
     note: str = ""
     """Text after the cells, such as a count."""
     label_cells: int = 0

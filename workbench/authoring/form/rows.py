@@ -593,7 +593,7 @@ _MORE_OF_SUITE = "a tool, server, mock, limit, gate …"
 
 
 def every_row(source: FormSource) -> list[FormRow]:
-    """Return the rows of all possible keys of a case or of a suite's settings."""
+    """Return the rows of all keys that a case, or a suite's settings, may have."""
     if source.is_case:
         return list(rows_of_case(source))
     return list(rows_of_suite(source))

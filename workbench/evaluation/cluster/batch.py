@@ -117,7 +117,7 @@ class WorkerGroup:
 
     async def open_unless(self, given_up: Callable[[], bool]) -> frozenset[str]:
         """Run `open`, and raise GivenUpError if the caller gives up waiting meanwhile."""
-        # Polled, because a signal handler merely sets a flag that `given_up` reads.
+        # The flag is polled: a signal handler only sets it, and `given_up` reads it.
         opening = asyncio.create_task(self.open())
         while not (await asyncio.wait([opening], timeout=GIVEN_UP_S))[0]:
             if given_up():
@@ -160,7 +160,7 @@ class WorkerGroup:
                     problems.append(f"worker {worker}: {why}")
             else:
                 enlisted.append(worker)
-        # A worker that ended meanwhile is not a problem if others can make the runs.
+        # A worker that ended meanwhile does no harm if others can execute the runs.
         if not problems and not enlisted:
             problems = unreachable or ["no worker of the cluster is left: each ended before it could be asked"]
         if problems:
@@ -190,7 +190,7 @@ class WorkerGroup:
             return error
 
     async def enlist(self, worker: str) -> tuple[str, ...]:
-        """Return the reasons why a worker cannot make the runs; raise UnreachableError if it does not answer."""
+        """Return the reasons why a worker cannot execute the runs; raise UnreachableError if it does not answer."""
         why_not = await self.cluster.why_not(worker)
         if why_not is not None:
             return (why_not,)
@@ -329,7 +329,7 @@ class ClusterBatch(Batch):
         self._cluster_lanes, self._endpoints = lanes_for(plan, lane_of, group.samples, approval)
 
     async def run(self) -> None:
-        """Have the workers make all runs; each ends in exactly one `RunDone`, whatever happens."""
+        """Have the workers execute all runs; each ends in exactly one `RunDone`, whatever happens."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await self._context.ready()
@@ -585,7 +585,7 @@ class ClusterBatch(Batch):
             events, row = events or row.unpacked_events(), None
         for event in events:
             self._context.listener(RunEvent(event))
-        # Removed last, so that another worker gets the run if a line above raises.
+        # The run is removed last, so that another worker gets it if a line above raises.
         del out.runs[made.run_id]
         try:
             self._context.listener(RunDone(result, made.began_ms, made.ended_ms, row))

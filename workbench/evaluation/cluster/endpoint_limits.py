@@ -292,7 +292,7 @@ class EndpointLimits:
 
     def lend(self, parts: int) -> Lease:
         """Lend one of `parts` parts; call it only if `can_lend`."""
-        # Rounded up, so that no part is empty; the last part gets the remainder.
+        # The size is rounded up, so that no part is empty; the last part gets the remainder.
         at_once = min(self._free, -(-self.concurrency // parts))
         self._free -= at_once
         waits_s: tuple[float, ...] | None = None

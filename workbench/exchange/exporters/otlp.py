@@ -74,7 +74,7 @@ class _Trace:
     def __init__(self, run: ExportedRun, content: bool) -> None:
         self._run = run
         self._content = content
-        # Rounded to milliseconds, because a float holds the nanoseconds since 1970 only to a few hundred.
+        # A float holds the nanoseconds since 1970 only to a few hundred, so times are rounded to milliseconds.
         self._start_ns = int(run.started.timestamp() * 1_000) * 1_000_000
         self._root = self._id("agent")
 
@@ -215,8 +215,8 @@ class _Trace:
             "attributes": _attributes(attributes),
         }
 
-    # Ids are derived from the run, so that a second export of a run gives the same trace. W3C's Trace
-    # Context gives a span 8 bytes, and a trace 16.
+    # Ids are derived from the run, so that a second export of a run has the same trace id. W3C's Trace Context gives a
+    # span 8 bytes, and a trace 16.
     def _id(self, which: str) -> str:
         return hashlib.sha256(f"{self._run.key} {which}".encode(errors="surrogatepass")).hexdigest()[:16]
 

@@ -174,7 +174,7 @@ class Format:
     recognizes: Callable[[Source], bool]
     read: Callable[[Source], Imported]
     grading: Table = field(default_factory=dict)
-    """The suite's `grading`, which gives the verdicts of the file's own system."""
+    """The suite's `grading`, which reproduces the verdicts of the file's own system."""
 
 
 def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
@@ -271,7 +271,7 @@ class Calls:
         raw: str | None = None
         if problem is not None:
             raw = arguments if isinstance(arguments, str) else json_text(arguments)
-        # Repaired like the answers of an endpoint, so that an imported run is graded like one made here.
+        # The same repairs as for an endpoint's answers, so that an imported run is graded like one made here.
         if problem is not None and isinstance(arguments, str) and (found := repaired([arguments])) is not None:
             read, problem = found.arguments, None
             self.repaired[call_id] = Deviation(found.kind, DETAILS[found.kind], call_id)

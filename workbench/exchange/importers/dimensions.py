@@ -183,7 +183,7 @@ def _value_checks(name: str, required: dict[str, JsonValue], call: Node, notes: 
     elif holds_null(value):
         notes.append(Note(call.place, f"the value of {name} is not mapped: null inside a value"))
     else:
-        # Wrapped in `equals`, because a table could look like a check.
+        # A plain table could look like a check, so `equals` wraps it.
         yield {"equals": value} if isinstance(value, dict) else value
 
 

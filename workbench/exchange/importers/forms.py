@@ -50,7 +50,7 @@ FORMS_WITH_MATCH = ("agentevals", "adk", "langsmith", "deepeval")
 
 def format_of(name: str) -> Format:
     """Return the reader of a form."""
-    # Imported on use: the command line needs only the names and descriptions of the forms.
+    # Lazy import: the command line needs only the names and descriptions of the forms.
     form = FORMS[name]
     found: Format = getattr(import_module(f"workbench.exchange.importers.{form.module}"), form.attribute)
     return found

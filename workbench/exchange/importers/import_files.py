@@ -1,4 +1,4 @@
-"""Import of a file, or of a folder of files of one form.
+"""Import a file, or a folder whose files have one form.
 
 An import recognizes the form, writes a suite and recordings, and reports the parts that were left out.
 """
@@ -604,7 +604,7 @@ def learn_keys(values: Iterable[JsonValue], name: str, secrets: Secrets) -> int:
                 waiting += items
             case dict() as table:
                 waiting += [*table, *table.values()]
-    # Sorted, so that a second import gives the same numbers.
+    # The order makes a second import assign the same numbers.
     for number, key in enumerate(sorted(found), start=1):
         secrets.add(f"{name}_{number}", key)
     return len(found)

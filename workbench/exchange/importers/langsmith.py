@@ -217,7 +217,7 @@ def _message(node: Node) -> Node | None:
         return node
     kind, inner = node.text_of("type"), node
     if kind == "constructor" and (given := node.get("kwargs")) is not None:
-        # Serialized by LangChain: `id` is the path of a class, such as `[…, "messages", "HumanMessage"]`.
+        # LangChain serializes the path of a class as `id`, such as `[…, "messages", "HumanMessage"]`.
         path = bare_values(node.listed_of("id"))
         kind = str(path[-1]).removesuffix("Chunk").removesuffix("Message").lower() if path else ""
         inner = given

@@ -91,7 +91,7 @@ def conversation_of(node: Node, messages: list[Node] | None = None) -> Conversat
 
 
 class _Reading:
-    """The state of reading one conversation: what the messages so far contain."""
+    """The state of reading one conversation: the content of the messages so far."""
 
     def __init__(self) -> None:
         self.calls = Calls()

@@ -188,7 +188,7 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
     if len(listed) != len(tools):
         raise args.refused(f"has arguments of {len(listed)} calls, and the tool field names {len(tools)}")
     calls: list[object] = []
-    # Written like an imported call, so that arguments that look like checks stay values.
+    # The call is written like an imported one, so that arguments that look like checks stay values.
     for tool, each in zip(tools, listed, strict=True):
         if each.value is None:
             calls.append({"tool": tool})

@@ -50,7 +50,7 @@ _SORTED = {
 
 
 class _Action(NamedTuple):
-    """A call that a task names. `compared` are the arguments to compare; `None` stands for all arguments given."""
+    """A call that a task names. `compared` are the arguments to compare; `None` means all given arguments."""
 
     call: ToolCall
     compared: tuple[str, ...] | None

@@ -60,7 +60,7 @@ class ServerLogWriter:
         try:
             message = parsed_json(line.decode("utf-8"))
         except (ValueError, RecursionError):
-            # A line that is not JSON is no message of the protocol.
+            # A line that is not JSON is not a message of the protocol.
             return
         for each in message if isinstance(message, list) else [message]:
             if isinstance(each, dict):

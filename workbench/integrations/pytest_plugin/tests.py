@@ -452,8 +452,7 @@ class Suites:
         if not parent.session.isinitpath(file_path) and (installed := _installed_around(file_path, parent.session)):
             self._not_searched.add(installed)
             return None
-        # Refused because pytest makes no usable node id for a file outside its root, and the controller finds suites by
-        # node id.
+        # pytest makes no usable node id for a file outside its root, and the controller finds suites by node id.
         node = os.path.relpath(file_path, self._root).replace(os.sep, "/")
         return SuiteFile.from_parent(parent, path=file_path, nodeid=node)
 

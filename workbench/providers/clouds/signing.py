@@ -92,7 +92,7 @@ def capturing_client() -> httpx2.AsyncClient:
             return httpx2.Response(204, request=request)
 
     client = httpx2.AsyncClient(transport=Capture(), trust_env=False, follow_redirects=False)
-    # Removed because this header would be signed, but the connection here sends its own.
+    # This header would be signed, but the connection here sends its own.
     del client.headers["connection"]
     return client
 

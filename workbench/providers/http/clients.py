@@ -234,8 +234,7 @@ class Client:
         is_large = body is not None and len(body) > MAX_BUFFERED_BYTES
         url = f"{self.base_url}{path}"
         if self.signer is not None and body is not None:
-            # Signed here, so that a repeated request gets a new signature, because a signature is valid for only some
-            # minutes.
+            # A repeated request gets a new signature here, because a signature is valid for only some minutes.
             url, headers = await self.signer.sign(body)
         async with asyncio.timeout(CONNECT_TIMEOUT_S + 2 * read_timeout_s) if is_large else nullcontext():
             return await self.session.request(

@@ -257,7 +257,7 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
     """Return the number of requests that an endpoint computes at a time; `None` if the requests do not show it.
 
     `seen` pairs the number of requests ahead of each request with the seconds to its first token."""
-    # Looked at first, because comparing all pairs after each request would cost more than reading its answer.
+    # This test comes first, because comparing all pairs after each request would cost more than reading its answer.
     if not seen:
         return None
     middle = median(ahead for ahead, _ in seen)
@@ -548,7 +548,7 @@ class Endpoints:
         return ModelWithPauses(model, on_pause)
 
     def _opened(self, spec: ModelSpec, environment: Mapping[str, str]) -> EndpointModel:
-        # A changed key or setting gives a new model under the same name.
+        # A changed key or setting makes a new model under the same name.
         access = self._access(spec, environment)
         known = self._models.get(spec.name)
         if known is not None and known.spec == spec and known.access == access:

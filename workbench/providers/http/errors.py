@@ -94,7 +94,7 @@ class Refusal:
                 return f"rejects the request as too large {why}: shorten the case or offer fewer tools"
             case 400 | 422 if self.tool is not None:
                 return f"does not accept the tool {self.tool} {why}: correct the schema of its parameters"
-            # Web servers give this answer to a request without TLS at a port for TLS.
+            # Web servers answer this to a request without TLS at a port for TLS.
             case 400 if any(words in self.body.lower() for words in TLS_WANTED):
                 return f"expects TLS {why}: write https:// in base_url"
             case 400 | 422:
@@ -256,7 +256,7 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 
 
 def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken | None:
-    """Return the failure of the connection behind an exception; `None` for another exception.
+    """Return the connection failure that caused an exception; `None` for any other exception.
 
     `began` is whether a part of the answer had arrived."""
     causes = tuple(causes_of(error))

@@ -140,8 +140,8 @@ class KeyCommand:
             raise self._failed(f"printed {MAX_KEY_BYTES.exceeded()}", MAX_KEY_BYTES.way_out)
         key = printed.decode("utf-8", "replace").strip()
         is_key = key.isascii() and key.isprintable() and " " not in key
-        # Registered before anything that the command said is quoted. A command that failed may have printed `error` in
-        # place of a key, and that word must not disappear from all reports.
+        # The key is registered before any output of the command is quoted. A command that failed may have printed
+        # `error` in place of a key, and that word must not disappear from all reports.
         if is_key and not code:
             self._secrets.add(self.name, key)
         else:

@@ -65,7 +65,7 @@ class RateLimiter:
         return min(self._concurrency, self._lowered)
 
     def lower_to(self, concurrency: int) -> None:
-        """Set a limit on the requests under way that the settings cannot raise."""
+        """Limit the requests in progress; the settings cannot raise this limit."""
         self._lowered = concurrency
 
     def hold(self, seconds: float) -> None:
@@ -91,7 +91,7 @@ class RateLimiter:
         self._on_pauses.append(on_pause)
         try:
             await self._enter()
-            # The request has its place already, and gives it to the next one if it is cancelled while it waits.
+            # The request has its place already, and leaves it to the next one if it is cancelled while it waits.
             try:
                 await self._pass()
             except BaseException:

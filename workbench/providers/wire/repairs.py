@@ -113,7 +113,7 @@ def _objects_in(text: str) -> list[dict[str, Any]]:
     try:
         while at < len(text):
             _, end = decoder.raw_decode(text, at)
-            # Parsed again, because `parsed_json` refuses NaN and Infinity, which this decoder reads.
+            # This decoder reads NaN and Infinity, which `parsed_json` refuses.
             found = json_object(text[at:end])
             if found is None:
                 return []

@@ -175,7 +175,7 @@ def _time_row(each: ModelTotals, times: Sequence[float], base: float, end: float
     )
 
 
-# Models by their score and a measure that should be low
+# Models by their score and by a measure of which less is better
 
 _SIZE = (360, 240)
 _SIDE, _END, _TOP, _BOTTOM = 40, 330, 16, 194
@@ -216,7 +216,7 @@ def _scatter(measure: Measure, found: tuple[tuple[Point, ...], tuple[str, ...]],
     assert measure.per_run is not None
     axis = f"{measure.title} of a run, {measure.per_run.how}"
     drawn.append(_text((_SIDE + _END) / 2, _SIZE[1] - 8, axis, "tick", "middle"))
-    # The front is a staircase: between two of its points, the cheaper one is still the best.
+    # The front is a staircase: at a cost between two of its points, the cheaper one is the best.
     steps = [place(each) for each in best]
     path = f"M{steps[0][0]} {steps[0][1]}" + "".join(f"H{x}V{y}" for x, y in steps[1:]) + f"H{_END}"
     drawn += [el("path", class_="front", d=path), *_marks(shown, set(best), place, text)]
@@ -242,7 +242,7 @@ def _marks(
         wide = len(name) * _CELL
         anchor, text_x, begin = "start", x + 11, x + 11
         if begin + wide >= _SIZE[0]:
-            # There is no room at the right.
+            # The label does not fit at the right.
             anchor, text_x, begin = "end", x - 11, x - 11 - wide
         line = y + 4
         while _covers_another(line, begin, begin + wide, taken):

@@ -37,7 +37,7 @@ def page_of_faults(matrix: FaultMatrix, exit_code: int) -> Iterator[str]:
     yield f'<p class="quiet">exit code {exit_code} · Workbench {__version__}</p>\n</header>\n'
     yield from _table(matrix)
     yield from _html_untried(matrix)
-    # The runs stand below the matrix and are hidden by the style until a cell's link targets them.
+    # The runs are below the matrix; the style hides them until a cell's link targets them.
     for at, row in enumerate(matrix.rows):
         for column, model in enumerate(matrix.models):
             tried = matrix.cell(row, model)

@@ -81,7 +81,7 @@ def widths(report: RunsReport) -> str:
     """Return the style of the bars, whose lengths are shares of runs."""
     # The page's policy allows no style attributes, so each bar has a rule of its own.
     rules: list[str] = []
-    # The order of the rules is that of the elements in `_totals` and `_causes`.
+    # The rules have the order of the elements in `_totals` and `_causes`.
     for at, count in enumerate(filter(None, report.totals.counts.values()), 1):
         rules.append(f".shares :nth-child({at}) {{ flex-grow: {count}; }}\n")
     causes = [len(group.indices) for group in report.failures.groups]

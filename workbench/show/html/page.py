@@ -65,7 +65,7 @@ def page_pieces(
     yield '<main class="page">\n'
     for each in flat(overview):
         yield from markup(each, redactor.redact)
-    # Shown only without scripts: some viewers of build artifacts run none.
+    # Only browsers without scripts show this: some viewers of build artifacts run none.
     note = el("p", "Cases and runs are shown by the script of this page, which does not run here.")
     for each in (el("div", id="cases-place"), el("noscript", note), el("footer", _KEYS, class_="quiet")):
         yield from markup(each, str)
@@ -142,7 +142,8 @@ def _block(kind: Kind, pieces: Iterable[str], first: int = 0) -> Iterator[str]:
     yield f'<script type="application/octet-stream" data-kind="{kind}" data-first="{first}">'
     for piece in pieces:
         packed = rest + packer.compress(piece.encode())
-        # Three bytes are four characters of base64: the rest waits, as padding may stand only at the end.
+        # Three bytes are four characters of base64. Further bytes wait for the next piece, because padding may only be
+        # at the end.
         whole = len(packed) - len(packed) % 3
         rest = packed[whole:]
         if whole:

@@ -162,7 +162,7 @@ def _grade(grade: Grade, grading: Grading) -> Element:
     for line in filter(None, (found.verdict, f"as {found.system} grades")):
         rows.append(el("dd", line, class_="quiet"))
     numbers = []
-    # The numbers stand in the order of the formula above them.
+    # The numbers have the order of the formula above them.
     for name, value in grade.numbers.items():
         numbers.append(el("span", f"{name.replace('_', ' ')} ", el("b", figure(value))))
     return el(
@@ -642,7 +642,7 @@ def _pretty(text: str) -> str:
     if text[:1] not in ("{", "[") or "\n" in text or len(text) > _LAID_OUT_MAX:
         return text
     try:
-        # Numbers and members are read as they stand: a `float` or a `dict` would change or drop some of them.
+        # Numbers and members are read as texts: a `float` or a `dict` would change or drop some of them.
         return laid_out(json.loads(text, parse_int=_Numeral, parse_float=_Numeral, object_pairs_hook=_Members))
     except (ValueError, RecursionError):
         return text

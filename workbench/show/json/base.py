@@ -146,7 +146,7 @@ class JudgeUseReport(ReportModel):
 
 
 class DifferenceReport(ReportModel):
-    """A run or score for which this program and the source of imported runs give different verdicts."""
+    """A run or score with different verdicts of this program and of the source of imported runs."""
 
     about: str
     value: float = Field(description="the source's score, 0..1")

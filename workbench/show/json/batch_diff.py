@@ -116,7 +116,7 @@ _TESTED: Mapping[str, tuple[Measure, str]] = {
     "adjusted_arguments": (VALID_ARGUMENTS, "adjusted"),
     "arguments_difference": (VALID_ARGUMENTS, "difference"),
 }
-"""The attribute of a measure's `Contrast` that gives the value for each key of a test."""
+"""The attribute of a measure's `Contrast` with the value for each key of a test."""
 
 
 def paired_fields(found: Paired, first: str, second: str) -> dict[str, object]:

@@ -489,8 +489,7 @@ class RegradedReport(ReportModel):
     after: VerdictReport
     moved: bool
     not_regraded: str | None
-    """The reason why a run keeps its recorded verdict: a check needs a value that is secret and therefore not in
-    the recording.
+    """The reason why a run keeps its recorded verdict: a check needs a secret value, which the recording lacks.
     """
 
 
@@ -669,7 +668,7 @@ def _round(round_: Round) -> dict[str, Any]:
         "turn": round_.turn,
         "replayed": round_.replayed,
         "added": round_.added,
-        # Superseded answers have the same form as other answers, one level deeper.
+        # An answer may contain superseded answers of the same form.
         "set_aside": tuple(map(_round, round_.superseded)),
     }
 
@@ -691,7 +690,7 @@ def _call(record: CallRecord) -> dict[str, Any]:
         "problem": record.call.problem,
         "raw": record.call.raw,
         "server": record.server,
-        # Keys without a value are kept as null, so that every call has the same keys.
+        # Keys without a value are null, so that every call has the same keys.
         **dict.fromkeys(("edited", "result", "is_error", "source", "latency_ms", "unedited", "unedited_is_error")),
         "media": (),
     }

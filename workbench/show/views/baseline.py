@@ -114,7 +114,7 @@ class AgainstBaseline:
     def _sentences(self) -> Mapping[CellKey, str]:
         found: dict[CellKey, str] = {}
         for change in (*self.deciding("broke"), *self.deciding("missing")):
-            # Confirmed cases come last, so that their own sentence replaces the mere kind of change.
+            # Confirmed cases come last: their sentences replace those on the kind of change.
             found[change.suite, change.case_id, change.model] = change.kind
         if self.confirmed is not None:
             for case in self.confirmed.cases:
@@ -129,7 +129,7 @@ class AgainstBaseline:
         return f"since the baseline {called(self.batch)}: {said}"
 
     def surely_broke(self, run: RunResult) -> bool:
-        """Return whether the case of a run broke, and chance is excluded as far as `confirm` demands."""
+        """Return whether the case of a run broke, with chance excluded as `confirm` demands."""
         cases: Sequence[CaseChange | ConfirmedCase] = self.deciding("broke")
         if self.confirmed is not None and not self.is_worse:
             cases = self.confirmed.of("confirmed")

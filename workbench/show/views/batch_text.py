@@ -104,7 +104,7 @@ def text_report(
     much = amount == "much"
     asked = [result for result in counting if much or result.grading.shows_published]
     if asked:
-        # Imported on use: few reports have graders of published systems.
+        # Lazy import: few reports have graders of published systems.
         from workbench.show.views.published import published_lines
 
         yield from map(paint.line, published_lines(asked, suite_names, with_details=much))

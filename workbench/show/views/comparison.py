@@ -172,7 +172,7 @@ class CellRooms(NamedTuple):
     """The widths of the parts of cells, so that equal parts are aligned."""
 
     digits: int
-    """Digits of the number of runs of a cell; 0 if each cell has one run."""
+    """The number of digits for the number of runs in a cell; 0 if each cell has one run."""
     has_spread: bool
     latency: int
 

@@ -195,7 +195,7 @@ def _sarif_result(finding: StaticFinding, fingerprint: str, rules: Sequence[str]
 
 def _artifact(path: str) -> dict[str, str]:
     """Return the place of a file, relative to the repository if it is inside."""
-    # Imported on use: few reports are SARIF.
+    # Lazy import: few reports are SARIF.
     from urllib.parse import quote
 
     if is_outside(path):

@@ -45,7 +45,7 @@ def moves_text(moves: Iterable[Move]) -> str:
 
 
 class MovesFold:
-    """A summary of a regrade's moves, which are added one at a time, so that no run is kept in memory."""
+    """A summary of a regrade's moves, which are added one at a time, so that no run stays in memory."""
 
     def __init__(self) -> None:
         self._kinds: Counter[str] = Counter()

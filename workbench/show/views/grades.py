@@ -289,7 +289,7 @@ def issue_lines(run: RunResult) -> list[str]:
 
 def expected_lines(case: Case, grade: Grade | None) -> list[str]:
     """Return the calls that a case expects, with the checks of their arguments as the grade describes them."""
-    # Imported on use: the writers of reports load this module, and show no expected calls.
+    # Lazy import: the writers of reports load this module, and show no expected calls.
     from workbench.grading.pairing_issues import call_notes
 
     # The grade words the checks; without a grade, they are shown as the suite writes them.
@@ -317,7 +317,7 @@ DISAGREE = GLYPHS.disagree
 
 
 def note_of_grade(grade: Grade) -> Note:
-    """Return the sign and status that a grade gives a run, or a note that the grader does not apply."""
+    """Return the sign and status of a grade, or a note that the grader does not apply."""
     if grade.verdict == NOT_APPLICABLE:
         return Note(GLYPHS.skipped, "not applicable")
     status = grade.status or grade.verdict

@@ -142,7 +142,7 @@ def put_grade(
     if result.grade is not None:
         pairings = result.grade.pairings
     issues_of = _by_call(issues)
-    # Reversed, so that of several pairings of a call the first one is kept.
+    # In reverse order, the first of several pairings of a call is the last one stored.
     pairing_of = {pairing.call: pairing for pairing in reversed(pairings)}
     steps = _Steps(run, result)
     shown_at_calls: set[tuple[object, ...]] = set()
@@ -162,7 +162,7 @@ def put_grade(
     placed = missing_calls(*lost, expected, run.order, run.outcome, ends)
     placed = _behind_replay(run, placed)
     if placed == before:
-        # The objects are kept, because they may be unfolded or have the cursor.
+        # The objects stay the same, because they may be unfolded or have the cursor.
         placed = before
     else:
         run.rebuild()
@@ -181,7 +181,7 @@ def put_grade(
         if issue.kind != "failed step" and not is_shown:
             at_end.append(issue)
     outcome.issues = tuple(at_end)
-    # Inserted from the end, so that indices before an insertion stay valid.
+    # Insertion from the end keeps the earlier indices valid.
     for index, item in reversed(placed):
         run.insert(index, item)
     if first:
@@ -189,7 +189,7 @@ def put_grade(
 
 
 def _mark_states(run: RunItems, result: RunResult) -> None:
-    """Mark each call that the suite makes after the run by whether its result is as expected."""
+    """Mark each call that the suite makes after the run as right or wrong, by its result."""
     wrong = [issue.why for issue in result.issues if issue.kind == "final state" and issue.decides]
     for index, item in enumerate(run.items):
         if not isinstance(item, OwnCallItem) or item.call.stage != "final":

@@ -490,7 +490,7 @@ _LAYOUTS: Mapping[type[Item], Callable[[_Layout, Any], Sequence[Line]]] = {
 
 
 def rough_height(item: Item, width: int) -> int:
-    """Return an estimate of the number of lines of a folded item, at almost no cost; an estimate of 0 is exact."""
+    """Estimate the number of lines of a folded item at almost no cost; an estimate of 0 is exact."""
     match item:
         case TextItem():
             if item.text.blank:
@@ -635,7 +635,7 @@ def argument_rows(
 ) -> list[Sequence[Line]]:
     """Return the lines of each given argument, then of each expected argument that is missing.
 
-    A verdict that does not fit next to its value goes below it. When expanded, values are complete and issues give
+    A verdict that does not fit next to its value goes below it. When expanded, values are complete and issues have
     reasons. `edited` are the user's replacements, shown after the values; verdicts concern the model's own values.
     """
     sent = arguments
@@ -660,7 +660,7 @@ def argument_rows(
     values = dict.fromkeys(names, "not given")
     for name, value in arguments.items():
         values[name] = compact_json(value, _MAX_ON_ONE_ROW)
-    # Names take the width that they need up to a maximum, notes at most a third of the rest, and values what remains.
+    # Names take the width that they need up to a maximum, notes at most a third of the rest, and values the remainder.
     name_width = min(widest_cells(names), MAX_NAME_CELLS)
     room = width - ARGUMENT_INDENT - name_width - 2
     for_marks = min(max(map(_width_of, marks.values())), 2 + room // 3)

@@ -476,7 +476,7 @@ def hold(run: RunItems, paused: Paused) -> None:
 
 
 def go_on(run: RunItems, held_ms: float = 0.0) -> None:
-    """Show that the run continues; of a hold, only the time spent on asking for permission is kept."""
+    """Show that the run continues; of a hold, only the time of a question for permission remains."""
     match run.take_held():
         case ResultItem(asks=asks) as answer:
             if asks is not None:
@@ -594,7 +594,7 @@ def place_at(run: RunItems, index: int) -> RunPlace | None:
 def _step(run: RunItems, index: int) -> int | None:
     """Return the number of the step whose heading is the last one at or above an index.
 
-    `None` if there is no such heading, or if a request stands between the heading and the index.
+    `None` if there is no such heading, or if a request follows it before the index.
     """
     headings = bisect_right(run.steps, index)
     if not headings:

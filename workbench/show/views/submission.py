@@ -101,7 +101,7 @@ class Prompt:
 def prompts_of(report: RunsReport) -> Iterator[Prompt]:
     """Yield the cases of each model: five that must call a tool and three that must not, then the other cases."""
     for model in report.totals_per_model:
-        # Grouped by kind, whatever the order of the cases.
+        # The prompts are grouped by kind, whatever the order of the cases.
         of_kind: dict[Kind, list[ShownCase]] = {kind: [] for kind in KINDS}
         for case in report.quality.cases:
             if case.runs[0].model == model:

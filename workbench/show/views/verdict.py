@@ -44,7 +44,7 @@ def verdict_of(report: RunsReport) -> Verdict:
     if totals.endpoint_faults:
         details.append(endpoint_text(totals.endpoint_faults, totals.failed))
     if moved := [each.move for each in report.regraded or ()]:
-        # Imported on use: only reports on regrades need it.
+        # Lazy import: only reports on regrades need it.
         from workbench.show.views.grade_moves import moves_text
 
         details.append(moves_text(moved) or "no grade differs from the recorded one")

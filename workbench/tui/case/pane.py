@@ -205,7 +205,7 @@ class CasePane(Vertical):
         return None
 
     def _give_up(self, suite: OpenSuite, group: Hashable) -> bool:
-        """Undo what was typed in a field, unless it was saved or the suite was changed elsewhere since."""
+        """Undo the typing in a field, unless it was saved or the suite was changed elsewhere since."""
         if suite.last is None or suite.last.group != group:
             return False
         undo(suite, self._open_suites)

@@ -118,7 +118,7 @@ class Source(Protocol):
         """Return the columns."""
 
     def planned(self, case: ComparedCase) -> Sequence[str]:
-        """Return the models on which a case is to run."""
+        """Return the models on which a case will run."""
 
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
         """Return the state of a case on each model with runs, or with runs to come."""

@@ -230,7 +230,7 @@ def cell_text(state: CompareState, width: int) -> Line:
     key = state.key
     if key is None or state.case is None:
         why = state.why_no_cells
-        # Without rows, the message in their place gives the reason.
+        # Without rows, the message in their place has the reason.
         if why is None or not state.rows:
             return EMPTY
         return cut_line((Span(f" {GLYPHS.warned} {_sentence(why)}", "warned"),), width)

@@ -105,7 +105,7 @@ class FaultTrials:
         if (why_not := await self._stage.services.starter.run_forks(plan.plan, begun)) is not None:
             self._refused(why_not)
             return
-        # The records are taken now, because the book finds a run by its id only while the run is under way.
+        # The records are taken now, because the book finds a run by its id only while it is in progress.
         records = {}
         for record in self._selection.book.under_way():
             if record.run_id in begun:

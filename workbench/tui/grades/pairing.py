@@ -128,7 +128,7 @@ def _is_right(pairing: CallPairing, account: Account | None) -> bool:
 
 
 def _columns(state: GradesState, pairings: Sequence[CallPairing], width: int) -> Columns:
-    # The width of the column of names is that of the longest name shown.
+    # The column of names is as wide as the longest visible name.
     names: set[str] = set()
     for pairing in pairings[:MAX_PAIRINGS]:
         for verdict in pairing.arguments:

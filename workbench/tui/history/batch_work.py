@@ -73,7 +73,7 @@ class BatchWork:
         """Returns the screens above the main one."""
         self._alone = asyncio.Lock()
         self._begun, self._is_stoppable = "", False
-        """The name of the operation under way, and whether it may be interrupted."""
+        """The name of the operation in progress, and whether it may be interrupted."""
         self._idle = asyncio.Event()
         self._idle.set()
         self._stopped = False

@@ -214,7 +214,7 @@ class HistoryList(MarkedState[BatchRow]):
     def grading(self, batch: BatchRow) -> Regrade | None:
         """Return the selected regrade of a batch, `None` for the original grades."""
         known = self.gradings(batch)
-        # 0 stands for the original grades.
+        # 0 means the original grades.
         chosen = self._chosen.get(batch.number, 0)
         if 0 < chosen <= len(known):
             return known[chosen - 1][0]

@@ -239,7 +239,7 @@ class Forker:
         if (why := draft.why_not(now)) is not None:
             self._refused(why)
             return
-        # The draft is kept from now on, because the dialog changes the draft in place and may be left without a fork.
+        # The draft is stored now, because the dialog changes it in place and may be left without a fork.
         self._drafts[draft.key] = draft
 
         def start(wanted: bool | None) -> None:

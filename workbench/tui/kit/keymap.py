@@ -109,7 +109,7 @@ class _Reading:
             self._problems.append((self._lines.pop(loser), text))
 
     def _yield_to_own(self, wanted: dict[str, tuple[str, ...]]) -> None:
-        """Take a default key away from its action if the file gives the key to another action."""
+        """Take a default key away from its action if the file assigns the key to another action."""
         while clash := self._clash(wanted, of_own=False):
             key, *both = clash
             own = next(action_id for action_id in both if action_id in self._lines)

@@ -38,7 +38,7 @@ _Row = tuple[Line, Ground, bool]
 
 
 def steps_of(height: int) -> Mapping[Motion, int]:
-    """Return the number of lines of each motion in a view of `height` lines, negative for upwards."""
+    """Return the number of lines that each motion moves in a view of `height` lines, negative for upwards."""
     page, half = max(height - 1, 1), max(height // 2, 1)
     return {"up": -1, "down": 1, "page_up": -page, "page_down": page, "half_up": -half, "half_down": half}
 

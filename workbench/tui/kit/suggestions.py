@@ -111,7 +111,7 @@ class CompletionList(LineView, can_focus=False):
             return EMPTY
         one = self.found[index]
         names = min(max(cell_len(each.label) for each in self.found), self.text_width - 2)
-        if self._most_rows > MAX_ROWS:  # in a search, what a name stands for says more than its end
+        if self._most_rows > MAX_ROWS:  # in a search, the meaning of a name is more useful than its end
             names = min(names, max(self.text_width * 2 // 5, MIN_WIDTH_CELLS))
         left = self.text_width - names - 3
         detail = (Span(" " + cut(one.detail, left), "muted"),) if left > 4 else EMPTY

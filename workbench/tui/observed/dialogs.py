@@ -116,7 +116,7 @@ class WhereScreen(WhichSuiteScreen):
 
 
 class EndScreen(AskScreen[Literal["end", "no"]]):
-    """Asks before a recording ends, if that drops requests under way or conversations without a case."""
+    """Asks before a recording ends, if that drops requests in progress or conversations without a case."""
 
     TITLE_LINE = "End the recording?"
 

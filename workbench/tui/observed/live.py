@@ -134,7 +134,7 @@ class LiveRecording:
             raise
 
     def stop(self) -> None:
-        """Stop listening and drop requests under way, in the background."""
+        """Stop listening and drop requests in progress, in the background."""
         if not self.stopped:
             self.stopped = True
             threading.Thread(target=self._end, name="end of a recording", daemon=True).start()

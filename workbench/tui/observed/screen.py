@@ -284,7 +284,7 @@ class LiveScreen(ListScreen[None, Conversations]):
 
     @action("x", "Stop recording; what was recorded stays", label="stop", needs=_stop, changes=True)
     def do_stop(self) -> None:
-        """Stop recording, after a question if requests are under way."""
+        """Stop recording, after a question if requests are in progress."""
         self._ask_to_end(self.state.under_way, 0, self._stop)
 
     def do_back(self) -> None:

@@ -114,7 +114,7 @@ class QuickAdder:
         self.focus()
 
     def focus(self) -> None:
-        """Give the line the keyboard."""
+        """Focus the line."""
         self._shows = True
         self._main.set_focus(self._line.field)
         self._main.show_run()
@@ -124,7 +124,7 @@ class QuickAdder:
             self._asked()
 
     def to_panes(self) -> None:
-        """Give the run pane the keyboard; the line stays open."""
+        """Focus the run pane; the line stays open."""
         self._keep()
         self._main.go_to("run")
 
@@ -619,7 +619,7 @@ class QuickAdder:
         self._notice = (Span(f"Taken out again; {GLYPHS.up} brings the request back", "text"),)
         self.show()
 
-    # What is shown
+    # The display
 
     @property
     def runs_shown(self) -> tuple[list[RunRecord], Message] | None:
@@ -750,7 +750,7 @@ class QuickAdder:
                 else:
                     labels["kind"] = "change"
                 if state.question is not None and state.question.focus is None:
-                    # Without a call, the only change is to expect one.
+                    # Without a call, the only possible change is to expect one.
                     for name in ("check", "leave_out"):
                         labels.pop(name, None)
                 labels["end"] = "skip"

@@ -494,7 +494,7 @@ class RunRecord:
         """The first difference to the origin, once the run ended; `None` if there is none or the run is not a fork."""
         if self.origin is None or self.result is None:
             return None
-        # Imported on use: only forks are compared.
+        # Lazy import: only forks are compared.
         from workbench.analysis.alignment import first_difference
 
         # While the origin runs, the two are compared once, and again when the origin is held or ends: computing the
@@ -598,7 +598,7 @@ class RunRecord:
 
 def distinct(runs: Iterable[RunRecord]) -> list[RunRecord]:
     """Return runs without repetitions, each at its first place."""
-    # Records are compared by identity, because a record changes while its run is made and has no hash.
+    # Records are compared by identity, because a record changes during its run and has no hash.
     return list({id(run): run for run in runs}.values())
 
 
@@ -611,7 +611,7 @@ def results_of(runs: Iterable[RunRecord]) -> list[RunResult]:
     """Return the results of the finished runs among several."""
     results: list[RunResult] = []
     for run in runs:
-        # The result is kept in a variable, because each access may unpack the run.
+        # A variable holds the result, because each access may unpack the run.
         result = run.result
         if result is not None:
             results.append(result)

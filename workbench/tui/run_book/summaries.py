@@ -120,7 +120,7 @@ class RunsByModel:
 
     def _tell(self, case: CaseKey) -> None:
         self._puts += 1
-        # Removed and set again, the case moves to the end of the dictionary, from where `begun_since` reads.
+        # Removing and adding the case moves it to the end of the dictionary, where `begun_since` reads.
         self._begun.pop(case, None)
         self._begun[case] = self._puts
 
@@ -297,7 +297,7 @@ def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:
 
 
 def summarised_steps(runs: Sequence[RunRecord]) -> tuple[StepSummary, ...]:
-    """Return the summaries of the steps of finished runs of one chain; empty if no run was graded."""
+    """Return the step summaries of a chain's finished runs; empty if no run was graded."""
     of_models = []
     for index in _deciding_runs(runs):
         result = runs[index].result

@@ -69,7 +69,7 @@ class Questions:
             if _tool(question) in self._allowed:
                 self._book.answered(question)
                 self._runner.allow(question.run.run_id, question.asked.call.id, "run")
-        # Imported on first use: most runs ask nothing.
+        # Lazy import: most runs ask nothing.
         from workbench.tui.runs.dialogs import CostLimitScreen, ExecutionScreen
 
         asked, screen, limits = self._book.questions, self._stage.shown, self._book.limits_reached

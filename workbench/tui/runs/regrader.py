@@ -184,7 +184,7 @@ class Regrader:
     def _graded(self, due: Due, functions: PythonFunctions | None = None) -> RunResult:
         if due.known is not None:
             return due.known
-        # Imported on first use, because the import takes a while and runs need it anyway.
+        # Lazy import: the import takes a while and runs need it anyway.
         from workbench.checks.check import CheckContext
         from workbench.evaluation.regrade import graded_anew
 

@@ -195,7 +195,7 @@ class Runner:
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
             runtime.close()
-            # The runtime is kept, because `number_of` still needs it.
+            # The runtime stays, because `number_of` still needs it.
             self._closed = runtime
 
     def number_of(self, batch: str) -> int | None:

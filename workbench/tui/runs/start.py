@@ -463,7 +463,7 @@ class Starter:
         return Plan.of(runs, self._program, execution=execution, concurrency=concurrency, compares=self._compares)
 
     async def _limited(self, plan: Plan, options: RunOptions | None = None) -> Plan | str:
-        """Return a plan with its cost limit, or why the limit cannot be kept; announce the estimated cost."""
+        """Return a plan with its cost limit, or why the limit cannot be enforced; announce the estimated cost."""
         from workbench.evaluation.planner import limit_usd
 
         wanted_usd = None

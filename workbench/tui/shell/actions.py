@@ -134,7 +134,7 @@ class ViewActions(MainActions):
 
     @action("z", "Zoom the pane, or end the zoom", name="zoom", label="zoom", words="maximize fullscreen")
     def zoom(self) -> None:
-        """Give the focused pane the whole screen, or show the others again."""
+        """Show the focused pane on the whole screen, or show the others again."""
         main = self.app.main
         main.zoomed = not main.zoomed
         main.place_panes()
@@ -283,7 +283,7 @@ def _run(now: MainSituation) -> str | None:
 
 
 class SetupActions(MainActions):
-    """The actions that choose models, and make and run variants."""
+    """The actions that choose models, and create and run variants."""
 
     GROUP = "Runs"
 

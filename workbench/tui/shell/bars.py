@@ -238,7 +238,7 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
 
 
 def _asked_for(now: MainSituation) -> tuple[str, ...]:
-    """Return the ids of the actions that are wanted first, by what has the focus and what has just happened."""
+    """Return the ids of the actions to show first, by the focus and the latest event."""
     if now.held is not None:
         return _HELD
     first: tuple[str, ...] = ()

@@ -68,7 +68,7 @@ def _exists(book: ModelBook, model: str, folders: Collection[Path]) -> bool:
 
 
 def restore_position(remembered: Remembered, main: MainScreen) -> None:
-    """Restore the layout and the last position in the project, as far as its suites and cases still exist."""
+    """Restore the layout and, if its suite and case still exist, the last position in the project."""
     if remembered.view is not None:
         main.case_pane.view = remembered.view
     main.right = remembered.right or main.right

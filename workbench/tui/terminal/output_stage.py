@@ -210,11 +210,11 @@ class OutputStage:
         return self._known and self._size == (width, height)
 
     def forget(self) -> None:
-        """Give up the model, after other output to the terminal or a resize."""
+        """Discard the model, after other output to the terminal or a resize."""
         self._known = False
 
     def passes(self, sequence: str) -> None:
-        """Register output that is not a frame, and give up the model unless the output is `HARMLESS`."""
+        """Register output that is not a frame, and discard the model unless the output is `HARMLESS`."""
         if HARMLESS.fullmatch(sequence) is None:
             self.forget()
 

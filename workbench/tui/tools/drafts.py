@@ -126,7 +126,7 @@ class ToolDrafter:
         announce(f"{change.summary}; {key_for('edit.undo')} takes them back", "passed", GLYPHS.passed)
 
     async def _results(self, plan: Plan) -> Sequence[RunResult]:
-        """Make the runs of a plan; they are not shown with the runs of the suites."""
+        """Run a plan; its runs are not shown with the runs of the suites."""
         from workbench.evaluation.run import Evaluation
 
         approval = await self._approve(plan)

@@ -53,7 +53,7 @@ class ServerTools:
     """A source of tools: a server of a suite or, if `server` is `None`, the suite or the case with the id `case`.
 
     `listed_at` is set if the tools are those of an earlier listing. `reason` is why the server is down, `output` the
-    end of what it wrote. `starting_since`, in seconds of the monotonic clock, is set while the server starts."""
+    end of its output. `starting_since`, in seconds of the monotonic clock, is set while the server starts."""
 
     file: SuiteFile
     server: Server | None

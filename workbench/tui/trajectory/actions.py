@@ -173,7 +173,7 @@ class ShownRunActions(MainActions):
         run = self.app.selection.run
         if run is None or (result := run.shown_result) is None:
             return
-        # Imported on first use, because few sessions need it.
+        # Lazy import: few sessions need it.
         from workbench.show.views.fix_prompt import fix_prompt
 
         prompt = fix_prompt(run.shown_case, result, str(run.path))

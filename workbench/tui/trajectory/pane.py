@@ -158,7 +158,7 @@ class RunPane(SearchedRun):
         if self.editor is editor:
             self.end_typing(dropped=True)
         else:
-            # The pane shows another run by now, and has kept the text as unsent.
+            # The pane shows another run by now, and has stored the text as unsent.
             self._drafts.pop(editor.held.key, None)
 
     def follow_run(self) -> None:

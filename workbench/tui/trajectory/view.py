@@ -161,7 +161,7 @@ class RunList(LineView):
             if self.lines.held is None or self._held_item is not self._held:
                 self._follow()
                 return
-        # Lines inserted above do not move what is on screen.
+        # Lines inserted above do not move the visible ones.
         self.top = self.lines.index_of(shown, self.top)
         self.cursor = self.lines.index_of(cursor, self.cursor)
         if self.following:

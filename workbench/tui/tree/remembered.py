@@ -213,7 +213,7 @@ def _read_last(file: Path, suites: list[SuiteFile], redacted: Callable[[str], st
     # Opening the history would create its file.
     if not file.exists():
         return {}, []
-    # Imported on the thread, because loading SQLite would delay a key.
+    # Import in the thread, because loading SQLite would delay a key.
     from workbench.analysis.over_time import last_results
     from workbench.history.history import History
 

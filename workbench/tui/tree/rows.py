@@ -75,7 +75,7 @@ class Row(NamedTuple):
 
     @property
     def why_not_editable(self) -> str | None:
-        """Why what the row shows cannot be edited; `None` if it can."""
+        """The reason why the row's item cannot be edited; `None` if it can."""
         if self.open is None:
             return None
         if self.case is None or not self.case.is_row or self.open.why_not_editable is not None:

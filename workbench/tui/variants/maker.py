@@ -126,7 +126,7 @@ class VariantMaker:
 
             asked = "A short name; runs are shown as MODEL × NAME."
             typed, name = present, ""
-            # Three dialogs: the text, the name, and the change. Each leads back to the text, with all input kept.
+            # Three dialogs: the text, the name, and the change. Each leads back to the text, without losing input.
             while True:
                 text = await self._stage.ask(VariantTextScreen(self._stage, title, explanation, present, typed))
                 if text is None:

@@ -309,7 +309,7 @@ def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
 
 
 def _more(left: int, room: int) -> Line:
-    """Return the line that stands for `left` hidden lines; 0 means an unknown number."""
+    """Return the line that replaces `left` hidden lines; 0 means an unknown number."""
     more = ""
     if left:
         more = f"{counted(left, 'more line')}, "
