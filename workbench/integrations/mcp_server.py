@@ -114,16 +114,16 @@ class FailureLine(BaseModel):
 class RunAnswer(BaseModel):
     """The result of a run of suites."""
 
-    passed: bool = Field(description="whether everything ran and all gates of the suites were met")
+    passed: bool = Field(description="true if every run ended and all gates of the suites were met")
     models: list[ModelLine]
     failures: list[FailureLine]
     more_failures: int
-    report: str = Field(description="the resource with the whole report, as Markdown")
-    text: str = Field(description="gates, what did not pass, and the comparison with the baseline")
+    report: str = Field(description="the resource with the full report, in Markdown")
+    text: str = Field(description="the gates, the failures, and the comparison with the baseline")
 
 
 _Suites = Annotated[
-    Sequence[str], Field(description="paths of suites, as `list_suites` names them; without any, all suites")
+    Sequence[str], Field(description="paths of suites, as `list_suites` returns them (default: all suites)")
 ]
 
 
@@ -216,16 +216,20 @@ class _Desk:
         context: Context,
         suites: _Suites = (),
         cases: Annotated[
-            Sequence[str], Field(description="ids, names or patterns (refund*) of cases; without any, all")
+            Sequence[str], Field(description="ids, names or patterns (refund*) of cases (default: all)")
         ] = (),
         tags: Annotated[Sequence[str], Field(description="run only cases with one of these tags")] = (),
-        model: Annotated[str, Field(description="the model to run on, one of those that may be asked")] = "offline",
-        repeats: Annotated[int | None, Field(description="how often each case is run; else as suites say")] = None,
+        model: Annotated[str, Field(description="the model to run on; it must be allowed by --model")] = "offline",
+        repeats: Annotated[
+            int | None, Field(description="the number of runs of each case (default: that of the suites)")
+        ] = None,
         baseline: Annotated[
             str | None,
             Field(
-                description="number or name of a batch in the project's history to compare with: `text` then says what"
-                " broke and what was fixed since"
+                description=(
+                    "number or name of an earlier batch in the project's history: `text` then lists the cases that "
+                    "broke or were fixed since"
+                )
             ),
         ] = None,
     ) -> RunAnswer:

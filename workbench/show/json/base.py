@@ -29,8 +29,10 @@ SuitePath = Annotated[
     str,
     AfterValidator(from_here),
     Field(
-        description="path of the suite's file relative to the folder in which the command ran, with links resolved; the"
-        " recording's path if recordings are graded by their own suites"
+        description=(
+            "path of the suite's file, relative to the command's folder, with links resolved; for recordings graded by"
+            " their own suites, the path of the recording"
+        )
     ),
 ]
 """The path of a suite, with the same description in reports and in the history."""
@@ -74,7 +76,7 @@ class EndedReport(ReportModel):
     failed: int
     skipped: int
     stopped: int
-    not_graded: int = Field(description="number of those whose case expects nothing yet")
+    not_graded: int = Field(description="number of runs or cases whose case expects nothing yet")
 
 
 class CountsReport(EndedReport):
@@ -140,7 +142,7 @@ class ValidArgumentsReport(ReportModel):
 class JudgeUseReport(ReportModel):
     """The cost of asking judges; it is part of no other number."""
 
-    asked: int = Field(description="number of judgements for which a model was asked, without those that were known")
+    asked: int = Field(description="number of requests to judges; reused judgements do not count")
     usage: UsageReport | None
     cost_usd: float | None = Field(description="US dollars; null if unknown")
 
@@ -157,9 +159,9 @@ class AgreementReport(ReportModel):
     """Verdicts by one score of the system that made imported runs, compared with the verdicts of their cases."""
 
     name: str
-    agree: int = Field(description="how many verdicts are the same")
-    of: int = Field(description="how many have a verdict on both sides")
-    ungraded: int = Field(description="how many have none here")
+    agree: int = Field(description="number of runs with the same verdict in the source and here")
+    of: int = Field(description="number of runs with a verdict in the source and here")
+    ungraded: int = Field(description="number of runs without a verdict here")
     differ: tuple[DifferenceReport, ...]
 
 
@@ -167,17 +169,17 @@ class GateWatchedReport(ReportModel):
     """The state of a pass rate when its runs stopped early, or after all of them."""
 
     verdict: Literal["reached", "missed"] | None = Field(
-        description="decided by a sequential test, and by it `met`; null if all runs left it open"
+        description="whether the sequential test decided that the gate is met; null if all runs left it undecided"
     )
     worse: float = Field(description="the pass rate treated as clearly too low")
-    runs: int = Field(description="number of graded runs, in their random order, after which that was known")
+    runs: int = Field(description="number of graded runs after which the test decided")
     of: int = Field(description="number of runs that were planned")
-    saved: int = Field(description="number of runs that were planned and not needed")
-    cases: int = Field(description="number of cases with a graded run, after which that was known")
+    saved: int = Field(description="number of planned runs that were not needed")
+    cases: int = Field(description="number of cases with a graded run when the test decided")
     of_cases: int = Field(description="number of cases that were planned")
-    clusters: int | None = Field(description="number of clusters that these cases are in; null where each is one")
+    clusters: int | None = Field(description="number of clusters of these cases; null if no case has a cluster")
     rate: float | None = Field(description="mean over these cases of the share of good runs, 0..1")
-    interval: IntervalReport | None = Field(description="of `rate`, 95%; null where runs were stopped early")
+    interval: IntervalReport | None = Field(description="95% interval of `rate`; null if runs were stopped early")
 
 
 class GateReport(ReportModel):
@@ -190,10 +192,12 @@ class GateReport(ReportModel):
     reached: Finite | None
     met: bool
     counted_zero: int = Field(
-        description="number of failed runs that count 0 in the mean score, because they failed for a reason besides the"
-        " score or have none"
+        description=(
+            "number of failed runs that count 0 in the mean score: they have no score, or failed for a reason besides "
+            "it"
+        )
     )
-    watched: GateWatchedReport | None = Field(None, description="of a batch that may stop early")
+    watched: GateWatchedReport | None = Field(None, description="the decision of a batch that may stop early")
 
 
 class AggregateGateReport(ReportModel):
@@ -202,9 +206,9 @@ class AggregateGateReport(ReportModel):
     statistic: Statistic
     threshold: float
     strictly: bool = Field(description="the statistic must be greater than the threshold, not equal to it")
-    reached: Finite | None = Field(description="null without any value, which meets no gate")
+    reached: Finite | None = Field(description="null if no run has a value: then no gate is met")
     met: bool
-    at_most: bool = Field(False, description="the threshold is the most that the statistic may be")
+    at_most: bool = Field(False, description="true if the threshold is a maximum, false if it is a minimum")
 
 
 class AggregateReport(ReportModel):
@@ -217,14 +221,16 @@ class AggregateReport(ReportModel):
     model: str | None = Field(description="null for the runs of all models together")
     name: str
     of: str
-    unit: Unit = Field("number", description="of the values")
+    unit: Unit = Field("number", description="the statistics of the values")
     tags: tuple[str, ...]
     count: int = Field(description="number of runs with a value")
     statistics: dict[Statistic, Finite | None]
     gates: tuple[AggregateGateReport, ...]
     met: bool
     counted_zero: int = Field(
-        description="for a score: failed runs that count 0, because they failed for another reason or have none"
+        description=(
+            "for a score: number of failed runs that count 0, because they have no score or failed for another reason"
+        )
     )
 
 
@@ -232,7 +238,7 @@ class BrokenSuiteReport(ReportModel):
     """A suite that was not run because of errors."""
 
     suite: SuitePath
-    problems: tuple[str, ...] = Field(description="its errors, each with the place")
+    problems: tuple[str, ...] = Field(description="the suite's errors, each with its place")
 
 
 BROKEN_SUITES: Final = "suites with errors, of which nothing was run; `exit_code` is 2 then"

@@ -22,18 +22,18 @@ from workbench.suite.model import ComparedBy
 class WatchedReport(ReportModel):
     """The state of two columns when their runs stopped early, or after all of them."""
 
-    rule: Literal["e-value", "looks"] = Field(description="by an e-value after each case, or at a few looks")
+    rule: Literal["e-value", "looks"] = Field(description="the rule: an e-value after each case, or a few looks")
     decided: bool
-    cases: int = Field(description="number of cases, in their random order, after which that was known")
+    cases: int = Field(description="number of cases after which the test decided")
     of: int = Field(description="number of cases that were planned")
-    better: int = Field(description="number of these cases that are good only with the second")
-    worse: int = Field(description="number of these cases that are good only with the first")
-    e_value: Finite | None = Field(description="the greatest one so far; null for looks")
+    better: int = Field(description="number of these cases that are good only with the second model")
+    worse: int = Field(description="number of these cases that are good only with the first model")
+    e_value: Finite | None = Field(description="the greatest e-value so far; null for looks")
     p: float = Field(description="adjusted for all comparisons of this report; by e-value, valid after every case")
-    level: float = Field(description="what `p` has to reach at this look")
-    look: int = Field(description="number of looks that were taken; 0 for an e-value")
+    level: float = Field(description="the level that `p` must not exceed at this look")
+    look: int = Field(description="number of looks so far; 0 for an e-value")
     looks: int | None
-    saved: int = Field(description="number of runs that were planned and not needed")
+    saved: int = Field(description="number of planned runs that were not needed")
 
 
 class PairedReport(ReportModel):
@@ -42,60 +42,76 @@ class PairedReport(ReportModel):
     Pass rates and scores are tested separately, each at the level of 5%.
     """
 
-    pairs: int = Field(description="number of cases graded with both")
-    better: int = Field(description="number of cases that are good only with the second")
-    worse: int = Field(description="number of cases that are good only with the first")
+    pairs: int = Field(description="number of cases graded with both models")
+    better: int = Field(description="number of cases that are good only with the second model")
+    worse: int = Field(description="number of cases that are good only with the first model")
     both_good: int
     both_bad: int
     left_out: int = Field(
-        description="number of cases that ran with at least one of the two, and were not graded with both"
+        description="number of cases that ran with at least one of the models, but were not graded with both"
     )
     p_status: float | None = Field(
-        description="exact McNemar test on pass and fail, by cluster where there are any, two-sided; null without pairs"
+        description=(
+            "p of the exact two-sided McNemar test on pass and fail, by cluster if there are clusters; null without "
+            "pairs"
+        )
     )
     holm_status: float | None = Field(
         description="`p_status` times the number of comparisons of this report (Bonferroni, formerly Holm); `sentence`"
         " uses it"
     )
-    p_score: float | None = Field(description="paired permutation test on the scores, two-sided")
+    p_score: float | None = Field(description="p of the two-sided paired permutation test on the scores")
     holm_score: float | None = Field(
         description="`p_score` times the number of comparisons (Bonferroni, formerly Holm); `score_sentence` uses it"
     )
-    mean_difference: Finite | None = Field(description="of the scores, second minus first")
+    mean_difference: Finite | None = Field(description="mean difference of the scores, second minus first")
     more_cases: int | None = Field(
-        description="about how many more cases like these would show a difference; 0 if these do, null if unknown"
+        description=(
+            "approximate number of further cases like these that would show a difference; 0 if these do, null if "
+            "unknown"
+        )
     )
     watched: WatchedReport | None = Field(
         None,
-        description="of a batch that may stop early; tests for a fixed number of cases do not hold and are null",
+        description=(
+            "the sequential test of a batch that may stop early; tests for a fixed number of cases are then invalid, "
+            "and null"
+        ),
     )
     primary: ComparedBy = Field(description="the question that decides: only its sentence may call a difference real")
-    clusters: int | None = Field(
-        description="number of groups of cases that depend on each other; null where no case has a cluster"
-    )
-    rate_difference: float | None = Field(description="of the pass rates on the pairs, second minus first")
+    clusters: int | None = Field(description="number of clusters of dependent cases; null if no case has a cluster")
+    rate_difference: float | None = Field(description="difference of the pass rates on the pairs, second minus first")
     rate_interval: IntervalReport | None = Field(
-        description="of `rate_difference`, 95% for all comparisons of this report together; a bound of 0 is outside"
-        " where `holm_status` is at most 0.05"
+        description=(
+            "95% interval of `rate_difference`, for all comparisons of this report together; it excludes 0 if "
+            "`holm_status` is at most 0.05"
+        )
     )
     score_interval: IntervalReport | None = Field(
-        description="of `mean_difference`, likewise by `holm_score`; null with fewer than two cases or clusters"
+        description="95% interval of `mean_difference`, by `holm_score`; null with fewer than two cases or clusters"
     )
     detectable_rate: float | None = Field(
-        description="about the smallest difference in pass rates that so many cases show four times in five"
+        description=(
+            "approximate smallest difference in pass rates that this many cases detect in four of five comparisons"
+        )
     )
-    detectable_score: Finite | None = Field(description="the same for mean scores")
+    detectable_score: Finite | None = Field(
+        description=(
+            "approximate smallest difference in mean scores that this many cases detect in four of five comparisons"
+        )
+    )
     arguments_difference: float | None = Field(
-        None, description="of the shares of calls with valid arguments, second minus first, the mean over cases"
+        None,
+        description="mean difference over the cases in the shares of calls with valid arguments, second minus first",
     )
-    p_arguments: float | None = Field(None, description="paired permutation test on these shares, two-sided")
+    p_arguments: float | None = Field(None, description="p of the two-sided paired permutation test on these shares")
     adjusted_arguments: float | None = Field(
         None, description="`p_arguments` times the number of comparisons; `arguments_sentence` uses it"
     )
     arguments_sentence: str | None = Field(
-        None, description="the result of that test in a sentence; null where the two do not differ"
+        None, description="the result of that test in a sentence; null if the shares are equal"
     )
-    sizes: tuple[str, ...] = Field(description="these differences in sentences")
+    sizes: tuple[str, ...] = Field(description="the differences in sentences")
     sentence: str = Field(description="the result of the test on pass and fail in a sentence")
     score_sentence: str = Field(description="the result of the test on scores in a sentence")
 
@@ -197,10 +213,10 @@ class ConfirmedReport(ReportModel):
     case_id: str
     case_name: str
     model: str
-    outcome: Confirmation = Field(description="confirmed alone is a regression")
+    outcome: Confirmation = Field(description="only `confirmed` is a regression")
     failed: int = Field(description="number of reruns that failed")
     good: int = Field(description="number of reruns that passed or were warned")
-    why: str | None = Field(description="why there are no reruns, or no more")
+    why: str | None = Field(description="why there are no further reruns")
     sentence: str
 
 
@@ -212,7 +228,7 @@ class GoodRunsReport(ReportModel):
     difference: float = Field(description="the later share minus that of the baseline, the mean over the cases")
     low: float | None = Field(description="lower end of its 95% interval, for the tests of all models")
     high: float | None
-    p: float = Field(description="of the permutation test, adjusted for the tests of all models")
+    p: float = Field(description="p of the permutation test, adjusted for the tests of all models")
     worse: bool = Field(description="whether there are fewer good runs, by more than chance")
     sentence: str
 
@@ -223,28 +239,28 @@ class BaselineReport(ReportModel):
     batch: int = Field(description="number of the baseline in the history")
     name: str | None
     started_at: str = Field(description="ISO 8601")
-    grading: int | None = Field(description="which grading of the baseline; null for the original one")
-    fail_on: FailOn | None = Field(description="what was demanded")
+    grading: int | None = Field(description="number of the baseline's grading that was used; null for the original one")
+    fail_on: FailOn | None = Field(description="the value of --fail-on")
     regressed: bool = Field(
         description="whether a case broke, is gone or missing, or all cases together are worse; with `confirm`, whether"
         " that is more than chance"
     )
-    compared: int = Field(description="number of cases graded in both")
-    as_before: int = Field(description="number of these with the same status and score")
+    compared: int = Field(description="number of cases graded in both batches")
+    as_before: int = Field(description="number of these cases with the same status and score")
     left_out: int = Field(
         description="number of cases in both batches that were not graded in both, without new errors"
     )
     changes: tuple[ChangeReport, ...]
     tests: tuple[BatchTestReport, ...]
-    notes: tuple[str, ...] = Field(description="further facts about the comparison, such as which models are left out")
-    confirm: Confirm = Field("none", description="how it was made sure that cases broke; none without fail_on")
+    notes: tuple[str, ...] = Field(description="notes on the comparison, such as models that are left out")
+    confirm: Confirm = Field("none", description="how broken cases were confirmed; `none` without `fail_on`")
     confirmed: tuple[ConfirmedReport, ...] = Field(
         (), description="the cases that broke, unless the test of all cases decided"
     )
-    reruns: int = Field(0, description="number of runs that were made again; they count in nothing else here")
-    reruns_batch: int | None = Field(None, description="number of the batch in the history that has them")
+    reruns: int = Field(0, description="number of reruns; they count nowhere else in this report")
+    reruns_batch: int | None = Field(None, description="number of the batch of reruns in the history")
     good_runs: tuple[GoodRunsReport, ...] = ()
-    suite_changes: tuple[str, ...] = Field((), description="what is different in suites since the baseline")
+    suite_changes: tuple[str, ...] = Field((), description="differences of the suites since the baseline")
     verdict: str = ""
 
 

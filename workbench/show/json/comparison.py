@@ -39,16 +39,16 @@ class CellReport(ReportModel):
 
     model: str
     status: Status
-    repeat_rule: RepeatRule = Field(description="the rule by which `status` follows from several runs")
+    repeat_rule: RepeatRule = Field(description="the rule for the status of a case with several runs")
     good: int = Field(description="number of graded runs that passed or were warned")
     graded: int = Field(description="number of graded runs")
     score: Finite | None = Field(description="mean of the graded runs, 0..1")
     spread: Finite | None = Field(description="population standard deviation of their scores")
     latency_ms: float | None = Field(description="mean model latency of the graded runs")
     valid_arguments: float | None = Field(
-        None, description="share of its checked calls whose arguments are valid, 0..1; null where none was checked"
+        None, description="share of the checked calls whose arguments are valid, 0..1; null if none was checked"
     )
-    reason: str | None = Field(description="why it did not pass, if there is one reason")
+    reason: str | None = Field(description="why the case did not pass, if there is a single reason")
     statuses: tuple[Status, ...] = Field(description="the statuses of all runs, in the order of the repeats")
 
 
@@ -83,22 +83,26 @@ class ModelReport(CountsReport):
     runs: int
     runs_in_error: int
     pass_rate: float | None = Field(description="passed and warned over graded cases, 0..1; null if none was graded")
-    interval: IntervalReport | None = Field(description="of the pass rate, 95%; null where runs were stopped early")
-    mean_score: Finite | None = Field(description="over the cases that have a score")
+    interval: IntervalReport | None = Field(
+        description="95% interval of the pass rate; null if runs were stopped early"
+    )
+    mean_score: Finite | None = Field(description="mean over the cases that have a score")
     score_interval: IntervalReport | None = Field(
-        description="of the mean score, 95%; null where a score is above 1, too"
+        description="95% interval of the mean score; null if runs were stopped early or a score is above 1"
     )
     latency: LatencyReport | None
     first_token: LatencyReport | None = Field(description="time to the first token of the first answer of a run")
     input_tokens: int | None = Field(description="null if the endpoint did not count them")
     output_tokens: int | None
     cost_usd: float | None = Field(
-        description="US dollars, of the runs whose cost is known; 0 if no model was asked over a network; null without"
-        " runs, and if some cost is unknown and nothing else was paid for"
+        description=(
+            "US dollars for the runs of known cost; 0 if no model was asked over a network; null without runs, or if "
+            "only runs of unknown cost were paid for"
+        )
     )
-    runs_of_unknown_cost: int = Field(description="number of runs that are not in `cost_usd`")
+    runs_of_unknown_cost: int = Field(description="number of runs of unknown cost, not in `cost_usd`")
     cases_a_minute: float | None = Field(
-        description="graded cases by the time in which at least one run was in progress"
+        description="graded cases per minute in which at least one run was in progress"
     )
     passing: tuple[PassingReport, ...] = Field(
         description="for each k from 1 to the highest number of graded runs of a case"
@@ -107,12 +111,14 @@ class ModelReport(CountsReport):
         description="the rules for the status of cases with several runs; empty without repeats"
     )
     gates: tuple[GateReport, ...] = Field(description="the gates of each suite for this model")
-    endpoint_faults: int = Field(0, description="number of failed cases of which a fault of the endpoint failed a run")
+    endpoint_faults: int = Field(
+        0, description="number of failed cases with a run that failed through a fault of the endpoint"
+    )
     metrics: dict[str, float] = Field(
         default_factory=dict, description="means of the named checks of answers over the graded runs that have them"
     )
     valid_arguments: ValidArgumentsReport | None = Field(
-        None, description="calls of the graded runs by their tools' own schemas"
+        None, description="validity of the graded runs' calls by the tools' own schemas"
     )
 
 
@@ -144,20 +150,20 @@ class ComparisonReport(ReportModel):
     report: Literal["workbench compare"] = "workbench compare"
     version: Literal[1] = 1
     workbench: str = Field(description="version of the program")
-    started_at: str = Field(description="ISO 8601, UTC: the original start of the batch, also if it was resumed")
+    started_at: str = Field(description="original start of the batch, even if it was resumed; ISO 8601, UTC")
     interrupted: bool
     exit_code: int
     nothing_graded: bool = Field(False, description="whether no run was graded")
-    batch: int | None = Field(description="its number in the history; null if it is not stored")
+    batch: int | None = Field(description="number of the batch in the history; null if it is not stored")
     models: tuple[str, ...] = Field(description="the columns; each model is compared at least with the first")
     only_differences: bool = Field(
-        description="whether `cases` has only those that differ; everything else covers all cases"
+        description="whether `cases` lists only cases that differ; everything else covers all cases"
     )
     cases: tuple[ComparedCaseReport, ...]
     totals: tuple[ModelReport, ...]
     pairs: tuple[PairReport, ...]
     baseline: BaselineReport | None = Field(
-        default=None, description="the comparison with the stored batch of --baseline; null without"
+        default=None, description="the comparison with the batch of --baseline; null without this option"
     )
     broken_suites: tuple[BrokenSuiteReport, ...] = Field((), description=BROKEN_SUITES)
 

@@ -35,9 +35,9 @@ class StoredSuite(ReportModel):
     """A suite as it was, identified in histories by its path in its project."""
 
     suite: SuitePath
-    project: str = Field(description="the folder of its project")
-    path: str = Field(description="path of its file in its project")
-    hash: str = Field(description="hash of its text")
+    project: str = Field(description="the folder of the suite's project")
+    path: str = Field(description="path of the suite's file in its project")
+    hash: str = Field(description="hash of the suite's text")
     name: str
     cases: int = Field(description="number of cases")
 
@@ -54,7 +54,7 @@ class StoredPart(EndedReport):
     # The history's column has this name; the totals of other reports have `errors`.
     error: int
     checked_calls: int = Field(0, description="number of calls whose arguments the tool's own schema could check")
-    valid_calls: int = Field(0, description="number of these whose arguments are valid")
+    valid_calls: int = Field(0, description="number of these calls with valid arguments")
 
 
 class StoredBatch(ReportModel):
@@ -63,17 +63,17 @@ class StoredBatch(ReportModel):
     number: int
     name: str | None
     kind: Kind
-    started_at: str = Field(description="ISO 8601, UTC: its original start, also if it was resumed")
-    ended_at: str | None = Field(description="null while it runs, and if it was cut off")
+    started_at: str = Field(description="original start of the batch, even if it was resumed; ISO 8601, UTC")
+    ended_at: str | None = Field(description="null while the batch runs, or if it was interrupted")
     workbench: str = Field(description="version of the program")
     planned: int = Field(description="runs")
     missing: int = Field(description="number of runs that never ended")
     pass_rate: float | None = Field(description="passed and warned over graded runs, 0..1; null if none was graded")
     valid_arguments: float | None = Field(
-        None, description="share of checked calls whose arguments are valid, 0..1; null where nothing is known"
+        None, description="share of checked calls whose arguments are valid, 0..1; null if unknown"
     )
     parts: tuple[StoredPart, ...]
-    settings: dict[str, JsonValue] = Field(description="its settings, including those of models and judges")
+    settings: dict[str, JsonValue] = Field(description="the settings of the batch, with those of models and judges")
 
 
 class ListedBatch(StoredBatch):
@@ -94,7 +94,7 @@ class Trend(ReportModel):
 
     suite: SuitePath
     project: str
-    path: str = Field(description="path of its file in its project")
+    path: str = Field(description="path of the suite's file in its project")
     model: str
     whole_batches: tuple[WholeBatch, ...]
 
@@ -104,7 +104,7 @@ class DamagedBatch(ReportModel):
 
     number: int
     name: str | None
-    problem: str = Field(description="which part of it cannot be read, and why")
+    problem: str = Field(description="the part that cannot be read, and the reason")
 
 
 class ListReport(ReportModel):
@@ -112,7 +112,7 @@ class ListReport(ReportModel):
 
     report: Literal["workbench history list"] = "workbench history list"
     version: Literal[1] = 1
-    history: str = Field(description="the file")
+    history: str = Field(description="the file of the history")
     batches: tuple[ListedBatch, ...] = Field(description="the newest first")
     damaged: tuple[DamagedBatch, ...] = Field(description="batches that cannot be read, the newest first")
     trends: tuple[Trend, ...] = Field(description="pass rates of the suites of these batches, over all batches")
@@ -129,18 +129,18 @@ class StoredGrading(ReportModel):
 class HistoryRun(ReportModel):
     """The summary of a run; figures are null for one that never finished."""
 
-    run: int = Field(description="its place in the batch, from 1")
+    run: int = Field(description="number of the run in the batch, from 1")
     suite: SuitePath
     case_id: str
     case_name: str
     model: str
-    repeat: int = Field(description="from 0")
+    repeat: int = Field(description="number of the repeat, from 0")
     fork: bool
-    by: str | None = Field(description="the grader that decides, if not the case's own")
+    by: str | None = Field(description="the deciding grader, if it is not the case's own")
     graded_by: str | None = Field(description="the grader that decided; null if the run was not graded")
     status: Status | None
     score: Finite | None
-    reason: str | None = Field(description="why it did not pass")
+    reason: str | None = Field(description="why the run did not pass")
     began_ms: float | None = Field(description="milliseconds since 1970")
     ended_ms: float | None = Field(description="milliseconds since 1970")
     latency_ms: float | None = Field(description="sum of the latencies of all model answers")
@@ -150,7 +150,7 @@ class HistoryRun(ReportModel):
     output_tokens: int | None
     cost_usd: float | None = Field(description="US dollars; null if unknown")
     tool_arguments: tuple[ToolArgumentsReport, ...] | None = Field(
-        None, description="how many of its calls have valid arguments, by tool; empty where nothing is known"
+        None, description="numbers of checked and of valid calls, by tool; empty if unknown"
     )
 
 
@@ -163,7 +163,7 @@ class ShownBatch(StoredBatch, _Shown):
     """A batch in the output of `workbench history show`."""
 
     gradings: tuple[StoredGrading, ...]
-    grading: int | None = Field(description="the grading that is shown; null for the original one")
+    grading: int | None = Field(description="number of the grading shown; null for the original one")
     runs: tuple[HistoryRun, ...]
     gates: tuple[GateReport, ...] = Field(description="the gates of the suites when they ran; without aggregates")
 
@@ -172,15 +172,15 @@ class ShownRun(HistoryRun, _Shown):
     """The output of `workbench history show --run`."""
 
     batch: int
-    events: tuple[Any, ...] = Field(description="as in the lines of a recording")
-    result: Any = Field(description="as at the end of a recording; empty if there is none")
+    events: tuple[Any, ...] = Field(description="the events, as in the lines of a recording")
+    result: Any = Field(description="the result, as in the last line of a recording; empty if there is none")
 
 
 class RunOfCase(HistoryRun):
     """A run of the case, in any batch."""
 
     batch: int
-    suite_hash: str = Field(description="hash of the suite's text at that time")
+    suite_hash: str = Field(description="hash of the suite's text at the time of the run")
 
 
 class ShownCase(_Shown):
@@ -193,7 +193,7 @@ class ShownCase(_Shown):
 class ComparedBatch(StoredBatch):
     """One of two batches that are compared."""
 
-    grading: int | None = Field(description="the grading that is shown; null for the original one")
+    grading: int | None = Field(description="number of the grading shown; null for the original one")
 
 
 class DiffReport(ReportModel):
@@ -204,38 +204,38 @@ class DiffReport(ReportModel):
     before: ComparedBatch
     after: ComparedBatch
     across: tuple[str, str] | None = Field(
-        description="the only model of the earlier batch and that of the later, if they differ"
+        description="the models of the earlier and the later batch, if each has one and they differ"
     )
     counts: dict[ChangeKind, int] = Field(description="number of changed cases of each kind")
-    compared: int = Field(description="number of cases graded in both")
-    as_before: int = Field(description="number of these with the same status and score")
+    compared: int = Field(description="number of cases graded in both batches")
+    as_before: int = Field(description="number of these cases with the same status and score")
     left_out: int = Field(
         description="number of cases in both batches that were not graded in both, without new errors"
     )
     tests: tuple[BatchTestReport, ...]
-    notes: tuple[str, ...] = Field(description="further facts about the comparison")
+    notes: tuple[str, ...] = Field(description="notes on the comparison")
     changes: tuple[ChangeReport, ...]
 
 
 class NewVerdict(VerdictReport):
     """The new grade of a run."""
 
-    reason: str | None = Field(description="why it does not pass")
+    reason: str | None = Field(description="why the run does not pass")
 
 
 class RegradedRun(ReportModel):
     """A run that was regraded."""
 
-    run: int = Field(description="its place in the batch, from 1")
+    run: int = Field(description="number of the run in the batch, from 1")
     suite: SuitePath
     case_id: str
     model: str
-    repeat: int = Field(description="from 0")
+    repeat: int = Field(description="number of the repeat, from 0")
     before: VerdictReport
     after: NewVerdict
     moved: bool = Field(description="whether status or score changed")
-    not_regraded: str | None = Field(description="why it keeps its original verdict; null if it was regraded")
-    asked_otherwise: bool = Field(description="whether the case asks something else today than when it ran")
+    not_regraded: str | None = Field(description="why the run keeps its original verdict; null if it was regraded")
+    asked_otherwise: bool = Field(description="whether the case has another request now than when it ran")
 
 
 class RegradedBatch(ReportModel):
@@ -270,12 +270,12 @@ class FlakyCaseReport(ReportModel):
     case_id: str
     case_name: str
     model: str
-    since_batch: int = Field(description="the first batch that did not go like those before it")
-    since: str = Field(description="when that began, ISO 8601, UTC")
+    since_batch: int = Field(description="the first batch with another result than those before it")
+    since: str = Field(description="start of that batch, ISO 8601, UTC")
     good: int
     runs: int
-    low: float = Field(description="lower bound of the share that is good, 95%")
-    high: float = Field(description="upper bound")
+    low: float = Field(description="lower bound of the 95% interval of the share of good runs")
+    high: float = Field(description="upper bound of that interval")
     batches: tuple[FlakyBatch, ...] = Field(description="the oldest first")
 
 
@@ -284,7 +284,7 @@ class FlakyReport(ReportModel):
 
     report: Literal["workbench history flaky"] = "workbench history flaky"
     version: Literal[1] = 1
-    batches: int = Field(description="number of batches that were looked at")
+    batches: int = Field(description="number of batches examined")
     cases: tuple[FlakyCaseReport, ...]
 
 
@@ -293,13 +293,13 @@ class RunningBatch(ReportModel):
 
     number: int
     name: str | None
-    history: str = Field(description="the file")
-    command: ResumedBy = Field(description="the command that made it")
+    history: str = Field(description="the file of the history")
+    command: ResumedBy = Field(description="the command that started the batch")
     started_at: str = Field(description="ISO 8601, UTC")
     planned: int = Field(description="runs")
-    over: int = Field(description="number of runs that are over")
+    over: int = Field(description="number of finished runs")
     attachable: bool = Field(description="whether it runs without a terminal, so that 'workbench attach' shows it")
-    process: int | None = Field(description="the number of its process, if it is attachable")
+    process: int | None = Field(description="the id of the batch's process, if it can be attached")
 
 
 class RunningReport(ReportModel):
@@ -307,7 +307,9 @@ class RunningReport(ReportModel):
 
     report: Literal["workbench batches"] = "workbench batches"
     version: Literal[1] = 1
-    batches: tuple[RunningBatch, ...] = Field(description="those without a terminal first, the last one begun first")
+    batches: tuple[RunningBatch, ...] = Field(
+        description="the batches without a terminal first; within each group the latest first"
+    )
 
 
 HistoryReport = (

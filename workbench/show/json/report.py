@@ -57,8 +57,10 @@ class JudgementReport(ReportModel):
     value: str = Field(description="the value as JSON, as the judge saw it")
     holds: bool
     rationale: str
-    scale: tuple[float, float] | None = Field(None, description="[low, high] of the numbers, where the judge rated it")
-    number: float | None = Field(None, description="what the judge gave on the scale")
+    scale: tuple[float, float] | None = Field(
+        None, description="the judge's scale, as [low, high], if it rated the value"
+    )
+    number: float | None = Field(None, description="the judge's rating on the scale")
 
 
 class MetricReport(ReportModel):
@@ -67,12 +69,12 @@ class MetricReport(ReportModel):
     name: str
     value: float = Field(description="0..1")
     holds: bool
-    number: float | None = Field(description="what the judge gave on the check's scale, if it has one")
-    scale: tuple[float, float] | None = Field(description="[low, high] of that number")
+    number: float | None = Field(description="the judge's rating, if the check has a scale")
+    scale: tuple[float, float] | None = Field(description="the check's scale, as [low, high]")
     expected: str
     why: str
     about: str | None = Field(
-        None, description="what the system that made an imported run scored; null for a check of the case"
+        None, description="the imported run's score in its own system; null for a check of the case"
     )
 
 
@@ -87,20 +89,22 @@ class TotalsReport(CountsReport):
     latency: LatencyReport | None
     usage: UsageReport | None
     retries: int = Field(description="number of model requests that were retried")
-    executions: int = Field(description="number of calls that were really executed on a server")
+    executions: int = Field(description="number of calls executed on a server")
     cost_usd: float | None = Field(
-        description="US dollars, of the runs whose cost is known; 0 if no model was asked over a network; null without"
-        " runs, and if some cost is unknown and nothing else was paid for"
+        description=(
+            "US dollars for the runs of known cost; 0 if no model was asked over a network; null without runs, or if "
+            "only runs of unknown cost were paid for"
+        )
     )
-    runs_of_unknown_cost: int = Field(description="number of runs that are not in `cost_usd`")
+    runs_of_unknown_cost: int = Field(description="number of runs of unknown cost, not in `cost_usd`")
     judging: JudgeUseReport
-    endpoint_faults: int = Field(0, description="number of failed runs that a fault of the endpoint failed")
-    cost_limited: int = Field(0, description="number of stopped runs that a limit on cost kept from being made")
+    endpoint_faults: int = Field(0, description="number of runs that failed through a fault of the endpoint")
+    cost_limited: int = Field(0, description="number of runs stopped by the limit on cost")
     valid_arguments: ValidArgumentsReport | None = Field(
-        None, description="calls of the graded runs by their tools' own schemas"
+        None, description="validity of the graded runs' calls by the tools' own schemas"
     )
     agreement: tuple[AgreementReport, ...] = Field(
-        (), description="for imported runs, the verdicts of the system that made them beside those of their cases"
+        (), description="for imported runs, the agreement of their own system's verdicts with those of the cases"
     )
 
 
@@ -109,7 +113,7 @@ class MediaReport(ReportModel):
 
     media_type: str
     size: int = Field(description="bytes")
-    width: int | None = Field(description="pixels, null for a sound and if unknown")
+    width: int | None = Field(description="pixels; null if unknown, or for a sound")
     height: int | None
     sha256: str = Field(description="hash of the content")
 
@@ -119,7 +123,7 @@ class CallReport(ReportModel):
 
     tool: str
     arguments: dict[str, JsonValue]
-    problem: str | None = Field(description="why the model's text is not a JSON object; arguments are then empty")
+    problem: str | None = Field(description="why the model's text is not a JSON object; `arguments` is then empty")
     raw: str | None = Field(description="the model's text, if it is not a JSON object")
     result: str | None
     is_error: bool | None
@@ -127,7 +131,7 @@ class CallReport(ReportModel):
     server: str | None
     latency_ms: float | None
     edited: dict[str, JsonValue] | None = Field(
-        description="the arguments with which a person replaced the model's, if any"
+        description="the arguments by which a person replaced the model's, if any"
     )
     unedited: str | None = Field(description="the original result, if a person changed it")
     unedited_is_error: bool | None = Field(description="whether the original result was a tool error")
@@ -139,7 +143,7 @@ class DeviationReport(ReportModel):
 
     kind: str
     detail: str
-    tool: str | None = Field(description="the tool of the call that it concerns")
+    tool: str | None = Field(description="the tool of the call that was repaired")
 
 
 class RoundReport(ReportModel):
@@ -150,7 +154,7 @@ class RoundReport(ReportModel):
     stop_reason: str | None
     first_token_ms: float | None
     latency_ms: float | None
-    waited_ms: float = Field(description="the wait at the endpoint for other requests, in none of the other times")
+    waited_ms: float = Field(description="wait at the endpoint for other requests; not included in the other times")
     usage: UsageReport | None
     calls: tuple[CallReport, ...]
     calls_of_provider: tuple[CallReport, ...] = Field(
@@ -158,10 +162,12 @@ class RoundReport(ReportModel):
     )
     errors: tuple[str, ...] = Field(description="why attempts of the request failed, in order")
     retries: int = Field(description="number of retries of the request")
-    deviations: tuple[DeviationReport, ...] = Field(description="of the endpoint, that were repaired in the answer")
+    deviations: tuple[DeviationReport, ...] = Field(
+        description="deviations of the endpoint that were repaired in the answer"
+    )
     step: int | None = Field(description="the step of the chain to which the request belongs, from 1")
     turn: int | None = Field(None, description="the turn of the conversation to which the request belongs, from 1")
-    replayed: bool = Field(description="whether it was replayed from the run that this one was forked from")
+    replayed: bool = Field(description="whether the round was replayed from the run of which this one is a fork")
     added: tuple[str, ...] = Field(description="messages that a person added before the request")
     set_aside: tuple[RoundReport, ...] = Field(description="earlier answers that a person regenerated")
 
@@ -211,7 +217,7 @@ class ArgumentReport(ReportModel):
     given: bool
     why: str
     listed: bool = Field(True, description="false for an argument that the expected call does not list")
-    required: bool = Field(False, description="whether the run fails if it does not hold, whatever the score is")
+    required: bool = Field(False, description="whether the run fails, whatever its score, if this check does not hold")
 
 
 class PairingReport(ReportModel):
@@ -221,7 +227,7 @@ class PairingReport(ReportModel):
     call: int | None
     same_tool: bool
     arguments: tuple[ArgumentReport, ...]
-    credit: Finite = Field(description="what the line adds to the sum behind the score")
+    credit: Finite = Field(description="the line's part of the sum that makes the score")
     outcome: str = Field(description="the outcome of the line under the grader's rule")
     prohibition: int | None = Field(description="index of the disallowed call")
     parts: dict[str, Finite] = Field(description="the parts of the credit")
@@ -239,7 +245,7 @@ class IssueReport(ReportModel):
     expected: str | None
     got: str | None
     decides: bool
-    because: str | None = Field(None, description="the suite's reason for the expectation, if it gives one")
+    because: str | None = Field(None, description="the suite's reason for the expectation, if any")
 
 
 class GradeReport(ReportModel):
@@ -274,8 +280,8 @@ class ServerOutputReport(ReportModel):
 
     server: str
     lines: tuple[str, ...]
-    earlier: int = Field(description="how many lines came before these")
-    log: str | None = Field(description="the file with all lines, null if there is none")
+    earlier: int = Field(description="number of earlier lines")
+    log: str | None = Field(description="the file with all lines; null if there is none")
 
 
 class OwnCallReport(ReportModel):
@@ -287,7 +293,7 @@ class OwnCallReport(ReportModel):
     content: str
     is_error: bool
     source: ResultSource
-    server: str | None = Field(description="the server that executed it, null for a mock")
+    server: str | None = Field(description="the server that executed the call; null for a mock")
     latency_ms: float
 
 
@@ -298,13 +304,13 @@ class AskedReport(ReportModel):
     server: str
     kind: AskedKind
     message: str
-    request: dict[str, JsonValue] = Field(description="the other parameters, under their names in the protocol")
+    request: dict[str, JsonValue] = Field(description="the other parameters, by their names in the protocol")
     action: ReplyAction
     source: ReplySource
     content: dict[str, JsonValue] | None
     text: str | None
-    problem: str | None = Field(description="why the answer that applies was not sent")
-    undeclared: bool = Field(description="whether the `answers` of the server do not declare this kind of request")
+    problem: str | None = Field(description="why the applicable answer was not sent")
+    undeclared: bool = Field(description="whether this kind of request is missing in the server's `answers`")
 
 
 class RunReport(ReportModel):
@@ -324,16 +330,16 @@ class RunReport(ReportModel):
         description="the infrastructure error, why the case was skipped, or why the run is not graded"
     )
     finish: str | None = Field(description="why the run ended")
-    notices: tuple[str, ...] = Field(description="what differed from the suite's settings")
-    server_outputs: tuple[ServerOutputReport, ...] = Field(description="of servers that failed")
+    notices: tuple[str, ...] = Field(description="notices on differences from the suite's settings")
+    server_outputs: tuple[ServerOutputReport, ...] = Field(description="last output of failed servers")
     instructions: tuple[str, ...] = Field(
-        (), description="the servers whose instructions were a part of the system prompt"
+        (), description="the servers whose instructions were part of the system prompt"
     )
     clock: str | None = Field(
-        None, description="the time that the model was told: 2026-06-09T10:00+02:00 Europe/Berlin; null without one"
+        None, description="the time in the system prompt: 2026-06-09T10:00+02:00 Europe/Berlin; null without a clock"
     )
     answer: str
-    latency_ms: float = Field(description="sum of the latencies of all model answers, 0 if nobody timed them")
+    latency_ms: float = Field(description="sum of the latencies of all model answers; 0 if unknown")
     loop_ms: float = Field(
         description="the whole agent loop by the wall clock: model answers, tools, retries and their waits"
     )
@@ -345,17 +351,19 @@ class RunReport(ReportModel):
     grades: tuple[GradeReport, ...]
     judgements: tuple[JudgementReport, ...] = Field(description="the judgements that grading and mocks used")
     judging: JudgeUseReport
-    steps: tuple[StepReport, ...] = Field(description="of a chain that was graded")
+    steps: tuple[StepReport, ...] = Field(description="the steps of a graded chain")
     touched: bool = Field(
         description="whether a person changed a call or a result, added a message, or regenerated an answer"
     )
-    held_ms: float = Field(description="how long the run was held")
+    held_ms: float = Field(description="the time for which the run was held")
     fork: ForkReport | None = Field(description="null for a run that is not a fork")
     metrics: tuple[MetricReport, ...] = Field((), description="the values of the named checks of the final answer")
     valid_arguments: tuple[bool | None, ...] = Field(
         (),
-        description="for each call whether its arguments are valid by the tool's own schema, null where no schema can"
-        " tell; empty for a run that was not graded",
+        description=(
+            "for each call, whether its arguments are valid by the tool's own schema; null if no schema can tell; "
+            "empty if the run was not graded"
+        ),
     )
     own_calls: tuple[OwnCallReport, ...] = Field((), description="the calls of `setup` and `final`, in order")
     asked_by_servers: tuple[AskedReport, ...] = Field((), description="the requests of servers during calls, in order")
@@ -371,10 +379,10 @@ class ArgumentStatisticsReport(ReportModel):
     """Statistics of an argument's score in the graded runs of a case; deviations are of the population."""
 
     argument: str
-    scores: tuple[Finite, ...] = Field(description="for each run, the mean over its pairs; 0 without a pair")
+    scores: tuple[Finite, ...] = Field(description="for each run, the mean score over its pairs; 0 without a pair")
     mean_score: Finite
     deviation: Finite
-    normalised: tuple[Finite, ...] = Field(description="the scores as shares of the weight")
+    normalised: tuple[Finite, ...] = Field(description="the scores divided by the weight")
     mean_normalised: Finite
     normalised_deviation: Finite
     weight: float
@@ -389,9 +397,9 @@ class CaseReport(ReportModel):
     grader: str | None = Field(description="the grader that decided; null if no run was graded")
     rule: RepeatRule
     status: Status
-    score: Finite | None = Field(description="mean of the graded runs")
+    score: Finite | None = Field(description="mean score of the graded runs")
     deviation: Finite | None = Field(description="population standard deviation of the scores")
-    reason: str | None = Field(description="why it did not pass, if there is one reason")
+    reason: str | None = Field(description="why the case did not pass, if there is a single reason")
     statuses: tuple[Status, ...] = Field(description="the statuses of all runs, in the order of the repeats")
     arguments: tuple[ArgumentStatisticsReport, ...] = Field(description="empty for a single graded run")
 
@@ -410,7 +418,7 @@ class CauseReport(ReportModel):
 
     cause: Cause
     runs: tuple[int, ...] = Field(description="indices in the report's `runs`, from 0")
-    main: tuple[int, ...] = Field(description="number of these of which it is the main cause")
+    main: tuple[int, ...] = Field(description="number of these runs with this main cause")
     cases: int = Field(description="number of cases of these runs")
     advice: str = Field(description="what to do, in one sentence")
     meaning: str = Field("", description="what the cause means")
@@ -420,8 +428,8 @@ class CauseReport(ReportModel):
 class ConfusionReport(ReportModel):
     """How often a tool (or none) was called where a tool (or none) was expected."""
 
-    expected: str | None = Field(description="null: no call was expected")
-    called: str | None = Field(description="null: no call was made")
+    expected: str | None = Field(description="null if no call was expected")
+    called: str | None = Field(description="null if no call was made")
     count: int
 
 
@@ -439,16 +447,16 @@ class PublishedSummary(ReportModel):
     model: str | None = Field(description="null for the system's comparison of several models")
     grader: str
     system: str
-    numbers: dict[str, JsonValue] = Field(description="with the names and roundings of the system")
+    numbers: dict[str, JsonValue] = Field(description="the numbers, with the names and rounding of that system")
 
 
 class TimingReport(ReportModel):
     """The duration of the batch, from its start to the end of its last run, and its pace."""
 
     took_ms: float
-    start_up_ms: float = Field(description="the part of it in which servers or models started; not included in any run")
+    start_up_ms: float = Field(description="the part in which servers or models were starting; not included in any run")
     cases_a_minute: float | None = Field(
-        description="graded cases by the time in which at least one run was in progress; null without any"
+        description="graded cases per minute in which at least one run was in progress; null without any"
     )
 
 
@@ -460,13 +468,13 @@ class ReportDocument(ReportModel):
     report: Literal["workbench"] = "workbench"
     version: Literal[1] = 1
     workbench: str = Field(description="version of the program")
-    started_at: str = Field(description="ISO 8601, UTC: the original start of the batch, also if it was resumed")
+    started_at: str = Field(description="original start of the batch, even if it was resumed; ISO 8601, UTC")
     interrupted: bool
     exit_code: int
     nothing_graded: bool = Field(False, description="whether no run that counts was graded, or nothing was compared")
-    forks: int = Field(description="number of forks; they count in nothing else here unless all runs are forks")
+    forks: int = Field(description="number of forks; they count nowhere else here, unless all runs are forks")
     totals: TotalsReport
-    totals_per_model: dict[str, TotalsReport] = Field(default_factory=dict, description="the same for each model")
+    totals_per_model: dict[str, TotalsReport] = Field(default_factory=dict, description="the totals of each model")
     gates: tuple[GateReport, ...]
     aggregates: tuple[AggregateReport, ...]
     runs: tuple[RunReport, ...]
@@ -476,8 +484,8 @@ class ReportDocument(ReportModel):
         description="the report of each suite by the published system behind its deciding grader"
     )
     batch: int | None = Field(description="number of the batch in the history; null if it is not stored")
-    baseline: BaselineReport | None = Field(description="what changed since the baseline; null without a baseline")
-    timing: TimingReport | None = Field(description="how long the batch took; null in a report on earlier runs")
+    baseline: BaselineReport | None = Field(description="the changes since the baseline; null without a baseline")
+    timing: TimingReport | None = Field(description="the duration of the batch; null in a report on earlier runs")
     broken_suites: tuple[BrokenSuiteReport, ...] = Field((), description=BROKEN_SUITES)
 
 
