@@ -28,7 +28,7 @@ _WITHOUT_TERMINAL: Mapping[Opened, str] = {
 }
 
 NO_TERMINAL = USAGE = 2
-"""The exit code if the app cannot be shown, or cannot be shown as requested."""
+"""The exit code if the app cannot be shown at all, or not as requested."""
 
 
 def open_app(
@@ -72,7 +72,7 @@ def open_app(
         from workbench.tui.terminal.served_driver import take_pipes
 
         take_pipes()
-        # Programs that the app starts do not run in the browser.
+        # Programs started by the app do not run in the browser.
         del os.environ[SERVED]
 
     from workbench.tui.runs.runner import AppRuntime
@@ -135,7 +135,7 @@ def open_app(
 
 def let_go(stream: TextIO) -> None:
     """Flush a stream, or discard the content of the stream if its reader is gone."""
-    # Python flushes the standard streams at its exit, and a failure would change the exit code.
+    # Python flushes the standard streams at exit. A failure there would change the exit code.
     try:
         stream.flush()
     except OSError:

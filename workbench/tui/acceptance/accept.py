@@ -88,7 +88,7 @@ class RunAccepter:
             pairings = pairings_of(now, case, result)
         table = suite.document.table(outline.index)
         item, before = self._stage.main.run_pane.run_list.item_and_before
-        # A result stands below its call: accepting the result accepts the call.
+        # A result is accepted by accepting its call, because the result stands below the call.
         call = before if isinstance(item, ResultItem) else item
         if not whole and isinstance(call, CallItem):
             if call.index is None:
@@ -125,10 +125,10 @@ class RunAccepter:
 
 
 def pairings_of(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPairing]:
-    """Return the pairings of a run's calls with the present expectations of its case.
+    """Return the pairings of a run's calls with the current expectations of its case.
 
     Raises:
-        AcceptError: The run cannot be graded by the present case.
+        AcceptError: The run cannot be graded by the current case.
     """
     if case.steps:
         return ()
@@ -208,11 +208,9 @@ class AcceptScreen(Dialog[Proposal]):
         self.query_one("#accepted").styles.max_height = max(height - _FRAME_ROWS, 1)
 
     def action_other(self, step: int) -> None:
-        """Choose the next (1) or previous (-1) check for the argument at the cursor."""
         self.query_one("#accepted", AcceptLines).other_check(step)
 
     def action_accept(self) -> None:
-        """Close with the proposal as it is shown."""
         self.dismiss(self.query_one("#accepted", AcceptLines).proposal)
 
 
@@ -225,7 +223,7 @@ class AcceptLines(LineView):
         super().__init__(widget_id)
         self.proposal = proposal
         self._rows: list[tuple[int, int | None]] = []
-        """The call of each row, and the argument in the row (`None`: the call itself), dropped arguments last."""
+        """The call and the argument of each row (`None`: the row of the call itself). Dropped arguments come last."""
         for number, call in enumerate(proposal.calls):
             self._rows.append((number, None))
             for at in range(len(call.argument_names)):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
-"""Suites, each with the keys of some of its cases."""
+"""Suites with the keys of some of their cases."""
 
 REPEATS = 3
 """The number of runs of each case, the same as for `workbench accept`."""
@@ -58,13 +58,13 @@ class _Found:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The keys of the cases that can run and have no run to accept."""
+        """The keys of the runnable cases without a run to accept."""
         pairs = zip(self.keys, self.cases, strict=True)
         return tuple(key for key, each in pairs if not each.runs and each.case.skip is None)
 
     @property
     def runnable(self) -> tuple[str, ...]:
-        """The keys of the cases that can run."""
+        """The keys of the runnable cases."""
         pairs = zip(self.keys, self.cases, strict=True)
         return tuple(key for key, each in pairs if each.case.skip is None)
 
@@ -81,7 +81,7 @@ class CasesAccepter:
         app.services.runs_delivered.append(self._delivered.set)
 
     def begin(self) -> None:
-        """Begin with the question which runs to accept."""
+        """Ask which runs to accept."""
         self._stage.work(self._accept(), group="start")
 
     async def _accept(self) -> None:
@@ -121,7 +121,7 @@ class CasesAccepter:
         await self._propose(found)
 
     def _shown(self) -> Cases:
-        # Each suite counts once, wherever it is in the tree.
+        # Each suite counts once, even if it is in the tree several times.
         below: dict[int, tuple[OpenSuite, tuple[str, ...]]] = {}
         for row in self._selection.tree.rows:
             if row.depth == 0:
@@ -168,7 +168,6 @@ class CasesAccepter:
         return CaseToAccept(case, tuple(runs), tuple(others))
 
     def _estimate(self, cases: Cases) -> Estimate:
-        """Return the estimate of running cases before accepting, each `REPEATS` times."""
         planned: dict[CellKey, int] = {}
         for suite, keys in cases:
             for run in plan_runs([suite.file], models=self._selection.models, case_ids=keys, repeats=REPEATS):
@@ -187,7 +186,7 @@ class CasesAccepter:
         return list(finished_figures(runs))
 
     async def _ran(self, cases: Cases) -> bool:
-        """Run cases, wait until all runs have ended, and return whether any was started."""
+        """Run cases and wait until all runs have ended. Return whether any run was started."""
         wanted = []
         for suite, keys in cases:
             for key in keys:
@@ -202,8 +201,8 @@ class CasesAccepter:
         return began
 
     async def _propose(self, found: Sequence[_Found]) -> None:
-        # The files are taken before the thread begins, because the user may then edit the suites; `_take` skips changed
-        # ones.
+        # The files are taken before the thread begins, because the user may edit the suites meanwhile. `_take` skips
+        # changed suites.
         files = [each.suite.file for each in found]
 
         def propose() -> list[AcceptedSuite]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 Target = tuple[Path, str | None]
-"""The place in a suite that a row leads to: the path of the suite, and the id of a case (`None`: the settings)."""
+"""The place in a suite to open from a row: the path of the suite, and the id of a case (`None`: the settings)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,6 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class AuditedSuite:
-    """A suite and its audit."""
-
     file: SuiteFile
     audit: Audit
 
@@ -127,7 +125,7 @@ class AuditList(LineView):
 
     @property
     def rows(self) -> Sequence[AuditRow]:
-        """The rows of all audited suites at the present width."""
+        """The rows of all audited suites at the current width."""
         # Audited suites are never removed, so the rows stay valid while the number of suites is the same.
         now = (len(self.audited), self.text_width)
         if now != self._laid_out:
@@ -181,7 +179,7 @@ class AuditScreen(SearchedScreen[Target | None]):
     async def _audit(self) -> None:
         found = self._list
         for file in self._files:
-            # The thread audits a suite with many cases for a while, in which keys must work.
+            # Auditing a suite with many cases takes a while, and keys must work meanwhile.
             found.audited.append(await asyncio.to_thread(_audited, file, self._listings))
             self._go_to_beginning()
             found.repaint()
@@ -225,13 +223,11 @@ class AuditScreen(SearchedScreen[Target | None]):
 
     @action("enter right", "Go to the case", label="go to case", needs=_found)
     def do_open(self) -> None:
-        """Close with the place in a suite that the selected row leads to."""
         if self._list.rows:
             self.dismiss(self._list.rows[self._list.cursor].target)
 
     @action("y", "Copy everything as text", label="copy", needs=_found)
     def do_copy(self) -> None:
-        """Copy the whole audit as text."""
         self.stage.copy(audit_text(self._list.audited), "the audit", self.announce)
 
 

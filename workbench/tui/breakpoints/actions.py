@@ -40,7 +40,6 @@ class BreakpointActions(MainActions):
 
     @action("B", "Breakpoints: list, add, edit, enable or disable", name="break.list", words="debug debugger pause")
     def show_all(self) -> None:
-        """Open the list of breakpoints."""
         from workbench.tui.breakpoints.screen import BreakpointsScreen
 
         self.app.show(BreakpointsScreen(self.app, self.app.services.breakpoints))

@@ -41,7 +41,7 @@ class BreakpointFile:
     """The file of one project's breakpoints. If two programs write the file, the last write wins."""
 
     def __init__(self, folder: Path, project: Path) -> None:
-        # The name is for people; the digest keeps projects of the same name apart.
+        # The name is for people. The digest distinguishes projects of the same name.
         stem = re.sub(r"[^\w-]+", "-", project.name)[:40].strip("-") or "project"
         digest = hashlib.sha256(str(project).encode("utf-8", errors="surrogateescape")).hexdigest()[:12]
         self.path = folder / f"{stem}-{digest}.txt"
@@ -50,7 +50,7 @@ class BreakpointFile:
     def read(self) -> tuple[tuple[Breakpoint, ...], str | None]:
         """Return the stored breakpoints, and a notice for the user, if any.
 
-        A damaged file is renamed, and replaced by one with the readable lines."""
+        A damaged file is renamed, and a file with the readable lines replaces it."""
         try:
             if self.path.stat().st_size > MAX_STATE_FILE_BYTES:
                 return (), self._set_aside(())
@@ -125,7 +125,7 @@ class Breakpoints:
         return frozenset(point.tool for point in self.points if point.enabled and point.tool is not None)
 
     def index_of(self, point: Breakpoint) -> int | None:
-        """Return the index of the breakpoint at the same place, `None` if there is none."""
+        """Return the index of the breakpoint at the same place, `None` without one."""
         for index, known in enumerate(self.points):
             if known.same_place(point):
                 return index
@@ -155,7 +155,7 @@ class Breakpoints:
             points[known] = point
         else:
             points.append(point)
-        # A changed breakpoint may now be at the place of another one.
+        # A changed breakpoint may now be at the place of another breakpoint.
         distinct: list[Breakpoint] = []
         for each in points:
             if not any(map(each.same_place, distinct)):
@@ -214,7 +214,7 @@ class ProjectBreakpoints:
         self.all.changed = self.tell
 
     def follow(self, *followers: Callable[[Breakpoints], object]) -> None:
-        """Register functions that are called with the breakpoints at every change."""
+        """Register functions to call with the breakpoints at every change."""
         self._followers += followers
 
     def find(self, opened: Path) -> tuple[Breakpoints, str | None]:
@@ -246,7 +246,9 @@ class ProjectBreakpoints:
         return doubt_about(point, self.tools())
 
     def switch(self, found: Breakpoint | str, announce: Announce) -> None:
-        """Set or remove a breakpoint, and announce that; a text is the reason why the cursor allows none."""
+        """Set or remove a breakpoint, and announce it.
+
+        A text in `found` is the reason why there is none at the cursor."""
         try:
             line = found if isinstance(found, str) else breakpoint_line(found)
         except ValueError as error:
@@ -254,7 +256,7 @@ class ProjectBreakpoints:
         if isinstance(found, str):
             announce(f"No breakpoint was set: {found}", "warned", GLYPHS.warned)
             return
-        # A problem with the file was announced by `tell`; a second notice would cover it.
+        # `tell` has announced any problem with the file. A second notice would cover it.
         done = self.all.switch(found)
         if self.all.problem is not None:
             return

@@ -53,7 +53,7 @@ def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> 
     """Return the breakpoint for an item of a run and the selected line, or why there is none."""
     match item:
         case CallItem():
-            # On the line of a checked argument, the breakpoint is for failed checks of the tool.
+            # On the line of a checked argument, the breakpoint stops at failed checks of the tool.
             judged = {verdict.argument for verdict in item.verdicts if verdict.holds is not None}
             row = next((span.text.strip() for span in line if span.role == "key"), None)
             return Breakpoint("failed-check" if row in judged else "tool", item.tool)
@@ -78,7 +78,7 @@ def breakpoint_in_form(table: Table, place: Place) -> Breakpoint | str:
 
     The breakpoint holds at calls of the row's tool. On the row of an argument, the breakpoint holds at calls that meet
     the check of the argument."""
-    # The call is at the shortest beginning of the place that names a tool.
+    # The call is the shortest beginning of the place that names a tool.
     length = next((length for length in range(1, len(place) + 1) if tool_of_call(table, place[:length])), 0)
     tool = tool_of_call(table, place[:length])
     if tool is None:
@@ -129,7 +129,7 @@ def typing_lines(text: str, mistake: str | None, width: int) -> list[Line]:
 
 
 def warned_lines(text: str | None, width: int) -> list[Line]:
-    """Return a warning as lines; no lines for `None`."""
+    """Return a warning as lines, no lines for `None`."""
     if text is None:
         return []
     return behind((Span(f" {GLYPHS.warned} ", "warned"),), text, "warned", max(width - 4, 10))
@@ -172,12 +172,12 @@ TYPING: tuple[Action, ...] = (
     Action("breakpoints.complete", "Complete", ("tab",), "breakpoints", "complete"),
     Action("breakpoints.leave.back", "Back to the list", ("escape",), "breakpoints", "back"),
 )
-"""Entries of the key bar while a breakpoint is typed."""
+"""Entries of the key bar while the user types a breakpoint."""
 
 
 @dataclass(frozen=True)
 class BreakpointsNow(Situation):
-    """The situation of the screen; `count` is the number of breakpoints."""
+    """The situation of the screen. `count` is the number of breakpoints."""
 
     count: int = 0
 
@@ -202,7 +202,7 @@ def _typed(now: Situation) -> str | None:
 
 
 class _Points:
-    """The breakpoints as the rows of a list."""
+    """The breakpoints as rows of a list."""
 
     def __init__(self, project: ProjectBreakpoints) -> None:
         self._project = project
@@ -210,16 +210,14 @@ class _Points:
 
     @property
     def rows(self) -> Sequence[Breakpoint]:
-        """All breakpoints."""
         return self._project.all.points
 
     def move_to(self, index: int) -> None:
-        """Select the breakpoint at an index."""
         self.cursor = index
 
 
 class _LineField(SafeInput):
-    """The field for a breakpoint, in which ↑ and ↓ mark a completion."""
+    """The field for a breakpoint. ↑ and ↓ mark a completion."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "choose(-1)", show=False),
@@ -310,7 +308,7 @@ class BreakpointsScreen(SearchedScreen[None]):
     def _message_lines(self, width: int) -> list[Line]:
         if self._typing:
             return typing_lines(self._field.value, self._mistake, width)
-        # A note on the last change comes before a doubt about the selected breakpoint, which stays the same.
+        # A note on the last change comes before a warning about the selected breakpoint, because the warning stays.
         points = self.breakpoints.points
         doubt = self._project.doubt(points[self._list.cursor]) if points else None
         return [*warned_lines(self._note or doubt, width), *storage_lines(self.breakpoints, width)]
@@ -335,14 +333,12 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     @action("space", "Enable or disable it", label="on/off", needs=_some, changes=True)
     def do_switch(self) -> None:
-        """Enable or disable the selected breakpoint."""
         self._note = None
         self.breakpoints.toggle(self._list.cursor)
         self._show()
 
     @action("del", "Delete it", label="delete", needs=_some, changes=True)
     def do_delete(self) -> None:
-        """Delete the selected breakpoint."""
         # Breakpoints have no undo. The notice shows the deleted line, so the user can set the breakpoint again.
         self._note = f"Deleted: {breakpoint_line(self.breakpoints.points[self._list.cursor])}"
         self.breakpoints.remove(self._list.cursor)
@@ -350,12 +346,10 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     @action("-", "Disable all", label="all off", needs=_some, changes=True)
     def do_off(self) -> None:
-        """Disable all breakpoints."""
         self._enable_all(False)
 
     @action("+", "Enable all", label="all on", needs=_some, changes=True)
     def do_on(self) -> None:
-        """Enable all breakpoints."""
         self._enable_all(True)
 
     def _enable_all(self, enabled: bool) -> None:
@@ -365,7 +359,6 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     @action("a", "Add a breakpoint", label="add", changes=True)
     def do_add(self) -> None:
-        """Open the field for a new breakpoint."""
         self._type("", None)
 
     @action("enter e", "Edit it", label="edit", needs=_some, changes=True)
@@ -380,7 +373,7 @@ class BreakpointsScreen(SearchedScreen[None]):
         field.display, field.value = True, text
         field.cursor_position = len(text)
         self.set_focus(field)
-        # The completions take the room of the list.
+        # The completions take the space of the list.
         self._list.display = False
         self._offer()
 
@@ -392,7 +385,6 @@ class BreakpointsScreen(SearchedScreen[None]):
         self._show()
 
     def do_back(self) -> None:
-        """Leave the field, then the screen."""
         if self._typing:
             self._end_typing()
         else:
@@ -426,7 +418,7 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     @on(Input.Submitted)
     def _submitted(self) -> None:
-        # Enter on a marked completion only inserts it; a second Enter sets the breakpoint.
+        # Enter on a marked completion only inserts the completion. A second Enter sets the breakpoint.
         if self._completions.current is not None:
             self.do_complete()
             return

@@ -1,4 +1,4 @@
-"""The actions that edit cases and suites: in the case pane, undo and redo, and in the user's editor."""
+"""The actions that edit cases and suites in the case pane or in the user's editor. Undo and redo."""
 
 from __future__ import annotations
 
@@ -110,7 +110,6 @@ class EditActions(MainActions):
         words="toml source text raw toggle switch",
     )
     def other_view(self) -> None:
-        """Switch between form and TOML."""
         pane = self.app.main.case_pane
         if pane.view == "form":
             pane.show_as("toml")
@@ -120,14 +119,12 @@ class EditActions(MainActions):
 
     @action("ctrl+z u", "Undo", name="edit.undo", needs=_undo, changes=True, priority=True, words="back revert")
     def undo(self) -> None:
-        """Undo the last change of the suite."""
         from workbench.authoring.workspace import undo
 
         self._go(undo, "Undone")
 
     @action("ctrl+y U", "Redo", name="edit.redo", needs=_redo, changes=True, priority=True, words="forward")
     def redo(self) -> None:
-        """Redo the change that was undone last."""
         from workbench.authoring.workspace import redo
 
         self._go(redo, "Redone")
@@ -160,7 +157,7 @@ class EditActions(MainActions):
         words="external vim nano editor",
     )
     def open_file(self) -> None:
-        """Open the suite's file in the user's editor, at the case or the first problem."""
+        """Open the suite's file in the user's editor, at the case or at the first problem."""
         row, editor = self.app.selection.row, self.app.editor
         if row is not None and row.open is not None and editor.command is not None:
             self.app.services.reader.read_soon(editor.open_file(row.open.path, _line_of(row, row.open)))

@@ -1,4 +1,4 @@
-"""The read-only view of a suite's TOML, with problems below their lines: a case, the settings, or a whole file."""
+"""The read-only view of a suite's TOML with problems below their lines. Shows a case, the settings, or a whole file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from workbench.tui.tree.state import TreeState
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Consecutive lines of a file; `first` is the number of the first one, from 1."""
+    """Consecutive lines of a file. `first` is the number of the first line (from 1)."""
 
     first: int
     lines: tuple[str, ...]
@@ -95,25 +95,25 @@ def _excerpt(suite: OpenSuite, first: int, text: str, index: int | None) -> Exce
 def excerpt_lines(
     excerpt: Excerpt, width: int, found: Found = MappingProxyType({})
 ) -> tuple[list[Line], dict[int, int]]:
-    """Lay out an excerpt at a width; also return the row at which each line of the file begins."""
+    """Lay out an excerpt at a width. Also return the first row of each line of the file."""
     last = excerpt.first + len(excerpt.lines) - 1
     digits = max(len(str(last)), 2)
     gutter = digits + 3
     room = max(width - gutter, 10)
     below: dict[int, list[Problem]] = {}
     for problem in excerpt.problems:
-        # A problem may have no line, or a line outside of the excerpt.
+        # A problem may have no line or a line outside of the excerpt.
         line = min(max(problem.line or excerpt.first, excerpt.first), max(last, excerpt.first))
         below.setdefault(line, []).append(problem)
     shown_lines = [shown(text[:MAX_LINE_CHARS]) for text in excerpt.lines]
-    # The lines are coloured together, because a string of TOML may span several.
+    # The lines are coloured together, because a string of TOML may span several lines.
     painted = toml_lines([line.text for line in shown_lines])
     laid_out: list[Line] = []
     starts: dict[int, int] = {}
     for index, text_line in enumerate(painted):
         number = excerpt.first + index
         starts[number] = len(laid_out)
-        # A wrapped line is continued with an additional indentation of two cells.
+        # The continuation of a wrapped line is indented by two more cells.
         hang = min(_indent_of(text_line) + 2, room // 2)
         at = shown_lines[index].at
         for begin, end, role in found.get(index, ()):
@@ -196,7 +196,7 @@ _NOTHING: Found = MappingProxyType({})
 
 
 class CaseView(LineView):
-    """The lines of an excerpt, with a cursor at the line where typing would begin."""
+    """The lines of an excerpt. The cursor is at the line where typing would begin."""
 
     RESTING_GROUND: ClassVar[Ground] = "background"
 
@@ -213,7 +213,7 @@ class CaseView(LineView):
         self._laid_out_at = -1
 
     def show(self, excerpt: Excerpt | None, message: Message = (), line: int | None = None) -> None:
-        """Show an excerpt, or a message if there is none; move the cursor to a line of the file, if given."""
+        """Show an excerpt, or a message if there is none. Move the cursor to `line` of the file, if given."""
         # An excerpt with the same first line is an edited version of the previous one, so the cursor stays.
         before = self.excerpt
         if excerpt != before or message != self._message:
@@ -230,14 +230,14 @@ class CaseView(LineView):
         self.repaint()
 
     def highlight(self, found: Found) -> None:
-        """Mark the matches of a search."""
+        """Highlight the matches of a search."""
         if found != self._found:
             self._found, self._laid_out_at = found, -1
             self.repaint()
 
     @property
     def line(self) -> int:
-        """The line of the excerpt under the cursor, from 0."""
+        """The line of the excerpt under the cursor (from 0)."""
         self._lay_out()
         return max(bisect_right(list(self._starts.values()), self.cursor) - 1, 0)
 

@@ -66,7 +66,7 @@ class CasePane(Vertical):
         self._stood: tuple[OpenSuite, int, str | None, int] | None = None
         """The last displayed suite, with the index and key of its case and the number of cases."""
         self._step: int | None = None
-        """The step of the case that was shown last."""
+        """The last displayed step of the case."""
         self._forms = 0
         """The number of different forms. It identifies the current form."""
 
@@ -82,7 +82,7 @@ class CasePane(Vertical):
 
     @property
     def target(self) -> Widget:
-        """The widget that takes the focus of the pane."""
+        """The widget that gets the focus of the pane."""
         if self.view == "form":
             if self.form.typing:
                 return self.form.field
@@ -95,7 +95,7 @@ class CasePane(Vertical):
         return self.query_one(TomlPane)
 
     def show(self) -> int | None:
-        """Show the selected row, and return the step of a chain to which the cursor has moved, if any."""
+        """Show the selected row. Return the selected step of a chain if the cursor moved to another step."""
         tree = self._selection.tree
         form, toml = self.form, self.toml
         form.set_class(self.view != "form", "hidden")
@@ -109,17 +109,17 @@ class CasePane(Vertical):
         elif row is None or row.open is None:
             form.show(None, case_picture(tree).message, row and row.key)
         else:
-            # A new form begins at its first missing value; an edited one keeps the cursor.
+            # A new form begins at its first missing value. An edited form keeps the cursor.
             self._forms += not is_same
             self._show_form(form, row, row.open)
         return self._go_to_step(row, is_same)
 
     def _go_to_step(self, row: Row | None, is_same: bool) -> int | None:
-        """Go to the selected step, unless it was selected before."""
+        """Go to the selected step if another step was selected before."""
         before, self._step = self._step, row and row.step
         if row is None or row.open is None or row.case is None or row.step is None:
             return None
-        # Edits show the row again; the cursor must stay where the user is.
+        # An edit shows the row again, and the cursor must not move.
         if is_same and row.step == before:
             return None
         if self.view == "form":
@@ -167,7 +167,7 @@ class CasePane(Vertical):
         return self._forms, self.form.page.source
 
     def go_to_change(self, before: tuple[int, FormSource | None]) -> None:
-        """Move the form's cursor to the first difference from the content `before`, if it is still the same form."""
+        """Move the form's cursor to the first difference from the content `before`, unless another form is shown."""
         (forms, source), form = before, self.form
         now = form.page.source
         if self.view == "form" and forms == self._forms and source is not None and now is not None:
@@ -205,7 +205,7 @@ class CasePane(Vertical):
         return None
 
     def _give_up(self, suite: OpenSuite, group: Hashable) -> bool:
-        """Undo the typing in a field, unless it was saved or the suite was changed elsewhere since."""
+        """Undo the text typed in a field, unless it was saved or the suite was changed elsewhere since."""
         if suite.last is None or suite.last.group != group:
             return False
         undo(suite, self._open_suites)
@@ -246,9 +246,9 @@ class CasePane(Vertical):
         self._stage.copy(event.text, event.what, self._stage.announce)
 
     def edit(self) -> None:
-        """Begin to type: at the cursor or, from another pane, in the first missing value or the message."""
+        """Begin to type at the cursor. From another pane, begin in the first missing value or the message."""
         form, row = self.form, self._selection.row
-        # Text that is not TOML has no form.
+        # Text without valid TOML has no form.
         if self.view == "form" and form.page.source is None:
             self.show_as("toml")
         is_seen = self._panes.pane == "case" or row is None or row.problem is not None or row.step is not None
@@ -277,8 +277,8 @@ class CasePane(Vertical):
             self._stage.announce(f"The cursor is on what failed: {label}. Enter changes it, Del removes it")
 
     def _leave_problem(self) -> None:
-        """If the row of a problem is selected, select the case or suite that has the problem."""
-        # The row of the problem disappears once it is corrected.
+        """If the row of a problem is selected, select the case or suite with the problem."""
+        # The row of the problem disappears once the problem is corrected.
         row = self._selection.row
         if row is None or row.open is None or row.problem is None:
             return
@@ -297,14 +297,14 @@ class CasePane(Vertical):
             self._stage.announce(part.too_large[:1].upper() + part.too_large[1:], "warned", GLYPHS.warned)
             return
         self.toml.begin()
-        # A suite that cannot be divided into cases is edited as a whole file; the user nearly always wants to solve a
-        # problem.
+        # A suite that cannot be divided into cases is edited as a whole. Users nearly always want to correct a problem
+        # there.
         if part.index is None and self.toml.line == 0:
             self.toml.go_to_problem()
 
     def show_as(self, view: View) -> None:
         """Show the form or the TOML."""
-        # Typed text is applied already, so nothing is lost when typing ends.
+        # Typed text is applied already, so ending to type loses nothing.
         self.toml.end()
         self.view = view
         self._selection.show_again()
@@ -329,7 +329,7 @@ class CasePane(Vertical):
 
     @property
     def refused(self) -> bool:
-        """Whether the open field contains invalid text."""
+        """Whether the text of the open field is invalid."""
         opened = self.form.page.opened
         return opened is not None and bool(opened.refused)
 
@@ -344,14 +344,14 @@ class CasePane(Vertical):
         return self.form.refusals()
 
     def text_to_copy(self) -> tuple[str, str]:
-        """Return the text for copying and its name in the notice; empty if there is none."""
+        """Return the text to copy and its name in the notice, both empty without text."""
         if self.view == "form":
             return self.form.text, "the content of the cell"
         return self.toml.text, "the TOML"
 
 
 def _case_of(row: Row) -> tuple[int, str | None]:
-    """Return the index and key of a row's case; for a problem's row, the index of the case that has the problem."""
+    """Return the index and key of a row's case. For a problem's row, return the index of the case with the problem."""
     if row.case is not None:
         return row.case.index, row.case.key
     return case_of_problem(row.problem), None

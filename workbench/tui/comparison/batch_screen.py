@@ -1,4 +1,4 @@
-"""The screen that compares the models of a batch in the history; it reloads the batch while runs are in progress."""
+"""The screen that compares the models of a batch in the history. Reloads the batch while its runs are active."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 GOING_S = 1.0
-"""The minimum time between two reloads of a batch in progress."""
+"""The minimum time in seconds between two reloads of an active batch."""
 
 READING_SHARE = 0.1
 """The maximum share of time spent on reloading. Large batches are therefore reloaded less often."""
@@ -34,7 +34,7 @@ SEARCH_S = 0.3
 """The pause in typing before the filter searches the unread part of a large batch."""
 
 AT_A_TIME = 50
-"""The number of cases that are updated before the next key is handled."""
+"""The number of cases to update before the next key is handled."""
 
 
 class ComparedBatchScreen(CompareScreen):
@@ -63,7 +63,7 @@ class ComparedBatchScreen(CompareScreen):
         """Whether this program runs the batch and reports the ends of its runs."""
         self._is_wanted = False
         self._is_asked = False
-        """Whether the user asked for a reload and wants a notice of it."""
+        """Whether the user asked for a reload and expects a notice."""
         self._is_reading = False
         self._not_before_s = 0.0
         self._waiting: Timer | None = None
@@ -114,7 +114,7 @@ class ComparedBatchScreen(CompareScreen):
         return refused
 
     def _part_ends(self, about: Sequence[Line]) -> Sequence[Line]:
-        """Return texts about the part of a large batch that was read, the longest first."""
+        """Return texts on how much of a large batch was read, longest first."""
         planned = self._stored.batch.planned
         texts = [f"searching {count_text(planned)} runs {ELLIPSIS}", f"searching {ELLIPSIS}"]
         if not self._wants_words:
@@ -162,7 +162,7 @@ class ComparedBatchScreen(CompareScreen):
             watched.close()
             self.announce(watched.ending[:1].upper() + watched.ending[1:])
             self._not_before_s = 0.0
-        # Runs that ended are read from the history; those in progress are shown from the observer.
+        # Ended runs are read from the history. Active runs come from the observer.
         if watched.ending or watched.over != self._over:
             self._over = watched.over
             self._read_soon()
@@ -205,7 +205,7 @@ class ComparedBatchScreen(CompareScreen):
         except HistoryError as error:
             text = str(error)
             searched = None
-            # Without this, every event of a run would try again and fail again; F5 still tries.
+            # Otherwise, every event of a run would try again and fail again. F5 still tries.
             self._is_ours = False
             self.announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
         else:
@@ -218,7 +218,7 @@ class ComparedBatchScreen(CompareScreen):
             self._read_soon()
 
     def _read_others(self, before: StoredRuns) -> tuple[StoredRuns, list[tuple[str, str]] | None]:
-        # Runs that ended here may still wait to be written to the history.
+        # Runs that ended in this program may still wait to be written to the history.
         self._runner.settle_history()
         words = ""
         if not before.read.is_whole:
@@ -227,7 +227,7 @@ class ComparedBatchScreen(CompareScreen):
         return after, changed_cases(before, after)
 
     async def _take(self, stored: StoredRuns, others: list[tuple[str, str]] | None, *, asked: bool) -> None:
-        """Show the batch as it was read; `others` are the changed cases, `None` if rows or columns changed."""
+        """Show the reloaded batch. `others` are the changed cases, `None` if rows or columns changed."""
         finished = self._stored.batch.missing - stored.batch.missing
         state, rows = self.state, self.state.rows
         state.source, self._read_at = stored, datetime.now()
@@ -254,6 +254,6 @@ class ComparedBatchScreen(CompareScreen):
 
 
 def _ends(texts: Sequence[str], role: Role, about: Sequence[Line]) -> Sequence[Line]:
-    """Return possible ends of the title: the longest text followed by `about`, then each text alone, then none."""
+    """Return possible ends of the title: the longest text with `about`, then each text alone, then none."""
     lines: list[Line] = [(Span(f"{text} ", role),) for text in texts]
     return [(*lines[0], Span(" "), *about[0]), *lines, EMPTY]

@@ -1,4 +1,4 @@
-"""The actions on the cells of a comparison: running cells, showing their runs, testing columns."""
+"""The actions on cells of a comparison: run cells, show their runs, test columns."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ class RepeatChoiceScreen(Dialog[int]):
 
 
 class CellsScreen(FilterScreen[None]):
-    """A screen of cells, with the actions on them; `place` names the compared suite, folder or batch."""
+    """A screen of cells with their actions. `place` names the compared suite, folder or batch."""
 
     def __init__(self, stage: Workbench, state: CompareState, place: str) -> None:
         super().__init__(stage)
         self.state: CompareState = state
         self.place = place
         self._asked_again = False
-        """Whether the last key was `R`, answered by the question to press it again."""
+        """Whether the last key was `R` and a notice asked to press it again."""
 
     def follow(self) -> None:
         """Show the current columns and cells."""
@@ -108,7 +108,7 @@ class CellsScreen(FilterScreen[None]):
         standing = self.state.at(key)
         cell = standing.cell
         going = self.state.source.going(key)
-        # The runs of an earlier batch (`before`) are shown as results only: the runs in progress replace them.
+        # The results of an earlier batch (`before`) have no runs to choose from, because active runs replaced them.
         if cell is None or standing.before or len({*going, *(run.repeat for run in cell.runs)}) == 1:
             self._show_run(key, None)
             return
@@ -121,7 +121,6 @@ class CellsScreen(FilterScreen[None]):
 
     @action("h", "History of the case")
     def do_timeline(self) -> None:
-        """Show the case over time."""
         self._show_over_time()
 
     @action("p", "Paired tests of the column against the base", label="test")
@@ -133,7 +132,6 @@ class CellsScreen(FilterScreen[None]):
 
     @action("r", "Run the cell", label="run", changes=True)
     def do_run(self) -> None:
-        """Run the selected cell."""
         if (key := self.state.key) is not None:
             self._run([key])
 
@@ -150,9 +148,9 @@ class CellsScreen(FilterScreen[None]):
     def _run(
         self, cells: Sequence[CellKey], times: int | None = None, *, then: Callable[[], object] | None = None
     ) -> None:
-        """Run cells `times` times, otherwise as often as they ran before, and then call `then`.
+        """Run cells `times` times, or else as often as before. Call `then` afterwards.
 
-        If some of them ran before and running costs money, ask first."""
+        If some of the cells ran before and running costs money, ask first."""
         estimated, again = self._estimate(cells, times)
         if again and estimated.cost_usd:
 
@@ -165,7 +163,7 @@ class CellsScreen(FilterScreen[None]):
             self._run_now(cells, times, then)
 
     def _run_now(self, cells: Sequence[CellKey], times: int | None, then: Callable[[], object] | None) -> None:
-        # A batch has a single number of repeats, so cells with different numbers of runs need several batches.
+        # A batch has one number of repeats, so cells with different numbers need several batches.
         by_repeats: dict[int | None, list[CellKey]] = {}
         for key in cells:
             by_repeats.setdefault(times or self.state.repeats(key), []).append(key)
@@ -178,7 +176,7 @@ class CellsScreen(FilterScreen[None]):
         """Estimate the cost of running cells, and count the cells with earlier runs in the session or the history."""
         state = self.state
         models = {key[2] for key in cells}
-        # A cell without runs is estimated by other cases on the same model.
+        # The estimate for a cell without runs uses other cases on the same model.
         known: dict[CellKey, Sequence[RunSummary]] = {}
         for case in state.cases:
             for model in models:
@@ -197,7 +195,7 @@ class CellsScreen(FilterScreen[None]):
         changes=True,
     )
     def do_run_all(self) -> None:
-        """Run the displayed cells without a finished run; if there are none, ask to press again to rerun all."""
+        """Run the displayed cells without a finished run. If there are none, ask to press again to rerun all cells."""
         state = self.state
         planned = state.planned()
         missing: list[CellKey] = []
@@ -236,7 +234,6 @@ class CellsScreen(FilterScreen[None]):
 
     @action("T", "Run all cells shown several times", label="repeats", changes=True)
     def do_repeats(self) -> None:
-        """Run all displayed cells several times."""
         cells = self.state.planned()
 
         def run(times: int | None) -> None:
@@ -247,22 +244,19 @@ class CellsScreen(FilterScreen[None]):
 
     @action("m", "Choose models", label="models", changes=True)
     def do_models(self) -> None:
-        """Select models."""
         ModelChooser(self.stage).choose(self.follow)
 
     @action("x", "Stop the cell", label="stop", changes=True)
     def do_stop(self) -> None:
-        """Stop the runs of the cell."""
         if (key := self.state.key) is not None:
             self._stop(key)
 
     @action("X", "Stop all runs", changes=True)
     def do_stop_all(self) -> None:
-        """Stop all runs."""
         self.stage.services.stop_all()
 
     def _start(self, cells: Sequence[CellKey], repeats: int | None) -> None:
-        """Run cells, `repeats` times if given; cells that cannot run are announced."""
+        """Run cells, `repeats` times if given. Announce cells that cannot run."""
         runs = [(Path(suite), case_id, model) for suite, case_id, model in cells]
         self.stage.services.starter.run_on_soon(runs, repeats, self.announce)
 
@@ -275,7 +269,6 @@ class CellsScreen(FilterScreen[None]):
         return [figures for figures in finished_figures(last.runs) if figures.model == model]
 
     def _stop(self, cell: CellKey) -> None:
-        """Stop the runs of one cell."""
         suite, case_id, model = cell
         going = self.stage.selection.book.under_way((Path(suite), case_id))
         self.stage.services.runner.stop([run.run_id for run in going if run.model == model])
@@ -293,7 +286,7 @@ class CellsScreen(FilterScreen[None]):
         self.stage.work(show(), "compare", exclusive=True)
 
     def _show_two(self, over: SideScreen[None], one: CellKey, other: CellKey) -> None:
-        """Show the runs of two cells side by side, above a screen."""
+        """Show the runs of two cells side by side above a screen."""
 
         async def show() -> None:
             runs = await self._runs_of([(one, None), (other, None)])
@@ -304,7 +297,7 @@ class CellsScreen(FilterScreen[None]):
         self.stage.work(show(), "compare", exclusive=True)
 
     async def _runs_of(self, wanted: Sequence[tuple[CellKey, int | None]]) -> list[RunRecord]:
-        """Return the runs of some cells; if one cannot be read, announce why and return none."""
+        """Return the runs of some cells. If any run cannot be read, announce why and return no runs."""
         try:
             return [await self.state.source.open_run(key, repeat) for key, repeat in wanted]
         except (LookupError, HistoryError, RecordingError) as error:
@@ -372,7 +365,7 @@ def _key_of(cell: Cell) -> CellKey:
 
 
 class AgainScreen(AskScreen[Literal["run", "no"]]):
-    """Asks before running cells again if that costs money; `cells` is the number of cells that ran before."""
+    """Asks before running cells again for money. `cells` is the number of cells that ran before."""
 
     TITLE_LINE = "Run again, for money?"
 

@@ -1,4 +1,4 @@
-"""The screen of the paired tests of two columns: their results, and the cases, with different verdicts first."""
+"""The screen of the paired tests of two columns: results, and cases (those with different verdicts first)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PairedState(ListState[Pair]):
         self.rows = list(found.pairs)
 
     def result_lines(self, width: int) -> list[Line]:
-        """Return the results of the tests in sentences, and the numbers behind them."""
+        """Return the results of the tests in sentences, and the underlying numbers."""
         found = self.found
         room = max(width - 2, 10)
         lines: list[Line] = []
@@ -71,7 +71,7 @@ class PairedState(ListState[Pair]):
         return f" {GLYPHS.dot} ".join(parts)
 
     def row_line(self, index: int, width: int) -> Line:
-        """Return a case with its verdicts in both columns; cases with the same verdict are dimmed."""
+        """Return a case with its verdicts in both columns. Cases with equal verdicts are dimmed."""
         before, after = self.rows[index]
         role: Role = "text"
         if index >= len(self.found.discordant):
@@ -81,7 +81,7 @@ class PairedState(ListState[Pair]):
 
     def text(self) -> str:
         """Return everything as text, for copying."""
-        # The widths are large enough that no sentence is wrapped and no name is cut.
+        # Lines this wide wrap no sentence and cut no name.
         lines = [plain(line).strip() for line in self.result_lines(10_000)]
         for at in range(len(self.rows)):
             lines.append(plain(self.row_line(at, 1_000)))
@@ -94,12 +94,12 @@ def _wrapped(text: str, role: Role, room: int) -> Iterator[Line]:
 
 
 def nothing_message() -> Message:
-    """Return the message shown if no case was graded with both models."""
+    """Return the message if no case was graded with both models."""
     return (("No case was graded with both models.", "muted"),)
 
 
 class PairedScreen(SearchedScreen[None]):
-    """The results of the paired tests at the time of opening; `open_pair` shows both runs of a case."""
+    """The results of the paired tests at the time of opening. `open_pair` shows both runs of a case."""
 
     DEFAULT_CSS = "PairedScreen #paired-said { height: auto; max-height: 50%; }"
     NAME = "paired"
@@ -135,11 +135,9 @@ class PairedScreen(SearchedScreen[None]):
 
     @action("enter", "Show both runs side by side", label="side by side")
     def do_open(self) -> None:
-        """Show both runs of the selected case."""
         if self.state.selected is not None:
             self._open_pair(self.state.selected)
 
     @action("y", "Copy the results of the tests", label="copy")
     def do_copy(self) -> None:
-        """Copy the results of the tests."""
         self.stage.copy(self.state.text(), "the tests", self.announce)

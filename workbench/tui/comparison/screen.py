@@ -43,14 +43,14 @@ AROUND_ROWS = 6
 """The rows for the title, the heads, the description of the cell, the keys, and some space."""
 
 _RUNNING = tuple(f"compare.{name}" for name in ("run", "run_all", "run_errors", "repeats", "models", "stop"))
-"""The actions that are only available on live runs, not on a batch of the history."""
+"""The actions available only for live runs, not for a batch of the history."""
 
 CATCH_UP_S, CATCH_UP_LIVE_S = 0.03, 0.25
-"""The delay before outdated totals are computed: while nothing runs, and while runs are in progress."""
+"""The delay in seconds before outdated totals are computed: without active runs, and with active runs."""
 
 
 class CompareScreen(CellsScreen):
-    """The comparison of models; `place` names the compared suite, folder or batch."""
+    """The comparison of models. `place` names the compared suite, folder or batch."""
 
     DEFAULT_CSS = "CompareScreen { overflow: hidden; }"
     NAME = "compare"
@@ -74,7 +74,7 @@ class CompareScreen(CellsScreen):
         self._shows_totals = True
         self._totals_rows = -1
         self._sums_shown: tuple[object, Columns | None] = ((), None)
-        """The totals drawn last, and their columns."""
+        """The last drawn totals and columns."""
         self._catching_up: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -107,7 +107,7 @@ class CompareScreen(CellsScreen):
 
     @property
     def takes_questions(self) -> bool:
-        """Whether the question of a run for permission may be shown above this screen."""
+        """Whether a run may ask its permission question above this screen."""
         return not self._filtering
 
     def _floors(self) -> Mapping[str | None, int]:
@@ -135,7 +135,7 @@ class CompareScreen(CellsScreen):
 
     @on(CompareTable.Moved)
     def _show_cell(self) -> None:
-        """Update the parts that depend on the cursor: heads, description of the cell, keys, and totals."""
+        """Update the parts that depend on the cursor: heads, description of the cell, keys and totals."""
         table = self.table
         head, state = table.head, self.state
         self.query_one("#compare-head", CompareHead).say(lambda _: head)
@@ -148,7 +148,7 @@ class CompareScreen(CellsScreen):
         super()._show_bars()
 
     def _show_bars(self) -> None:
-        """Show the title, and the parts that depend on the cursor."""
+        """Show the title and the parts that depend on the cursor."""
         state = self.state
         only = "  only differences" if state.only_differences else ""
         left: Line = (
@@ -166,7 +166,7 @@ class CompareScreen(CellsScreen):
         self._show_cell()
 
     def _title_ends(self, about: Sequence[Line]) -> Sequence[Line]:
-        """Return possible ends of the title, the longest first: the progress of runs, otherwise the texts `about`."""
+        """Return possible ends of the title, longest first: the progress of runs, or else the texts `about`."""
         progress = self._book.progress()
         if progress.under_way:
             return progress_ends(progress, about[0])
@@ -181,7 +181,7 @@ class CompareScreen(CellsScreen):
         self._show_news(self.state.delivered(cases))
 
     def _show_news(self, others: bool) -> None:
-        """Show changed cells; `others` is whether different rows are displayed."""
+        """Show changed cells. `others` is whether other rows are displayed."""
         # A covered screen is updated when it is uncovered.
         if self.is_covered:
             return
@@ -193,7 +193,7 @@ class CompareScreen(CellsScreen):
         self._show_bars()
 
     def _add_up(self) -> None:
-        """Compute as many totals as time allows, and the others a little later."""
+        """Compute as many totals as time allows, and the rest later."""
         if not self._shows_totals or not self.totals.is_behind or self._catching_up is not None:
             return
         self.totals.add_up()
@@ -222,7 +222,7 @@ class CompareScreen(CellsScreen):
         """Show the current columns and cells."""
         before = self.state.models
         self.state.follow()
-        # A total must not appear under a different model.
+        # A total must not appear under another model.
         if self._catching_up is not None and before != self.state.models:
             self._catching_up.stop()
             self._catching_up = None
@@ -260,7 +260,7 @@ class CompareScreen(CellsScreen):
         return [each for each in offered if each[0].id not in _RUNNING]
 
     def _refusals(self) -> dict[str, str]:
-        """Return why actions are unavailable for the selected cell, by action id."""
+        """Return why actions on the selected cell are unavailable, by action id."""
         state, key = self.state, self.state.key
         why: dict[str, str] = {}
         nothing = state.why_no_cells
@@ -303,40 +303,37 @@ class CompareScreen(CellsScreen):
 
     @action("f5 ctrl+r", "Reload the batch from the history")
     def do_reload(self) -> None:
-        """Reload a batch of the history; a comparison of live runs has nothing to reload."""
+        """Reload a batch of the history. Live runs have nothing to reload."""
 
     @action("left", "Column to the left")
     def do_left(self) -> None:
-        """Go to the column on the left."""
         self.table.move_column(self.state.column - 1)
 
     @action("right", "Column to the right")
     def do_right(self) -> None:
-        """Go to the column on the right."""
         self.table.move_column(self.state.column + 1)
 
     @action("o", "Switch the column's sorting", label="sort")
     def do_sort(self) -> None:
-        """Sort by the column; a second time, reverse the order; a third time, end sorting."""
+        """Sort by the column. Sorting again reverses the order, and a third time ends sorting."""
         self.state.sort()
         self._show_state()
 
     @action(".", "Show only differing cases, or all", label="differences")
     def do_differences(self) -> None:
-        """Switch between all cases and those with different results."""
+        """Switch between all cases and cases with different results."""
         self.state.show_differences(not self.state.only_differences)
         self._show_state()
 
     @action("z", "Zoom: hide or show the totals", label="totals")
     def do_totals(self) -> None:
-        """Show or hide the totals."""
         self._shows_totals = not self._shows_totals
         self._add_up()
         self._show_state()
 
     @action("space", "Mark the cell; two are shown side by side", label="mark")
     def do_mark(self) -> None:
-        """Mark or unmark the selected cell; show two marked cells side by side."""
+        """Mark or unmark the selected cell. Show two marked cells side by side."""
         both = self.state.mark()
         self._show_state()
         if both is not None:
@@ -346,9 +343,8 @@ class CompareScreen(CellsScreen):
 
     @action("y", "Copy everything as Markdown", label="copy")
     def do_copy(self) -> None:
-        """Copy the comparison as Markdown."""
         state = self.state
-        # The data is taken here, in the event loop, because the state may change while the thread writes the text.
+        # The data is copied here, in the event loop, because the state may change while the thread writes the text.
         models, only = state.models, state.only_differences
         cells, names, gates = state.all_cells(), state.suite_names, state.source.gates()
         filtered: Filtered | None = None
@@ -370,13 +366,11 @@ class CompareScreen(CellsScreen):
 
     @action("*", "Set or clear the base column", label="base")
     def do_base(self) -> None:
-        """Make the selected column the base, or clear the base."""
         self.state.make_base()
         self._show_state()
 
     @action("tab shift+tab", "Go to the totals, or back")
     def do_other(self) -> None:
-        """Go to the totals, or back to the cells."""
         if self.focused is self.table and self._sums.display:
             self.set_focus(self._sums)
         else:
@@ -387,7 +381,7 @@ class CompareScreen(CellsScreen):
 
     @action("esc", "Leave the filter, the mark or the screen", label="back")
     def do_back(self) -> None:
-        """Leave the filter, the totals or the mark, in this order; without any of them, the screen."""
+        """Leave the filter, the totals, the mark or the screen, whichever comes first."""
         if self._filtering or self.state.filter:
             self._close_filter(keep=False)
         elif self.focused is not self.table:
@@ -400,14 +394,13 @@ class CompareScreen(CellsScreen):
 
 
 class Comparison:
-    """Opens the comparison of the selected suite or folder; opened again, it keeps cursor, filter and sorting."""
+    """Opens the comparison of the selected suite or folder. Keeps cursor, filter and sorting for the next opening."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
         self._last: tuple[str, CompareState, ComparedTotals] | None = None
 
     def open(self) -> None:
-        """Show the comparison."""
         selection = self._app.selection
         suites, place = selection.suites_below()
         paths = {suite.path for suite in suites}
@@ -470,7 +463,6 @@ class Compared:
         self._state.show_differences(begin.only_differences)
 
     def open(self) -> None:
-        """Open the screen."""
         self._app.show(CompareScreen(self._app, self._state, self._app.open_suites.workspace.place))
 
     def tell(self, left: WhenLeft) -> None:
@@ -478,7 +470,7 @@ class Compared:
         state, runner = self._state, self._app.services.runner
         state.read()
         cells = state.all_cells()
-        # A dict instead of a set keeps the order of the batches.
+        # Unlike a set, a dict keeps the order of the batches.
         missing: dict[str, None] = {}
         for key in state.keys:
             for run in self._source.records(key):

@@ -1,4 +1,4 @@
-"""Sources of the comparison: the live runs of this program, or a batch of the history."""
+"""The sources of the comparison: live runs of this program, or a batch of the history."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ GOING: frozenset[Stage] = frozenset({"to come", "waiting", "running"})
 
 @dataclass(frozen=True, slots=True)
 class ComparedCase:
-    """A case as a row of the comparison; `suite` identifies the suite as in `RunSummary`."""
+    """A case as a row of the comparison. `suite` identifies the suite as in `RunSummary`."""
 
     suite: str
     suite_name: str
@@ -84,12 +84,12 @@ class Standing:
 
     @property
     def is_in_error(self) -> bool:
-        """Whether all runs ended, and at least one in an error."""
+        """Whether all runs ended, at least one of them in an error."""
         return self.stage == "done" and self._any_run(Status.ERROR)
 
     @property
     def is_missing(self) -> bool:
-        """Whether a run never began, or was stopped."""
+        """Whether any run never began or was stopped."""
         return self.stage == "not run" or (self.stage == "done" and self._any_run(Status.STOPPED))
 
     def _any_run(self, status: Status) -> bool:
@@ -100,16 +100,16 @@ NOT_RUN = Standing("not run")
 
 
 class Source(Protocol):
-    """The source of the comparison's data."""
+    """Provides the data of the comparison."""
 
     live: bool
     """Whether cells are live runs. Live runs can be started and watched."""
 
     def suites(self) -> Sequence[object]:
-        """Return the suites of the rows; as long as these are the same objects, the rows are unchanged."""
+        """Return the suites of the rows. While these are the same objects, the rows are unchanged."""
 
     def begun(self) -> Sequence[CaseKey]:
-        """Return the cases whose runs began, were read, or were regraded since the last call."""
+        """Return the cases whose runs were started, read or regraded since the last call."""
 
     def cases(self) -> Sequence[ComparedCase]:
         """Return the rows, grouped by suite."""
@@ -118,10 +118,10 @@ class Source(Protocol):
         """Return the columns."""
 
     def planned(self, case: ComparedCase) -> Sequence[str]:
-        """Return the models on which a case will run."""
+        """Return the models to run a case on."""
 
     def standings(self, case: ComparedCase) -> Mapping[str, Standing]:
-        """Return the state of a case on each model with runs, or with runs to come."""
+        """Return the state of a case on each model with existing or planned runs."""
 
     def gates(self) -> Mapping[str, Gate]:
         """Return the gate of each suite."""
@@ -132,10 +132,10 @@ class Source(Protocol):
         Other pairs of the batch cannot be tested."""
 
     def why_nothing_runs(self) -> str | None:
-        """Return why no case can run and what to do, `None` if the suites have cases that can run."""
+        """Return why no case can run and what to do, `None` if cases can run."""
 
     def going(self, key: CellKey) -> Sequence[int]:
-        """Return the repeats of a cell that are running and can be shown."""
+        """Return the running repeats of a cell that can be shown."""
 
     async def open_run(self, key: CellKey, repeat: int | None = None) -> RunRecord:
         """Return a run of a cell. Without `repeat`, return the run that decides the status.
@@ -165,7 +165,7 @@ class LiveRuns:
         self._chosen = chosen
         self._takes = takes
         self._named: dict[tuple[str, str], Sequence[str]] = {}
-        """The models of each case according to its suite, by suite and case id."""
+        """The models named by the suite of each case, by suite and case id."""
         self._named_in: Sequence[SuiteFile] = ()
         self._files: dict[str, SuiteFile] = {}
         self._columns: tuple[str, ...] = ()
@@ -185,7 +185,7 @@ class LiveRuns:
             tags: tuple[str, ...] = ()
             if suite.file.suite is not None:
                 name, tags = suite.file.suite.name, suite.file.suite.tags
-            # While an id is typed, two cases may share it: the last one is the row.
+            # While the user types an id, two cases may have the same id. The last case becomes the row.
             for outline in {outline.id: outline for outline in suite.run_cases}.values():
                 case = ComparedCase(str(suite.path), name, outline.id, outline.name, (*tags, *outline.tags))
                 if self._takes(case):
@@ -243,7 +243,7 @@ class LiveRuns:
         return {model: _standing(of_model, before.get(model, ())) for model, of_model in runs.items()}
 
     def why_nothing_runs(self) -> str | None:
-        # Suites without cases matter only if no suite has a case.
+        # Suites without cases only matter if no suite has cases.
         suites = [suite for suite in self._suites() if suite.cases] or self._suites()
         if suites and all(suite.file.suite is None for suite in suites):
             text, edit = "the suites cannot run yet: they have errors", "; Esc, then e edits them"
@@ -297,14 +297,14 @@ class StoredRuns:
         self.read = read
         self._gates = read.gates
         self.is_going = read.is_going
-        """Whether runs of the batch were in progress, in this program or another."""
+        """Whether runs of the batch were active, in this program or another."""
         self._read_run = read_run
         self._under_way = under_way
         self._runs = read.runs
         self._rows: dict[CellKey, dict[int, RunRow]] = {}
         self._cases: dict[tuple[str, str], ComparedCase] = {}
         for run in read.runs:
-            # A fork is an experiment that counts for no case.
+            # A fork is an experiment and counts for no case.
             if run.is_fork:
                 continue
             case = run.suite.key, run.case_id
@@ -370,7 +370,7 @@ class StoredRuns:
         return Standing(stage, cell, len(rows), later=_soonest_wait(records))
 
     def _observed(self, key: CellKey) -> dict[int, RunRecord]:
-        """Return the records of a cell's runs in progress that are being observed, by repeat."""
+        """Return the records of a cell's observed active runs, by repeat."""
         records: dict[int, RunRecord] = {}
         for repeat, row in self._rows.get(key, {}).items():
             if (record := self._under_way(row)) is not None:
@@ -394,7 +394,7 @@ class StoredRuns:
 
 
 def of_batch(file: Path, read: ReadBatch, watched: WatchedBatch | None = None) -> StoredRuns:
-    """Return the source for a batch of the history in `file`; `watched` observes its runs in progress."""
+    """Return the source for a batch of the history in `file`. `watched` observes the active runs of the batch."""
 
     def read_run(run: RunRow) -> RunRecord:
         return record_of(read_recording(file, run, read.grading))
@@ -455,7 +455,7 @@ def _soonest_wait(runs: Iterable[RunRecord]) -> str | None:
 
 
 def to_look_at(runs: Sequence[RunSummary]) -> int:
-    """Return the deciding repeat of a cell: the last one with the status of the cell."""
+    """Return the repeat that decides a cell: the last repeat with the status of the cell."""
     status = cell_of(runs).status
     deciding = [run for run in runs if run.status == status]
     return max(run.repeat for run in deciding or runs)

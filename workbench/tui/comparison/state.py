@@ -1,4 +1,4 @@
-"""The state of the comparison: cases as rows, models as columns, the filter, the order and the cursor."""
+"""The state of the comparison: cases as rows, models as columns, filter, order and cursor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
-    """The column that rows are sorted by, and the direction."""
+    """The sorting of rows: the column and the direction."""
 
     model: str
     worst_first: bool = True
@@ -32,7 +32,7 @@ class Sorting:
 class CompareState:
     """The state of the comparison.
 
-    Sorted rows stay in place while runs are in progress; they are sorted again when nothing runs, or on request. A
+    While runs are active, sorted rows stay in place. They are sorted again when no run is active, or on request. A
     filter applies at once.
     """
 
@@ -60,13 +60,13 @@ class CompareState:
         self._case_rows: dict[tuple[str, str], Row] = {}
         self._texts: dict[tuple[str, str], str] = {}
         self._fitting: set[tuple[str, str]] = set()
-        """The cases that match the filter; if only differences are shown, only differing ones."""
+        """The cases that match the filter. If only differences are shown, only cases with differences."""
         self._versions: dict[tuple[str, str], int] = {}
         self._places: dict[tuple[str, str], int] = {}
         self.most_repeats: dict[str, int] = {}
         """The maximum number of runs of a cell, by model."""
         self.spread: set[str] = set()
-        """The models with a case whose repeats have different scores."""
+        """The models with a case whose repeats differ in score."""
         self.longest_ms: dict[str, float] = {}
         """The longest latency of runs, by model."""
         self.changed: set[str] = set()
@@ -92,7 +92,7 @@ class CompareState:
             self._cells.get(key[2], {}).pop(key[:2], None)
             self.changed.add(key[2])
         self._take_models()
-        # Every case is read below, so earlier news can be dropped.
+        # Every case is read below, so earlier news are dropped.
         source.begun()
         for case in self.cases:
             self._look_at(case)
@@ -100,7 +100,7 @@ class CompareState:
         self._rebuild()
 
     def follow(self) -> None:
-        """Update everything that changed in the source, and sort again unless runs are in progress."""
+        """Update all changes of the source. Sort again unless runs are active."""
         self.delivered(())
         if self.sorting is not None and not self._under_way:
             self._rebuild()
@@ -120,12 +120,12 @@ class CompareState:
         The time depends on the number of updated cases, unless rows were added or removed."""
         before = self.rows
         self._follow()
-        # `dict.fromkeys` keeps each case once, in the order of the news.
+        # `dict.fromkeys` keeps each case once, in the order of the changes.
         self.look_again(dict.fromkeys(row_keys((*cases, *self.source.begun()))))
         return self.rows is not before and self.rows != before
 
     def look_again(self, cases: Iterable[tuple[str, str]]) -> bool:
-        """Update the cells of cases, by suite and id, and return whether the displayed rows changed."""
+        """Update the cells of cases, given by suite and id. Return whether the displayed rows changed."""
         before, going = self.rows, bool(self._under_way)
         moved: set[tuple[str, str]] = set()
         for key in cases:
@@ -143,7 +143,7 @@ class CompareState:
         return self._standings.get(key, NOT_RUN)
 
     def version(self, case: ComparedCase) -> int:
-        """Return a number that changes whenever a cell of the case does."""
+        """Return a number that changes whenever a cell of the case changes."""
         return self._versions.get(case.key, 0)
 
     @property
@@ -168,7 +168,7 @@ class CompareState:
 
     @property
     def why_no_cells(self) -> str | None:
-        """The reason why there are no cells, regardless of the filter; `None` if there are some."""
+        """The reason why there are no cells, regardless of the filter. `None` if there are cells."""
         if self.cases and self.models:
             return None
         why = self.source.why_nothing_runs()
@@ -189,7 +189,7 @@ class CompareState:
 
     @property
     def going(self) -> Collection[CellKey]:
-        """The cells with runs in progress."""
+        """The cells with active runs."""
         return self._under_way
 
     # The cursor
@@ -216,14 +216,14 @@ class CompareState:
         return self.case.on(self.model)
 
     def move_to(self, row: int, column: int) -> None:
-        """Move the cursor to a cell, or the nearest one.
+        """Move the cursor to a cell or the nearest cell.
 
         Headings of suites are skipped in the direction of movement."""
         last = len(self.rows) - 1
         up = row < self.cursor
         row = min(max(row, 0), max(last, 0))
         if self.rows and self.rows[row].case is None:
-            # The first row has no row above it: from its heading the cursor can only go down.
+            # From the heading above the first row, the cursor can only go down.
             if up and row > 0:
                 row -= 1
             else:
@@ -232,7 +232,7 @@ class CompareState:
         self.column = min(max(column, 0), max(len(self.models) - 1, 0))
 
     def mark(self) -> tuple[CellKey, CellKey] | None:
-        """Mark the selected cell, or unmark it; if a different one was marked before, return both."""
+        """Mark or unmark the selected cell. If another cell was marked before, return both."""
         here, before = self.key, self.marked
         if before is None:
             self.marked = here
@@ -272,13 +272,13 @@ class CompareState:
         self._rebuild()
 
     def show_differences(self, only: bool) -> None:
-        """Show only cases with different results, or all."""
+        """Show only cases with different results, or all cases."""
         self.only_differences = only
         self._fit()
         self._rebuild()
 
     def sort(self) -> None:
-        """Sort by the selected column, worst first; a second time, reverse the order; a third time, end sorting."""
+        """Sort by the selected column, worst first. Sorting again reverses the order, and a third time ends sorting."""
         model = self.model
         if model is None:
             return
@@ -289,22 +289,22 @@ class CompareState:
         else:
             self.sorting = None
         self._rebuild(resort=True)
-        # The cursor goes to the top, because sorting asks for the worst or best cases.
+        # The cursor goes to the top, because users sort to see the worst or best cases.
         if self.sorting is not None:
             self.move_to(0, self.column)
 
     def differs(self, case: ComparedCase) -> bool:
-        """Return whether models have different statuses for a case, or visibly different scores."""
+        """Return whether models differ on a case in status or visibly in score."""
         return differ(self.at(case.on(model)).cell for model in self.models)
 
     def against_base(self, key: CellKey) -> int:
-        """Return whether a cell is better (1) or worse (-1) than that of the base column, or neither (0)."""
+        """Return whether a cell is better (1) or worse (-1) than the cell of the base column, or neither (0)."""
         if self._base is None or key[2] == self._base:
             return 0
         here, there = self.at(key).cell, self.at((key[0], key[1], self._base)).cell
         if here is None or there is None or not here.is_graded or not there.is_graded:
             return 0
-        # The verdict comes first; the score decides between cells with the same verdict.
+        # The verdict decides first. The score decides between equal verdicts.
         better, worse = here.is_good and not there.is_good, there.is_good and not here.is_good
         one, other = here.score or 0.0, there.score or 0.0
         if not better and not worse and scores_differ(one, other):
@@ -312,7 +312,7 @@ class CompareState:
         return better - worse
 
     def planned(self) -> list[CellKey]:
-        """Return the cells to run of the displayed cases: on the selected models, otherwise on those of the cases."""
+        """Return the displayed cells to run: on the selected models, or else on the models of the cases."""
         planned: list[CellKey] = []
         for case in self.cases_shown:
             for model in self.source.planned(case):
@@ -320,7 +320,9 @@ class CompareState:
         return planned
 
     def repeats(self, key: CellKey) -> int | None:
-        """Return the number of runs of a cell, or the most on another model; `None` if its case has no runs."""
+        """Return the number of runs of a cell, or else the most on another model.
+
+        Return `None` if its case has no runs."""
         suite, case_id, _ = key
         most = max((self.at((suite, case_id, model)).planned for model in self.models), default=0)
         return self.at(key).planned or most or None
@@ -342,7 +344,7 @@ class CompareState:
             self.column = self.models.index(model)
 
     def _look_at(self, case: ComparedCase) -> bool:
-        """Update the cells of a case, and return whether any changed."""
+        """Update the cells of a case. Return whether any cell changed."""
         changed = False
         for model, standing in self.source.standings(case).items():
             key = case.on(model)
@@ -389,7 +391,7 @@ class CompareState:
             self.rows.append(self._case_rows[case.key])
         at = self.cursor
         if stay_on is not None:
-            # The case itself may have been replaced by a newer version.
+            # A newer version may have replaced the case.
             wanted = self._case_rows.get(stay_on.key)
             at = next((at for at, row in enumerate(self.rows) if row is wanted), at)
         self.move_to(at, self.column)
@@ -415,7 +417,7 @@ class CompareState:
         return self._texts[case.key]
 
     def _sorted(self, cases: Sequence[ComparedCase], by: Sorting) -> list[ComparedCase]:
-        """Sort cases by their cell in a column; cases without a result come last in both directions."""
+        """Sort cases by their cell in a column. Cases without a result come last in both directions."""
         over: list[tuple[ComparedCase, Cell]] = []
         others: list[ComparedCase] = []
         for case in cases:
@@ -424,7 +426,7 @@ class CompareState:
                 over.append((case, cell))
             else:
                 others.append(case)
-        # Python's sort is stable in both directions: equal cases keep the order of their suites.
+        # Python's sort is stable in both directions, so equal cases keep the order of their suites.
         over.sort(key=lambda each: badness(each[1]), reverse=by.worst_first)
         return [*(case for case, _ in over), *others]
 

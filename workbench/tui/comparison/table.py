@@ -45,7 +45,7 @@ NAMES_HEAD = "  case"
 """The heading of the first column."""
 
 MORE_CELLS = len(" >12")
-"""The width for the number of hidden columns on the right."""
+"""The width of the number of hidden columns on the right."""
 
 ABOUT_SHARE = 1 / 3
 """The minimum share of the description line for the case and the model of the selected cell."""
@@ -67,11 +67,11 @@ class Columns:
     end: int
 
     def start(self, column: int) -> int:
-        """Return the position where a visible column begins."""
+        """Return the start position of a visible column."""
         return self.names + sum(self.widths[self.first : column]) + GAP * (column - self.first + 1)
 
     def at(self, x: int) -> int | None:
-        """Return the model's column at a position, `None` for the column of names."""
+        """Return the index of the column at a position, `None` for the column of names."""
         if x < self.names:
             return None
         for column in range(self.first, self.end):
@@ -118,7 +118,7 @@ def _short(label: str) -> str:
 
 
 def heads_of(state: CompareState) -> tuple[Head, ...]:
-    """Return the heads of the columns: the models' names, with marks for sorting and the base."""
+    """Return the heads of the columns: models' names with markers for sorting and the base."""
     heads: list[Head] = []
     for model, name in zip(state.models, names_of(state.models), strict=True):
         before = after = ""
@@ -151,7 +151,7 @@ def columns_of(
     first = min(first, state.column)
     while first < state.column and state.column not in columns_from(first, widths, room):
         first += 1
-    # Room that is left after the last column is given to columns on the left.
+    # Room after the last column goes to columns on the left.
     while first and columns_from(first - 1, widths, room).stop == len(widths):
         first -= 1
     return Columns(names, rooms, widths, first, columns_from(first, widths, room).stop)
@@ -167,7 +167,7 @@ def _rooms(state: CompareState, model: str) -> CellRooms:
 
 
 def names_width(cases: Sequence[ComparedCase], *, with_suites: bool) -> int:
-    """Return the width of the longest name of a case, with the sign before it."""
+    """Return the width of the longest name of a case with its sign."""
     return 3 + max((cell_len(_title(case, with_suites).whole) for case in cases), default=0)
 
 
@@ -178,7 +178,7 @@ def _title(case: ComparedCase, with_suite: bool) -> Title:
 
 
 def header_line(state: CompareState, columns: Columns, heads: Sequence[Head]) -> Line:
-    """Return the models' names above their cells, and the number of hidden columns."""
+    """Return the line of models' names, with the number of hidden columns."""
     more = f" {GLYPHS.result}{columns.first}" if columns.first else ""
     line = [Span(padded(NAMES_HEAD, columns.names - cell_len(more)) + more, "muted")]
     for at in range(columns.first, columns.end):
@@ -224,9 +224,9 @@ def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
 
 
 def cell_text(state: CompareState, width: int) -> Line:
-    """Describe the selected cell: case, model and status, and why it did not pass.
+    """Describe the selected cell: case, model and status, and why the case did not pass.
 
-    Case and model are cut first, because row and head name them as well."""
+    Case and model are cut first, because row and head show them too."""
     key = state.key
     if key is None or state.case is None:
         why = state.why_no_cells
@@ -333,7 +333,7 @@ def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
     if going:
         # Runs that wait for the user come first, then running runs, then runs that wait to begin.
         return _sign(min(going, key=lambda one: (one.waits is None, one.stage != "running")))
-    # A cell without a verdict, as after an error, counts only if no other cell has one.
+    # A cell without a verdict, for example after an error, counts only if no other cell has a verdict.
     worst = worst_of(graded or others)
     if worst is None:
         return GLYPHS.never, "muted"
@@ -341,10 +341,10 @@ def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
 
 
 def _beside(state: CompareState, key: CellKey) -> Span:
-    """Return the sign before a cell: that of a mark, or of being better or worse than the base."""
+    """Return the sign before a cell: marked, better than the base, or worse."""
     if key == state.marked:
         return Span(GLYPHS.marked, "accent")
-    # The first column is the default base of tests, but cells are marked only against a selected base.
+    # The first column is the default base of tests. Cells are compared only with a base selected by the user.
     if not state.has_base:
         return Span(" ")
     against = state.against_base(key)
@@ -359,7 +359,7 @@ SHARE = 0.05
 """The maximum share of time for totals while runs are active."""
 
 AT_ONCE_S = 0.004
-"""The maximum time for one update."""
+"""The maximum time in seconds for one update."""
 
 _TIMES = tuple(pooled.title for pooled in LATENCY.pooled[:2])
 _FIRST = (PASS_RATE.title, "95% interval", SCORE.pooled[0].title, "gate", *_TIMES, COST.title)
@@ -381,11 +381,11 @@ class ComparedTotals:
         self._gates: Mapping[str, Gate] = {}
         self._looked_s = clock()
         self._ahead_s = 0.0
-        """The time spent beyond the share, which later updates make up for."""
+        """The time in seconds spent beyond the share. Later updates take less time accordingly."""
         self._models: tuple[str, ...] = ()
         """The columns of `rows`; empty if the rows are outdated."""
         self.rows: Sequence[tuple[str, Sequence[str]]] = ()
-        """The measures, each with its value for every column."""
+        """The measures, each with a value per column."""
         self.floors: dict[str | None, int] = {}
         """The largest width so far of each column's values, and of the names of measures (`None`). The widths only
         grow, so columns do not jump."""
@@ -396,7 +396,7 @@ class ComparedTotals:
         return self._models != self._state.models or not self._state.changed.isdisjoint(self._models)
 
     def add_up(self) -> None:
-        """Update the columns that time allows."""
+        """Update as many columns as time allows."""
         state, now_s = self._state, self._clock()
         share = 1.0
         if state.going:
@@ -477,7 +477,7 @@ class CompareTable(LineView):
         super().__init__(widget_id)
         self.state = state
         self._floors = floors
-        """Returns the widths that the totals need."""
+        """Returns the widths needed by the totals."""
         self.heads: tuple[Head, ...] = ()
         self.columns = Columns(0, (), (), 0, 0)
         self._names: tuple[object, bool, int] = ((), False, 0)
@@ -514,7 +514,7 @@ class CompareTable(LineView):
         return cached[1]
 
     def show_state(self) -> None:
-        """Show the current state, with the cursor visible."""
+        """Show the current state and make the cursor visible."""
         self.move_cursor(self.state.cursor)
 
     def repaint(self) -> None:

@@ -1,4 +1,4 @@
-"""The observer of a batch that another process runs: its runs in progress, received over the process's socket."""
+"""The observer of another process's batch. Receives the active runs over the socket of the process."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from workbench.tui.run_book.record import RunRecord
 _logger = logging.getLogger(__name__)
 
 INTERVAL_S = 0.1
-"""The shortest time between two deliveries."""
+"""The minimum time in seconds between two deliveries."""
 
 AGAIN_S = 1.0
-"""The shortest wait before attaching again."""
+"""The minimum time in seconds before attaching again."""
 
 ATTACHING_SHARE = 0.1
-"""The maximum share of the time for attaching again, which reads the plan of the batch each time."""
+"""The maximum share of time for attaching again. Each attaching reads the plan of the batch."""
 
 
 class WatchedBatch:
@@ -44,7 +44,7 @@ class WatchedBatch:
         self.over = 0
         """A counter that grows when runs end."""
         self.ending = ""
-        """The notice of how the observation ended; empty until then."""
+        """The notice on how the observation ended, "" until then."""
         self.announce: Callable[[str], object] = lambda _text: None
         self._viewing = viewing
         self._tell = tell
@@ -57,18 +57,17 @@ class WatchedBatch:
         self._told_at_s = 0.0
 
     def begin(self) -> None:
-        """Begin to read events."""
         # Textual finds the active app in a context variable. The new thread has no context, so it gets a copy.
         self._loop, self._context = asyncio.get_running_loop(), contextvars.copy_context()
         threading.Thread(target=self._read, name="watched batch", daemon=True).start()
 
     def close_unless_begun(self) -> None:
-        """Detach, unless a screen has begun to read: the user may have left before the screen was shown."""
+        """Detach unless a screen has begun to read. The user may have left before the screen appeared."""
         if self._loop is None:
             self.close()
 
     def close(self) -> None:
-        """Detach from the process; no function is called afterwards."""
+        """Detach from the process. No callback is called afterwards."""
         self._loop = None
         self._left.set()
         self._viewing.close()
@@ -102,10 +101,10 @@ class WatchedBatch:
                     viewing = self._viewing = attached
                     wait_s = max(AGAIN_S, (time.monotonic() - began_s - wait_s) / ATTACHING_SHARE)
                     self._inbox.put(viewing)
-                    # `close` may have been called during the attaching: then it closed only the previous viewing.
+                    # If `close` was called while attaching, it closed only the previous viewing.
                     if self._left.is_set():
                         viewing.close()
-        # Any error ends the observation, and is announced on the app's loop.
+        # Any error ends the observation and is announced on the app's loop.
         except Exception as error:  # noqa: BLE001
             self._inbox.put(error)
 
@@ -133,7 +132,7 @@ class WatchedBatch:
         match seen:
             case RunEvent(event=event):
                 record = self._record(event.run_id)
-                # After attaching again, the process sends the events of its runs from the beginning.
+                # After attaching again, the process sends all events of its runs from the beginning.
                 if record.events and event.sequence <= record.events[-1].sequence:
                     return None
                 if not record.started_at:

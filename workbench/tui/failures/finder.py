@@ -1,4 +1,4 @@
-"""Opening the screen of failures, after a search for the causes of failed runs in a suite or folder."""
+"""Finds the causes of failed runs in a suite or folder, then opens the screen of failures."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ if TYPE_CHECKING:
 
 
 class FailureFinder:
-    """Opens the screen of the failures below the tree's cursor, and keeps its cursor and folds for the next opening."""
+    """Opens the screen of failures below the tree's cursor.
+
+    Keeps the screen's cursor and folds for the next opening.
+    """
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
         self._selection = app.selection
         self._row: RowKey | None = None
-        """The row that was selected last on the screen."""
+        """The last selected row of the screen."""
         self._folded: dict[str, frozenset[Cause]] = {}
         """The folded causes, by the name of the suite or folder."""
 
@@ -55,7 +58,7 @@ class FailureFinder:
         state = FailureList(self._runs(suites), names)
         state.take(await in_background(lambda: failures_of(state.results())))
         if not self._stage.shows_main:
-            # The user has opened another screen meanwhile.
+            # The user opened another screen meanwhile.
             return
         if not state.failures.runs:
             text = f"Nothing has failed in {place}, except in runs that newer ones have replaced"
@@ -73,10 +76,10 @@ class FailureFinder:
         self._stage.show(FailuresScreen(self._stage, state, title), go)
 
     def _runs(self, suites: Sequence[OpenSuite]) -> list[RunRecord]:
-        """Return the runs that count, in the order of the cases."""
+        """Return the counting runs in the order of the cases."""
         runs: list[RunRecord] = []
         for suite in suites:
-            # A suite with errors may have an id twice.
+            # A suite with errors may have the same id twice.
             for case_id in dict.fromkeys(outline.id for outline in suite.run_cases):
                 runs += self._selection.book.runs_that_count((suite.path, case_id))
         return runs

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FailureDetail(Detail):
-    """The details of the selected row; the mouse wheel scrolls their table sideways."""
+    """The details of the selected row. The mouse wheel scrolls the table sideways."""
 
     class Sideways(TextualMessage):
         """Posted when the mouse wheel scrolls to the left (-1) or right (1)."""
@@ -74,7 +74,7 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
         if row is None:
             return ()
         table = self._whole_table if row.kind == "table" else self._short_table
-        # A wider pane shows more columns, so the table may have been scrolled too far.
+        # A wider pane shows more columns, so the table may be scrolled too far.
         self._first_column = min(self._first_column, table.last_first(width))
         return detail_lines(self.state, row, table, self._first_column, width)
 
@@ -87,7 +87,7 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
 
     @action("enter", "Go to the run; fold a cause", label="go to run")
     def do_open(self) -> None:
-        """Close with the run at the cursor; on a cause, fold or unfold it; on the table, go to the details."""
+        """Close with the run at the cursor. On a cause, fold or unfold it. On the table, go to the details."""
         row = self.state.selected
         if self.state.record is not None:
             self.dismiss(self.state.record)
@@ -98,17 +98,16 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
 
     @action("left", "Fold the cause, or scroll the table back")
     def do_left(self) -> None:
-        """Fold the cause or, in the details, scroll the table to the left."""
+        """Fold the cause. In the details, scroll the table to the left."""
         self._sideways(-1)
 
     @action("right", "Unfold the cause, or scroll the table")
     def do_right(self) -> None:
-        """Unfold the cause or, in the details, scroll the table to the right."""
+        """Unfold the cause. In the details, scroll the table to the right."""
         self._sideways(1)
 
     @action("y", "Copy everything as text", label="copy")
     def do_copy(self) -> None:
-        """Copy all failures as text."""
         self.stage.copy(self.state.as_text(), "the failures", self.announce)
 
     def _sideways(self, step: int) -> None:
@@ -122,7 +121,7 @@ class FailuresScreen(ListScreen["RunRecord", FailureList]):
         self._scroll_table(event.step)
 
     def _scroll_table(self, step: int) -> None:
-        # From the first column, a step to the left leads to the list.
+        # A step to the left from the first column leads to the list.
         if self._first_column + step < 0:
             self._go_to("list")
         else:

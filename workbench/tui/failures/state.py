@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from workbench.tui.run_book.record import RunRecord
 
 RowKey = tuple[str, Cause | None, str]
-"""The identity of a row when the screen is opened again: its kind, cause and run id."""
+"""The identity of a row across openings of the screen: kind, cause and run id."""
 
 
 class FailureRow(NamedTuple):
@@ -46,14 +46,14 @@ class FailureRow(NamedTuple):
 
     @property
     def key(self) -> RowKey:
-        """The identity of the row when the screen is opened again."""
+        """The identity of the row across openings of the screen."""
         cause = self.group.cause if self.group is not None else None
         run_id = self.run.result.run_id if self.run is not None else ""
         return self.kind, cause, run_id
 
 
 class FailureList(FoldingState[FailureRow]):
-    """The failures of some runs as rows, grouped by cause; empty until `take` is called."""
+    """The failures of some runs as rows, grouped by cause. Empty until `take` is called."""
 
     def __init__(self, records: Sequence[RunRecord], suite_names: Mapping[Path, str]) -> None:
         super().__init__()
@@ -72,7 +72,10 @@ class FailureList(FoldingState[FailureRow]):
         """The number of active runs at the time of opening."""
 
     def results(self) -> Iterator[tuple[RunResult, Case | None]]:
-        """Yield the results of the graded runs with their cases, on any thread; ten thousand take about a second."""
+        """Yield the results of the graded runs with their cases.
+
+        Callable in any thread. Ten thousand results take about a second.
+        """
         for read, case in self._unread:
             if (result := read()) is not None:
                 yield result, case
@@ -160,7 +163,7 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
     name, rest = state.names.case(run), Span(state.names.which(run), role)
     if cells((Span(f"    {name}"), rest, *also)) > width:
         also = EMPTY
-    # The case's name is cut first, because model and repeat identify the run.
+    # The name of the case is cut first, because model and repeat identify the run.
     room = max(width - 4 - cells((rest, *also)), MIN_NAME_CELLS)
     return spread((Span("    "), Span(cut_middle(name, room), role), rest), also, width)
 

@@ -1,4 +1,4 @@
-"""The screen of injected faults: a matrix of tools and faults by models, and the trials of the selected cell."""
+"""The screen of injected faults: a matrix of tools and faults by models, with the trials of the selected cell."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 _CELL = max(map(cell_len, VERDICT_WORDS)) + 2
-"""The least width of a column, in which every verdict fits."""
+"""The minimum width of a column. Every verdict fits."""
 
 _MAX_NAME_CELLS = 20
 """The maximum width of the name of a model above its column."""
@@ -44,7 +44,7 @@ _GAP = 2
 """The blanks between two columns."""
 
 _MORE = len(" >9")
-"""The room for the number of columns that do not fit."""
+"""The width of the number of hidden columns."""
 
 _WIDEST_NAME = 32
 """The maximum width of the names of tools and faults."""
@@ -125,7 +125,7 @@ class FaultTable(ListState[FaultRow]):
 
     @property
     def column_width(self) -> int:
-        """The common width of the columns, which depends on the longest name of a model."""
+        """The common width of the columns. It depends on the longest name of a model."""
         longest = max((cell_len(model_label(model)) for model in self.matrix.models), default=0)
         return max(_CELL, min(longest, _MAX_NAME_CELLS))
 
@@ -209,12 +209,10 @@ class FaultsScreen(ListScreen[str, FaultTable]):
 
     @action("left", "Column to the left")
     def do_left(self) -> None:
-        """Select the column to the left."""
         self._turn(-1)
 
     @action("right", "Column to the right")
     def do_right(self) -> None:
-        """Select the column to the right."""
         self._turn(1)
 
     def _turn(self, step: int) -> None:
@@ -224,7 +222,6 @@ class FaultsScreen(ListScreen[str, FaultTable]):
 
     @action("y", "Copy everything as text", label="copy")
     def do_copy(self) -> None:
-        """Copy the whole matrix as text."""
         text = "\n".join(block_lines(faults_view(self.state.matrix), PLAIN_WIDTH, Paint(False)))
         self.stage.copy(f"{text}\n", "the matrix", self.announce)
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
-"""Suites, each with the keys of some of its cases."""
+"""Suites with the keys of some of their cases."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,6 @@ class _Found:
 
     @property
     def origins(self) -> Mapping[str, RunRecord]:
-        """The runs that can be forked, by id."""
         return {run.run_id: run for _, run in self.at_hand}
 
 
@@ -105,7 +104,7 @@ class FaultTrials:
         if (why_not := await self._stage.services.starter.run_forks(plan.plan, begun)) is not None:
             self._refused(why_not)
             return
-        # The records are taken now, because the book finds a run by its id only while it is in progress.
+        # The records are taken now, because the book finds a run by id only while the run is active.
         records = {}
         for record in self._selection.book.under_way():
             if record.run_id in begun:
@@ -134,7 +133,7 @@ class FaultTrials:
         self._stage.announce(f"No fault was tried: {why}", "warned", GLYPHS.warned)
 
     def _found(self, cases: Cases) -> _Found:
-        """Return one run of each case and model, finished or to be made."""
+        """Return one run of each case and model, either finished or still to run."""
         # A new run of a case replaces the case's runs with all models. A case without a run on one of its models
         # therefore runs on all of them.
         at_hand: list[tuple[PlannedRun, RunRecord]] = []
@@ -179,8 +178,8 @@ class FaultTrials:
     def _says(self, found: _Found, trials: Iterable[Trial], choice: Choice) -> str:
         """Return the number of runs and the estimated cost of a choice, as sentences."""
         faults, lasting = choice
-        # A fork is estimated as a whole run of its case and model, an upper bound: it replays the steps before the
-        # fault.
+        # A fork is estimated as a whole run of its case and model. This is an upper bound, because a fork replays the
+        # steps before the fault.
         cells: Counter[CellKey] = Counter()
         tried = 0
         for each in trials:
@@ -205,7 +204,7 @@ class FaultTrials:
         return " ".join(parts)
 
     async def _made(self, runs: Sequence[PlannedRun]) -> str | None:
-        """Make runs and wait until they have ended; return why none was made, `None` if some were."""
+        """Make runs and wait until they have ended. Return why none was made, `None` if some were."""
         cases: set[CaseKey] = set()
         wanted: list[tuple[Path, str, str]] = []
         for run in runs:
@@ -225,19 +224,19 @@ class FaultTrials:
 
 
 def _can_stand_for(run: RunRecord, planned: PlannedRun) -> bool:
-    """Return whether a run is complete and asked the same question of the same model as a planned one."""
+    """Return whether a complete run asked the same question of the same model as a planned run."""
     assert planned.file.suite is not None
     result = run.result
     if result is None or run.model != planned.model or run.status in (None, Status.ERROR, Status.STOPPED):
         return False
     if not same_question(run.made, planned.file.suite, planned.written):
         return False
-    # Redacted arguments of a call are missing, and the run cannot be replayed without them.
+    # Redacted arguments of a call are lost, and without them the run cannot be replayed.
     return not result.has_redacted_calls
 
 
 def _reasons(untried: Iterable[Tried]) -> str:
-    """Return why faults are not tried, each reason once."""
+    """Return why faults were not tried, each reason once."""
     reasons = dict.fromkeys(one_line(f"{each.case_name}: {each.why}") for each in untried)
     return "; ".join(reasons) or "no run called a tool"
 

@@ -37,15 +37,15 @@ ROWS = 3
 """The number of rows of each grader in the list: the name and two rows of reason."""
 
 MAX_ISSUES = 200
-"""The largest number of issues that are shown."""
+"""The maximum number of issues to show."""
 
 _VERBS: Mapping[Status, str] = {Status.FAILED: "fail it", Status.WARNED: "warn", Status.PASSED: "pass it"}
 
 _MIN_BEHIND_CELLS = 10
-"""The smallest width for a text after its label; with less, the text goes below the label."""
+"""The minimum width of a text after its label. With less, the text goes below the label."""
 
 _UNBROKEN = 200
-"""The width of copied lines, which are wrapped less than on the screen."""
+"""The width of copied lines. They are wrapped less often than on the screen."""
 
 
 def list_line(state: GradesState, index: int, width: int) -> Line:
@@ -53,7 +53,7 @@ def list_line(state: GradesState, index: int, width: int) -> Line:
     grade = state.grades[index // ROWS]
     sign, word, role = note_of_grade(grade)
     if index % ROWS:
-        # The status and the reason are wrapped together, and only the word of the status has its color.
+        # The status and the reason are wrapped together. Only the word of the status is coloured.
         room = max(width - 3, 1)
         first, *others = wrap(f"{word}  {one_line(reason_of(grade))}", room)
         if index % ROWS == 1:
@@ -69,7 +69,7 @@ def list_line(state: GradesState, index: int, width: int) -> Line:
 class GradePage(NamedTuple):
     """Everything about a grade.
 
-    `bad` are the lines on which a wrong call or expectation begins.
+    `bad` are the first lines of wrong calls and expectations.
     """
 
     lines: list[Line]
@@ -79,7 +79,7 @@ class GradePage(NamedTuple):
 def grade_page(state: GradesState, width: int) -> GradePage:
     """Return the explanation of the selected grade: verdict, formula, calls and issues."""
     grade, explanation = state.selected, state.explanation
-    # Below the narrowest width, lines are laid out for the narrowest one and then cut.
+    # If the screen is narrower than the narrowest layout, lines are laid out and then cut.
     seen, width = width, max(width, NARROWEST)
     lines = _head(state, grade, explanation, width)
     bad: list[int] = []
@@ -135,7 +135,7 @@ def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
     lines: list[Line] = [EMPTY]
     for name, formula, words in found:
         role: Role = "text"
-        # Fractions are sums of floats, so a fraction of 1 may lack the last bit.
+        # Fractions are sums of floats, so a fraction of 1 may be slightly less than 1.
         if evaluate(formula) < 1 - ROUNDING_SLACK:
             role = "warned"
         label: Line = (Span(f" {name:<12}", "key"),)
@@ -184,7 +184,7 @@ def _issue(state: GradesState, issue: Issue) -> Note:
 
 
 def _section(title: str, notes: Sequence[Note], width: int) -> list[Line]:
-    """Return notes below a title; nothing without notes."""
+    """Return notes below a title. Return no lines without notes."""
     if not notes:
         return []
     lines: list[Line] = [EMPTY, heading(title)]
@@ -197,7 +197,7 @@ def _section(title: str, notes: Sequence[Note], width: int) -> list[Line]:
 
 def copied_grade(state: GradesState) -> tuple[str, str]:
     """Return the selected grade as text with all details, and its name for the notice."""
-    # Set for a moment, because the page shows values in full only while it is set.
+    # The page shows values in full only while `more` is set, so it is set for a moment.
     shown, state.more = state.more, True
     lines = "\n".join(plain(line).rstrip() for line in grade_page(state, _UNBROKEN).lines)
     state.more = shown

@@ -43,13 +43,13 @@ from workbench.show.visible import compact_json, one_line, widest_cells
 from workbench.tui.grades.state import GradesState, SilentStep
 
 SIDE_BY_SIDE_CELLS = 76
-"""The smallest width at which expected and actual calls are side by side."""
+"""The minimum width for expected and actual calls side by side."""
 
 MAX_NAME_CELLS = 18
 _PLACE_CELLS = len("any order") + 2
 
 MAX_PAIRINGS = 300
-"""The largest number of pairings that are shown."""
+"""The maximum number of pairings to show."""
 
 FOLDED_FROM = 4
 """The number of pairings from which a correct call takes a single line."""
@@ -63,7 +63,7 @@ _WRONG_ALONE = frozenset({"too many", "unexpected", "must not be called", "calle
 class Block(NamedTuple):
     """The lines of one call, expectation or heading.
 
-    `right` is true if nothing is wrong with it.
+    `right` is whether nothing is wrong.
     """
 
     lines: list[Line]
@@ -82,7 +82,7 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
     if not entries:
         return []
     if state.case.steps:
-        # Calls that belong to no step come last.
+        # Calls outside of all steps come last.
         entries.sort(key=lambda entry: state.step_of(entry[0]) or sys.maxsize)
     columns = _columns(state, grade.pairings, width)
     folding = len(grade.pairings) >= FOLDED_FROM and not state.more
@@ -112,7 +112,7 @@ def pairing_blocks(state: GradesState, width: int) -> list[Block]:
 def _is_right(pairing: CallPairing, account: Account | None) -> bool:
     if pairing.prohibition is not None:
         return pairing.call is None
-    # Sums of shares carry rounding errors of floating point, hence the slack.
+    # Sums of shares have rounding errors, hence the slack.
     full = True
     if account is not None and account.share is not None and account.most is not None:
         full = account.share >= account.most - ROUNDING_SLACK
@@ -121,7 +121,7 @@ def _is_right(pairing: CallPairing, account: Account | None) -> bool:
     if pairing.call is None or not pairing.same_tool or not full:
         return False
     for verdict in pairing.arguments:
-        # An argument that was not judged (`None`) is not wrong.
+        # An unjudged argument (`None`) is not wrong.
         if verdict.holds is False or verdict.score < verdict.weight - ROUNDING_SLACK:
             return False
     return True
@@ -165,7 +165,7 @@ def _expected(state: GradesState, pairing: CallPairing, columns: Columns, width:
         lines.append(cut_line((Span(" " * INDENT), Span("arguments do not matter", "muted")), width))
     arguments = pairing.arguments
     if pairing.call is None and not arguments:
-        # A call that was never made has no verdicts: its required arguments are shown without a score.
+        # A missing call has no verdicts, so its required arguments are shown without a score.
         required = []
         for name, check in (wanted.args or {}).items():
             if not check.optional:
@@ -320,11 +320,11 @@ INDENT = 4
 EARNED_CELLS = 19
 
 _FOLDED, UNFOLDED = 2_000, 20_000
-"""The largest number of characters of a value that are laid out: on one row, and on several."""
+"""The maximum number of characters to lay out for a value: on one row, and on several rows."""
 
 
 class Columns(NamedTuple):
-    """The widths of the columns; without room for two, `expected` is 0 and expected values go below actual ones."""
+    """The widths of the columns. Without room for two, `expected` is 0, and expected values go below actual values."""
 
     name: int
     expected: int
@@ -367,14 +367,14 @@ def argument_lines(
             lines += _below(wanted, width, state.more)
     if pairing.call is None or verdict.holds is True or not state.more:
         return lines
-    # The reason is shown unless it only repeats a value above.
+    # A reason that only repeats a value above is omitted.
     if verdict.why not in ("", actual, verdict.expected):
         lines += _below(one_line(verdict.why), width, True)
     return lines
 
 
 def _actual_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
-    """Return the value of an argument in the actual call; empty without a call."""
+    """Return the value of an argument in the actual call. Return "" without a call."""
     if not verdict.given and verdict.got is None:
         if pairing.call is not None:
             return "not given"
@@ -391,7 +391,7 @@ def _actual_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVer
 def _expected_value(state: GradesState, pairing: CallPairing, verdict: ArgumentVerdict) -> str:
     """Return the expected value of an argument, in full if values are shown in full."""
     assert pairing.expected_call is not None
-    # A verdict shortens the expected value; only the check itself has the whole one.
+    # The verdict's expected value is shortened. Only the check has the whole value.
     checks = state.expected[pairing.expected_call].args or {}
     if state.more and verdict.expected.endswith(ELLIPSIS) and verdict.argument in checks:
         return one_line(describe_whole(checks[verdict.argument])[:UNFOLDED])
@@ -457,7 +457,7 @@ def amount_text(earned: float, weight: float) -> str:
 
 
 MAX_STEPS = 200
-"""The most steps that are shown."""
+"""The maximum number of steps to show."""
 
 MAX_ISSUES = 20
 """The maximum number of issues shown for a step."""
@@ -466,14 +466,14 @@ _WHY_INDENT = 4
 
 
 def step_label(number: int | None) -> str:
-    """Return the beginning of a line about a step; empty if there is no step."""
+    """Return the start of a line on a step. Return "" without a step."""
     if number is None:
         return ""
     return f" step {number}  "
 
 
 def shown_steps(state: GradesState) -> Sequence[StepGrade]:
-    """Return the steps of a chain as judged by the deciding grader; none for other graders."""
+    """Return the steps of a chain by the deciding grader. Return none for any other grader."""
     if state.decides(state.selected):
         return state.result.steps
     return ()
@@ -508,7 +508,7 @@ def silent_lines(state: GradesState, step: SilentStep, width: int) -> list[Line]
 
 
 def silent_steps(state: GradesState) -> list[SilentStep]:
-    """Return the steps that count in the score but have no pairing: no call was expected and none was made."""
+    """Return the steps that count in the score without a pairing: no call was expected and none was made."""
     if not state.traits.counts_silent_steps or state.selected.score is None:
         return []
     paired = {state.step_of(pairing) for pairing in state.selected.pairings}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GradesNow(Situation):
-    """The situation of the screen of grades; `runs` is the number of runs of the case that have grades."""
+    """The situation of the screen of grades. `runs` is the number of graded runs of the case."""
 
     runs: int = 0
 
@@ -45,7 +45,7 @@ def _other_run(now: GradesNow) -> str | None:
 
 
 class GradeList(LineView):
-    """The list of graders, each on several rows; the cursor moves from grader to grader."""
+    """The list of graders, each on several rows. The cursor moves from grader to grader."""
 
     class Moved(Message):
         """Posted when the cursor moves to a different grader."""
@@ -104,7 +104,7 @@ def _no_other_run(state: GradesState, step: int) -> None:
 
 
 class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
-    """The grades of a finished run, as they were when the screen opened."""
+    """The grades of a finished run at the time of opening."""
 
     DEFAULT_CSS = "GradesScreen #list-column { width: 30%; min-width: 28; max-width: 72; }"
     TWO_COLUMNS_CELLS = 80
@@ -118,7 +118,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         self.state = state
         self._other_run = other_run
         self._bad = -1
-        """The line of the wrong call that was visited last; -1 for none."""
+        """The line of the last visited wrong call, -1 for none."""
 
     def compose(self) -> ComposeResult:
         yield Bar("grades-title")
@@ -166,12 +166,10 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     @action("}", "Next grader", label="next")
     def do_next(self) -> None:
-        """Select the next grader."""
         self._step(1)
 
     @action("{", "Previous grader", label="previous")
     def do_previous(self) -> None:
-        """Select the previous grader."""
         self._step(-1)
 
     def _step(self, by: int) -> None:
@@ -181,7 +179,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     @action("enter", "Details: how the grader scores, values in full", label="more")
     def do_explain(self) -> None:
-        """Switch between full and short explanations; if only the graders are visible, show the calls."""
+        """Toggle between full and short explanations. If only the graders are visible, show the calls."""
         if self._one_column and self.column == "list":
             self._go_to("detail")
             return
@@ -206,16 +204,14 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     @action("]", "Next model or repeat of the case", needs=_other_run)
     def do_next_run(self) -> None:
-        """Show the next run of the case."""
         self._step_run(1)
 
     @action("[", "Previous model or repeat", needs=_other_run)
     def do_previous_run(self) -> None:
-        """Show the previous run of the case."""
         self._step_run(-1)
 
     def _step_run(self, by: int) -> None:
-        """Show the grades of another run, with the same grader selected."""
+        """Show the grades of another run. The same grader stays selected."""
         state = self._other_run(self.state, by)
         if state is None:
             return
@@ -228,12 +224,11 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     @action("right", "Go to the calls")
     def do_show(self) -> None:
-        """Go to the explanation, whose main part is the calls."""
+        """Go to the explanation."""
         self._go_to("detail")
 
     @action("y", "Copy the grade with its explanation", label="copy")
     def do_copy(self) -> None:
-        """Copy the selected grade with all details."""
         self.stage.copy(*copied_grade(self.state), self.announce)
 
 
@@ -242,12 +237,12 @@ def open_grades(app: Workbench) -> None:
     selection = app.selection
 
     def state_of(case: Case, result: RunResult) -> GradesState:
-        # Without a second repeat, the number of a run says nothing.
+        # Without a second repeat, the number of a run is redundant.
         numbered = any(run.repeat for run in selection.runs)
         return GradesState(case, result, runs=len(_graded(selection.runs)), numbered=numbered)
 
     def other_run(state: GradesState, step: int) -> GradesState | None:
-        """Select another graded run of the case and return its grades."""
+        """Select another graded run of the case, and return its grades."""
         graded = _graded(selection.runs)
         if not graded:
             return None
@@ -269,7 +264,7 @@ def open_grades(app: Workbench) -> None:
 
 
 def _graded(runs: Sequence[RunRecord]) -> list[tuple[int, Case, RunResult]]:
-    """Return the runs with grades, each with its index."""
+    """Return the graded runs with their indices."""
     found = []
     for index, run in enumerate(runs):
         result = run.shown_result

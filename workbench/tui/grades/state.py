@@ -28,9 +28,9 @@ class SilentStep(NamedTuple):
 
 
 class GradesState:
-    """The grades of a run, always in the same order; the deciding one is selected first.
+    """The grades of a run in a fixed order. The deciding grade is selected first.
 
-    `runs` is the number of graded runs of the case, `numbered` is true if repeats have to be distinguished.
+    `runs` is the number of graded runs of the case. `numbered` is whether repeats have to be distinguished.
     """
 
     def __init__(self, case: Case, result: RunResult, *, runs: int = 1, numbered: bool = False) -> None:
@@ -39,7 +39,7 @@ class GradesState:
         self.runs = runs
         self.numbered = numbered
         self.expected = tuple(case.expected_calls())
-        # A run may have been graded by an earlier or later text of its case, with more calls.
+        # An earlier or later text of the case may have graded the run, with more calls.
         lines = chain.from_iterable(grade.pairings for grade in result.grades)
         paired = [line.expected_call for line in lines if line.expected_call is not None]
         lacking = max(paired, default=-1) + 1 - len(self.expected)
@@ -53,8 +53,8 @@ class GradesState:
         """
         self.calls = result.trajectory.calls
         self.reached = rounds_of_steps(case, result.trajectory)
-        """The round of each step of a chain; `None` for a step that was not reached."""
-        # Pairings number the expected calls of all steps in one sequence; a step expects at most one call.
+        """The round of each step of a chain, `None` for a step that was not reached."""
+        # Pairings number the expected calls of all steps in one sequence. A step expects at most one call.
         self._step_of_expected = [number for number, step in enumerate(case.steps, 1) if step.expects_call]
         self._step_of_call: dict[int, int] = {}
         for number, found in enumerate(self.reached, 1):
@@ -113,15 +113,15 @@ class GradesState:
 
     @property
     def title(self) -> str:
-        """The case, the model and, among repeats, the repeat."""
+        """The case and the model. Among repeats, also the number of the repeat."""
         repeat = ""
         if self.numbered:
             repeat = f" #{self.result.repeat + 1}"
         return f"{one_line(self.result.case_name)} {GLYPHS.dot} {one_line(self.result.model)}{repeat}"
 
     def look_as(self, other: GradesState) -> None:
-        """Take over the selected grader and the level of detail."""
-        # Another run may have been graded by other graders.
+        """Copy the selected grader and the level of detail."""
+        # Other graders may have graded the other run.
         names = [grade.grader for grade in self.grades]
         if other.selected.grader in names:
             self.cursor = names.index(other.selected.grader)

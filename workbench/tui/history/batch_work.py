@@ -66,14 +66,14 @@ class BatchWork:
         self._selection = selection
         self._runner = runner
         self._may_grade = may_grade
-        """Asks for trust to grade some cases; returns the approval, or the reason why there is none."""
+        """Asks for trust to grade some cases. Returns the approval, or the reason why there is none."""
         self._resume = resume
         """Executes missing runs, after asking for trust. Returns why the runs are not executed, or `None`."""
         self._screens = screens
-        """Returns the screens above the main one."""
+        """Returns the screens above the main screen."""
         self._alone = asyncio.Lock()
         self._begun, self._is_stoppable = "", False
-        """The name of the operation in progress, and whether it may be interrupted."""
+        """The name of the current operation, and whether it can be interrupted."""
         self._idle = asyncio.Event()
         self._idle.set()
         self._stopped = False
@@ -85,7 +85,7 @@ class BatchWork:
 
     @property
     def doing(self) -> str | None:
-        """The name of the operation that occupies a thread, if any; waiting for the user does not count."""
+        """The name of the operation in a thread, if any. Waiting for the user does not count."""
         if not self._idle.is_set():
             return self._begun
         return None
@@ -96,11 +96,11 @@ class BatchWork:
         return self.doing if self._is_stoppable else None
 
     def stop(self) -> None:
-        """Interrupt the operation under way if that is possible: new grades are dropped, saved recordings stay."""
+        """Interrupt the current operation if possible. New grades are dropped, saved recordings stay."""
         self._stopped = True
 
     async def settled(self) -> None:
-        """Wait until no operation occupies a thread."""
+        """Wait until no operation runs in a thread."""
         await self._idle.wait()
 
     def _until_stopped(self, each: Iterable[Result]) -> Iterator[Result]:
@@ -133,7 +133,7 @@ class BatchWork:
 
     def _fail(self, screen: HistoryScreen, text: str) -> None:
         self._say(screen, text, "error", GLYPHS.error)
-        # Another program may have replaced the file, which could be the reason of the failure.
+        # Another program may have replaced the file and caused the failure.
         self.read_again()
 
     def read_again(self) -> None:
@@ -155,7 +155,7 @@ class BatchWork:
         self._stage.show(BatchNameScreen(batch), take)
 
     async def _name(self, screen: HistoryScreen, batch: BatchRow, name: str) -> None:
-        """Name a batch; an empty name removes its name."""
+        """Name a batch. An empty name removes the name."""
 
         def change(messages: list[str]) -> None:
             from workbench.history.edits import name_batch
@@ -182,8 +182,6 @@ class BatchWork:
         self._stage.show(RemoveScreen(batch), take)
 
     async def _remove(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Remove a batch with all its runs."""
-
         def change(messages: list[str]) -> None:
             from workbench.history.edits import remove_batches
 
@@ -206,7 +204,7 @@ class BatchWork:
         self.read_again()
 
     def ask_form(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Ask for an export form, and export the runs of a batch in it."""
+        """Ask for an export form, and export the runs of a batch."""
         from workbench.tui.history.questions import FormScreen
 
         def take(form: str | None) -> None:
@@ -247,7 +245,7 @@ class BatchWork:
                     def runs() -> Iterator[ExportedRun]:
                         for row, each in recordings:
                             yield exported_run(each, program.secrets, result_of_row(row, each))
-                        # A file with a part of the runs would look complete.
+                        # A file with only part of the runs would look complete.
                         if self._stopped:
                             raise ExportError("the app was left before all runs were read")
 
@@ -276,10 +274,9 @@ class BatchWork:
             self._say(screen, text, "passed", GLYPHS.passed)
 
     async def resume(self, screen: HistoryScreen, batch: BatchRow) -> None:
-        """Execute the missing runs of a batch, after a question about changes since the batch ran."""
+        """Execute the missing runs of a batch. Ask first if something changed since the batch ran."""
         async with self._one_at_a_time(screen, f"resuming {called(batch)}"):
-            # Results are written by a thread of the engine; before the thread is done, finished runs would count as
-            # missing.
+            # A thread of the engine writes results. Until it is done, finished runs would count as missing.
             await self._on_thread(self._runner.settle_history)
             try:
                 resumption = await self._on_thread(lambda: self._resumption(batch.number))
@@ -320,7 +317,7 @@ class BatchWork:
             parts.append("every tool is executed for real, as in this batch")
         if not parts:
             return None
-        # On another screen, the user's next keys are meant for that screen and must not answer the question.
+        # On another screen, the user's next keys are for that screen and must not answer the question.
         if not self._stage.shows(screen):
             return f"there is a question about {called(resumption.batch)}, but the history was closed"
         question = ResumeScreen(resumption.batch, parts, today=bool(resumption.differences))
@@ -334,7 +331,7 @@ class BatchWork:
         damaged: list[str] = []
         async with self._one_at_a_time(screen, f"regrading {called(batch)}", is_stoppable=True):
             try:
-                # Unsaved edits count, as they do for running.
+                # Unsaved edits count, as they do for runs.
                 edited = {}
                 for suite in self._selection.open_suites.dirty:
                     edited[suite.path.resolve()] = suite.file
@@ -401,7 +398,7 @@ class BatchWork:
         program = self._program
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         with opened(self._file) as history:
-            # Graded runs are stored together at the end, so an interruption leaves no half regrade.
+            # All grades are stored together at the end, so an interruption leaves no half regrade.
             again = grade_again(history, plan.runs, lambda: RegradingJudges(program, approval), damaged.append)
             graded = list(self._until_stopped(again))
         if graded and not self._stopped:

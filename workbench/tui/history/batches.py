@@ -62,7 +62,7 @@ _OF_BATCH = (*_READING, "delete", "copy", "other", "forks")
 
 
 class HistoryList(MarkedState[BatchRow]):
-    """The list of stored batches, the newest first."""
+    """The list of stored batches, newest first."""
 
     # Of a long history, only the newest batches are read at first. Trends come from all batches once all are read.
     # Until then, each selected batch has its own query for trends.
@@ -71,10 +71,10 @@ class HistoryList(MarkedState[BatchRow]):
         super().__init__()
         self.is_read = False
         self.problem: str | None = None
-        """Why the history could not be read, if that failed."""
+        """Why reading the history failed, `None` if it did not."""
         self.batches: tuple[BatchRow, ...] = ()
         self.older = 0
-        """The number of older batches that are not read yet."""
+        """The number of unread older batches."""
         self._older_forks = 0
         self.going: frozenset[int] = frozenset()
         """The numbers of batches with active runs, here or in another process."""
@@ -87,7 +87,7 @@ class HistoryList(MarkedState[BatchRow]):
         self._chosen: dict[int, int] = {}
         self._trends: dict[TrendKey, list[tuple[int, float]]] | None = None
         self._trends_of: dict[int, Mapping[TrendKey, Sequence[tuple[int, float]]]] = {}
-        """The trends of the batches that were selected, used while not all batches are read."""
+        """The trends of the batches selected so far. Used until all batches are read."""
 
     @property
     def forks(self) -> int:
@@ -110,7 +110,7 @@ class HistoryList(MarkedState[BatchRow]):
         return batch_table(list(map(self.facts, self.rows)), marks=True)
 
     def facts(self, batch: BatchRow) -> BatchFacts:
-        """Return the facts that the row of a batch shows."""
+        """Return the displayed facts of a batch."""
         marked, regraded = batch.number in self.marked, self.regraded.get(batch.number, 0)
         return BatchFacts(batch, self.parts(batch), self.is_going(batch), regraded, self.grading(batch), marked)
 
@@ -119,7 +119,7 @@ class HistoryList(MarkedState[BatchRow]):
         return batch.number in self.going
 
     def at(self, number: int) -> BatchRow | None:
-        """Return the batch with a number, `None` if it is not read."""
+        """Return the batch with a number, `None` if it is unread."""
         return next((batch for batch in self.batches if batch.number == number), None)
 
     def take(self, read: ReadBatches) -> None:
@@ -145,8 +145,8 @@ class HistoryList(MarkedState[BatchRow]):
             self.move_to(0)
 
     def renew(self, batches: Sequence[BatchRow], going: frozenset[int]) -> None:
-        """Replace some batches by newer versions, and the set of those with active runs."""
-        # `rows` may be filtered, so both lists are renewed. A new batch is found by the next complete reading.
+        """Replace some batches by newer versions, and set the batches with active runs."""
+        # `rows` may be filtered, so both lists are renewed. The next complete reading adds new batches.
         fresh = {batch.number: batch for batch in batches}
         self.going = going
         self.batches = tuple(fresh.get(batch.number, batch) for batch in self.batches)
@@ -157,7 +157,7 @@ class HistoryList(MarkedState[BatchRow]):
                 self._trends[key] = sorted([*others, *rates])
 
     def fail(self, problem: str) -> None:
-        """Store why the history could not be read; the present content stays."""
+        """Store why reading the history failed. The current content stays."""
         self.is_read, self.problem = True, problem
 
     @property
@@ -199,11 +199,11 @@ class HistoryList(MarkedState[BatchRow]):
         return refused
 
     def wants_gradings(self, batch: BatchRow) -> bool:
-        """Return whether a batch was regraded and its later grades are not read yet."""
+        """Return whether a batch has unread regrades."""
         return batch.damage is None and batch.number in self.regraded and batch.number not in self._gradings
 
     def take_gradings(self, number: int, read: Sequence[tuple[Regrade, tuple[BatchPart, ...]]]) -> None:
-        """Set the regrades of a batch, each with the counts of its grades."""
+        """Set the regrades of a batch, with the counts of their grades."""
         if self.at(number) is not None:
             self._gradings[number] = tuple(read)
 
@@ -221,9 +221,9 @@ class HistoryList(MarkedState[BatchRow]):
         return None
 
     def other_grading(self) -> bool:
-        """Select the next regrade of the selected batch; after the last one, the original grades.
+        """Select the next regrade of the selected batch. After the last regrade, select the original grades.
 
-        Returns whether the batch has any."""
+        Returns whether the batch has regrades."""
         batch = self.selected
         if batch is None:
             return False
@@ -238,7 +238,7 @@ class HistoryList(MarkedState[BatchRow]):
         self._chosen[number] = which
 
     def parts(self, batch: BatchRow) -> tuple[BatchPart, ...]:
-        """Return the counts of a batch, for each suite and model, by the selected grades."""
+        """Return the counts of a batch by suite and model, for the selected grades."""
         wanted = self.grading(batch)
         for grading, parts in self.gradings(batch):
             if grading is wanted:
@@ -295,7 +295,7 @@ def _text_of(batch: BatchRow) -> str:
 
 
 def list_message(state: HistoryList, file: str | None) -> Message:
-    """Return the message of the list if it is empty; `file` is the history, `None` for a session without one."""
+    """Return the message of an empty list. `file` is the history, `None` for a session without a history."""
     if file is None:
         return (
             ("This session keeps no history.", "strong"),

@@ -1,4 +1,4 @@
-"""The screen of the history: all stored batches, and the details of the selected one."""
+"""The screen of the history: all stored batches, and the details of the selected batch."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ FIRST_BATCHES = 500
 """The number of newest batches to read at first. The number doubles whenever older batches are needed."""
 
 GOING_S = 1.0
-"""The minimum time between two updates of batches with active runs."""
+"""The minimum time in seconds between two updates of batches with active runs."""
 
 
 class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
-    """The screen of the history, which lists all batches, the newest first."""
+    """Lists all batches of the history, newest first."""
 
     # The history is read in threads. A batch of this app that begins or ends reloads everything. Other events reload
     # only the batches with active runs, at most once in GOING_S. A covered screen reloads when it is uncovered.
@@ -56,7 +56,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         self.read_soon()
 
     def read_soon(self) -> None:
-        """Reload the history in a thread; below another screen, as soon as that is closed."""
+        """Reload the history in a thread. Below another screen, wait until that screen is closed."""
         if self._file is not None:
             self._wanted = True
             if not self._reading and not self.is_covered:
@@ -73,7 +73,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     async def _read_once(self) -> None:
         assert self._file is not None
-        # The app's own results are written in the background; reading waits for the last of them.
+        # Results of this app are written in the background. Reading waits for all of them.
         await asyncio.to_thread(self._runner.settle_history)
         try:
             read = await asyncio.to_thread(read_batches, self._file, self._most)
@@ -111,7 +111,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         await self._read()
 
     def _show_read(self) -> None:
-        """Show the state after reading; below another screen, `on_screen_resume` does that."""
+        """Show the state after reading. A covered screen waits for `on_screen_resume`."""
         if not self.is_covered:
             self._show_state(moved=False)
 
@@ -142,7 +142,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
     def _want_gradings(self) -> None:
         batch = self.state.selected
         if batch is not None and self.state.wants_trends(batch):
-            # The work is exclusive, because only the batch under the moving cursor needs its trends.
+            # The work is exclusive, because only the batch under the cursor needs its trends.
             self.run_worker(self._read_trends(batch), group="trends", exclusive=True)
         if batch is not None and self.state.wants_gradings(batch):
             self.run_worker(self._read_gradings(batch), group="gradings", exclusive=True)
@@ -154,7 +154,7 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
         except HistoryError as error:
             self.announce(str(error), "error", GLYPHS.error)
             if isinstance(error, DamagedError):
-                # The empty result keeps the grades of this batch from being requested again.
+                # The empty result keeps the grades from being requested again.
                 self.state.take_gradings(batch.number, ())
                 self.read_soon()
         self._show_read()
@@ -202,7 +202,6 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     @action("enter", "Show the results of the batch", label="open")
     def do_open(self) -> None:
-        """Show the results of the batch, case by case."""
         batch = self._batch
         grading = self.state.grading(batch)
         place = f"batch {called(batch)}"
@@ -227,53 +226,43 @@ class HistoryScreen(MarkingScreen[HistoryList, BatchRow]):
 
     @action("f2", "Name the batch; an empty name removes it", label="name", changes=True)
     def do_name(self) -> None:
-        """Rename the batch."""
         self.stage.services.batch_work.ask_name(self, self._batch)
 
     @action("c", "Resume the batch: run what is missing", label="resume", changes=True)
     def do_resume(self) -> None:
-        """Execute the missing runs of the batch."""
         self.stage.work(self.stage.services.batch_work.resume(self, self._batch), "ask")
 
     @action("=", "Regrade by the current suites, without a model", label="regrade", changes=True)
     def do_regrade(self) -> None:
-        """Regrade the batch."""
         self.stage.work(self.stage.services.batch_work.regrade(self, self._batch), "ask")
 
     @action("w", "Save its runs as recordings", changes=True)
     def do_export(self) -> None:
-        """Save the runs of the batch as recordings."""
         self.stage.work(self.stage.services.batch_work.export(self, self._batch), "history")
 
     @action("W", "Export its runs in another form", changes=True)
     def do_export_as(self) -> None:
-        """Export the runs of the batch in a form that the user chooses."""
         self.stage.services.batch_work.ask_form(self, self._batch)
 
     @action("del", "Remove the batch", label="remove", changes=True)
     def do_delete(self) -> None:
-        """Remove the batch."""
         self.stage.services.batch_work.ask_to_remove(self, self._batch)
 
     @action("f5 ctrl+r", "Reload the history")
     def do_reload(self) -> None:
-        """Reload the history."""
         self.read_soon()
 
     @action("y", "Copy it as Markdown", label="copy")
     def do_copy(self) -> None:
-        """Copy the displayed batches as Markdown."""
         self.stage.copy(document_table(self.state.table), "the batches shown", self.announce)
 
     @action("o", "Switch to the grades of a regrade", label="other grades")
     def do_grading(self) -> None:
-        """Select the next of the batch's grades."""
         self.state.other_grading()
         self._show_state(moved=False)
 
     @action(".", "Show or hide forks of single runs")
     def do_forks(self) -> None:
-        """Show or hide forks and reruns."""
         self.state.show_forks(not self.state.shows_forks)
         self._show_state()
 
@@ -286,5 +275,4 @@ class StoredBatches:
         self._list = HistoryList()
 
     def open(self) -> None:
-        """Open the screen of the history."""
         self._app.show(HistoryScreen(self._app, self._list))

@@ -93,7 +93,7 @@ class DiffList(FoldingState[DiffRow]):
 
     @property
     def names(self) -> tuple[str, str]:
-        """The names of the earlier and the later batch, with the regrade whose grades are shown, if any."""
+        """The names of the earlier and the later batch, with the displayed regrade, if any."""
         return _name_of(self.before), _name_of(self.after)
 
     @property
@@ -145,7 +145,7 @@ def _name_of(side: ReadBatch) -> str:
 def _figures_in(runs: Sequence[RunRow]) -> Sequence[RunSummary]:
     """Return the summaries of the finished runs."""
     if isinstance(runs, RunTable):
-        # A table of runs makes a row only when it is read, and the comparison needs only the figures.
+        # A table of runs makes rows on demand, and the comparison needs only the figures.
         return runs.figures
     return list(finished_figures(runs))
 
@@ -168,7 +168,7 @@ def _side(read: ReadBatch, side: CaseSide | None, case_id: str) -> Side | None:
 
 
 def change_title(state: DiffList, change: CaseChange) -> str:
-    """Return the name of a change's case, with its suite if the batches have several."""
+    """Return the name of a change's case, with the suite if the batches have several."""
     name = one_line(change.case_name)
     if state.several_suites:
         return f"{one_line(state.suites[change.suite].name)} › {name}"
@@ -176,7 +176,7 @@ def change_title(state: DiffList, change: CaseChange) -> str:
 
 
 MIN_NAME_CELLS = 12
-"""The least room for the name of a case in its row."""
+"""The minimum width of a case's name in its row."""
 
 
 def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
@@ -193,14 +193,14 @@ def row_line(state: DiffList, row: DiffRow, width: int) -> Line:
     room = width - 4 - cells(right) - 1
     model = ""
     if state.several_models:
-        # The case's name comes first, because it alone identifies the row within a model.
+        # The name of the case comes first, because it alone identifies the row within a model.
         model = f"  {cut_middle(model_label(change.model), max(room - 2 - cell_len(title), room // 3))}"
     name = cut_middle(title, max(room - cell_len(model), MIN_NAME_CELLS))
     return spread((Span("    "), Span(name), Span(model, "muted")), right, width)
 
 
 def _short(change: CaseChange) -> Line:
-    """Return both sides of a change in signs and numbers, for its row."""
+    """Return both sides of a change in signs and numbers."""
     if change.kind == "slower" and change.before is not None and change.after is not None:
         was, is_now = change.before.latency_ms or 0.0, change.after.latency_ms or 0.0
         return (Span(f"{duration_text(was)} {GLYPHS.call} ", "muted"), Span(duration_text(is_now), "warned"))
@@ -224,7 +224,7 @@ def list_message(state: DiffList) -> Message:
 
 
 def head_lines(state: DiffList, width: int) -> list[Line]:
-    """Return the lines above the list: the counts of changes, and the notes and tests of the comparison."""
+    """Return the lines above the list: counts of changes, notes, and tests of the comparison."""
     return [cut_line((Span(" "), *counts_line(state.diff)), width), *_summary_lines(state, width)]
 
 
@@ -327,7 +327,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
     @property
     def change(self) -> CaseChange | None:
-        """The selected change; `None` when the cursor is on the heading of a kind of change."""
+        """The selected change, `None` on the heading of a kind."""
         row = self.state.selected
         return row.change if row is not None else None
 
@@ -341,7 +341,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
     @action("enter", "Show both runs side by side; fold a kind of change", label="side by side")
     def do_open(self) -> None:
-        """Show both runs side by side, or the only one; on a kind of change, fold or unfold it."""
+        """Show both runs side by side, or the only run. On a kind of change, fold or unfold it."""
         if self.change is None:
             self._fold(None)
         else:
@@ -353,14 +353,11 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
     @action("h", "History of the case", label="over time")
     def do_timeline(self) -> None:
-        """Show the stored runs of the case over time."""
         if (change := self.change) is not None:
             self.stage.screens.show_timeline(self, change.suite, change.case_id, change.case_name)
 
     @action("y", "Copy it as Markdown", label="copy")
     def do_copy(self) -> None:
-        """Copy the changes as Markdown."""
-
         async def copy() -> None:
             self.stage.copy(await in_background(self.state.as_text), "the changes", self.announce)
 
@@ -368,7 +365,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
     @action("left", "Fold the kind of change")
     def do_left(self) -> None:
-        """Fold the kind of change or, in the details, go back to the list."""
+        """Fold the kind of change. In the details, go back to the list."""
         if self.column == "detail":
             self._go_to("list")
         else:
@@ -376,7 +373,7 @@ class BatchDiffScreen(ListScreen[None, DiffList]):
 
     @action("right", "Unfold it")
     def do_right(self) -> None:
-        """Unfold the kind of change or, if it is unfolded, go to the details."""
+        """Unfold the kind of change. If it is unfolded, go to the details."""
         if self.column == "list" and not self._fold(False):
             self._go_to("detail")
 

@@ -39,7 +39,7 @@ def _refusal(name: str) -> str | None:
 
 
 class ResumeScreen(AskScreen[Literal["resume", "no"]]):
-    """Asks before resuming a batch after changes since it ran; `today` is whether models or judges have changed."""
+    """Asks before resuming a batch if something changed since it ran. `today` is whether models or judges changed."""
 
     TITLE_LINE = "Something has changed: resume all the same?"
 
@@ -80,7 +80,7 @@ class RemoveScreen(AskScreen[Literal["remove", "no"]]):
 
 
 class FormScreen(AskScreen[str]):
-    """Asks for the form in which the runs of a batch are exported; the answer is empty if the user declines."""
+    """Asks for the form of an export. Closes with "" if the user declines."""
 
     TITLE_LINE = "Export the runs"
     REST_S = 0.0

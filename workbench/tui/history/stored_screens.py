@@ -1,4 +1,4 @@
-"""Opening the screens of stored batches and runs, which are read from the history in a thread."""
+"""Opens the screens of stored batches and runs. The history is read in a thread."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ NOT_KEPT = "this session keeps no history: it was started with --no-history"
 def show_stored(
     app: Workbench, shown: SideScreen[None] | None, made: Callable[[], Awaitable[SideScreen[None]]]
 ) -> None:
-    """Show the screen that `made` reads from the history, above the screen `shown` (`None`: the main screen).
+    """Show the screen returned by `made` above the screen `shown` (`None`: the main screen).
 
-    A failure is announced on that screen."""
+    `made` reads the history. A failure is announced on the screen `shown`."""
 
     async def do() -> None:
         try:
@@ -56,12 +56,14 @@ def _announce_failure(app: Workbench, shown: SideScreen[None] | None, error: Exc
     text = str(error)
     announce = shown.announce if shown is not None else app.announce
     announce(text[:1].upper() + text[1:], "error", GLYPHS.error)
-    # Another program may have replaced the file, which could be the reason of the failure.
+    # Another program may have replaced the file and caused the failure.
     app.services.batch_work.read_again()
 
 
 def file_of(app: Workbench) -> Path:
-    """Return the path of the history, or raise HistoryError in a session without one."""
+    """Return the path of the history.
+
+    Raises HistoryError in a session without a history."""
     file = app.services.history
     if file is None:
         raise HistoryError(NOT_KEPT)
@@ -69,9 +71,9 @@ def file_of(app: Workbench) -> Path:
 
 
 async def batch_screen(app: Workbench, batch: BatchRow, grading: Regrade | None, place: str) -> ComparedBatchScreen:
-    """Read a batch with the grades of a regrade, and return its screen; `place` names the batch in titles.
+    """Read a batch with the grades of a regrade, and return its screen.
 
-    A batch that another process still runs is followed."""
+    `place` names the batch in titles. A batch that another process still runs is followed."""
     from workbench.tui.comparison.batch_screen import ComparedBatchScreen
     from workbench.tui.comparison.sources import StoredRuns, of_batch
     from workbench.tui.comparison.state import CompareState
@@ -120,7 +122,7 @@ def _watched(app: Workbench, file: Path, number: int) -> WatchedBatch | None:
 
 
 def look_on(app: Workbench, number: int) -> None:
-    """Show the cases of a batch of the history by models, also while another process runs it."""
+    """Show the cases of a stored batch by model, even while another process runs the batch."""
 
     async def made() -> ComparedBatchScreen:
         from workbench.tui.run_book.stored_batches import read_going
@@ -187,7 +189,7 @@ def open_last_run(app: Workbench) -> None:
 
 
 def edit_last_failure(app: Workbench) -> None:
-    """Edit the expectation that the last result of the selected case failed, else the case at the form's cursor."""
+    """Edit the failed expectation of the selected case's last result, or else the case at the form's cursor."""
     last, selected = app.selection.last_result, app.selection.case
     if last is None:
         return
@@ -201,7 +203,7 @@ def edit_last_failure(app: Workbench) -> None:
         except (HistoryError, RecordingError) as error:
             _announce_failure(app, None, error)
             return
-        # The user may have moved on meanwhile.
+        # The user may have selected another case or screen meanwhile.
         if not app.shows_main or app.selection.case != selected:
             return
         place = None
@@ -217,7 +219,7 @@ def edit_last_failure(app: Workbench) -> None:
 
 
 def open_last_grades(app: Workbench) -> None:
-    """Show the grades of the stored run that decided the last result of the selected case."""
+    """Show the grades of the stored run behind the last result of the selected case."""
 
     async def made() -> SideScreen[None]:
         from workbench.tui.grades.screen import GradesScreen

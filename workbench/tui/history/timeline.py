@@ -1,4 +1,4 @@
-"""The screen of one case over time: its stored runs and the trend of each model, with state and lines."""
+"""The screen of one case over time: its stored runs and each model's trend. Contains state and lines."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ MAX_TREND = 32
 """The maximum number of scores in the trend of a model. The latest scores are shown."""
 
 MAX_MODELS = 4
-"""The number of models with a trend in the head; others are only counted."""
+"""The maximum number of models with a trend in the head. More models are only counted."""
 
 TIMED_CELLS = 48
-"""The width from which a row shows the model's latency."""
+"""The minimum width for the model's latency in a row."""
 
 DATED_CELLS = 60
-"""The width from which a row shows the year."""
+"""The minimum width for the year in a row."""
 
 DATE_CELLS = len("2026-11-22 14:03")
 
@@ -68,7 +68,7 @@ class Timeline(MarkedState[RunRow]):
         self.case_name = case_name
         self.runs = tuple(runs)
         self.damaged = len(damaged)
-        """The number of damaged runs, which are left out."""
+        """The number of damaged runs. They are not in the list."""
         self.regraded = len({run.batch for run in runs if run.batch in regraded})
         """The number of regraded batches."""
         self._names = names
@@ -82,7 +82,7 @@ class Timeline(MarkedState[RunRow]):
         self._rebuild()
 
     def called(self, run: RunRow) -> str:
-        """Return the number and the name, if any, of a run's batch."""
+        """Return the number of a run's batch with its name, if any."""
         name = self._names.get(run.batch)
         if name:
             return f"#{run.batch} {one_line(name)}"
@@ -96,18 +96,18 @@ class Timeline(MarkedState[RunRow]):
         return label
 
     def changed(self, run: RunRow) -> bool:
-        """Return whether a run is the first after a change of its suite."""
+        """Return whether a run is the first one after a change of its suite."""
         return run.id in self._changed
 
     def trends(self) -> dict[str, list[float]]:
-        """Return the scores (0 to 1) of each model's graded runs, the oldest first."""
+        """Return the scores (0 to 1) of each model's graded runs, oldest first."""
         found: dict[str, list[float]] = {}
         for run in reversed(self.runs):
             figures = run.figures
-            # Forks are experiments, which say nothing about the case.
+            # Forks are experiments and do not count for the case.
             if figures is not None and not run.is_fork and figures.status.graded:
                 value = figures.score if figures.score is not None else float(figures.status.good)
-                # A stored score may be any number, and bars have no height for NaN.
+                # A stored score may be NaN, and a bar needs a height.
                 if math.isnan(value):
                     value = 0.0
                 found.setdefault(run.model, []).append(min(max(value, 0.0), 1.0))
@@ -188,7 +188,7 @@ def head_lines(state: Timeline, width: int) -> list[Line]:
         scores = trends[model]
         line: Line = (
             Span(f" {padded(cut_middle(model_label(model), label_cells), label_cells)}  "),
-            # The mean after the bars takes at most 30 cells, including blanks.
+            # The mean after the bars takes at most 30 cells, with blanks.
             Span(sparkline(scores[-max(width - label_cells - 30, 4) :]), "accent"),
             Span(f"  mean {score_text(sum(scores) / len(scores))} of {counted(len(scores), 'run')}", "muted"),
         )
@@ -242,7 +242,7 @@ def _detail(state: Timeline, run: RunRow, width: int) -> Iterator[Line]:
 
 def timeline_text(state: Timeline) -> str:
     """Return the displayed runs as a Markdown table."""
-    # Measures import the graders, which the screen itself does not need.
+    # Measures import the graders. The screen itself does not need them.
     from workbench.analysis.measures import LATENCY, SCORE
 
     titles = ("began", "batch", "model", "status", SCORE.title, LATENCY.title)
@@ -260,7 +260,7 @@ def _cells(state: Timeline, run: RunRow) -> list[str]:
 
 
 class TimelineScreen(MarkingScreen[Timeline, RunRow]):
-    """The screen of the stored runs of one case, the newest first."""
+    """Lists the stored runs of one case, newest first."""
 
     NAME = "timeline"
     FIRST = ("open", "mark")
@@ -295,7 +295,6 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
 
     @action("enter", "Show the run", label="open")
     def do_open(self) -> None:
-        """Show the trajectory of the selected run."""
         if self.state.selected is not None:
             self._show_runs([self.state.selected])
 
@@ -308,7 +307,6 @@ class TimelineScreen(MarkingScreen[Timeline, RunRow]):
 
     @action("y", "Copy it as Markdown", label="copy")
     def do_copy(self) -> None:
-        """Copy the displayed runs as Markdown."""
         self.stage.copy(timeline_text(self.state), "the runs shown", self.announce)
 
     def _refusals(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Actions on held runs: stepping, editing at a hold, and making mocks and expectations from calls."""
+"""The actions on held runs: step, edit at a hold, and make mocks and expectations from calls."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class StepActions(MainActions):
         words="debug debugger pause",
     )
     def step(self) -> None:
-        """Go to the next stop, or step through the case from its beginning."""
+        """Go to the next stop, or step through the case from the beginning."""
         run, row = self.app.selection.run, self.app.selection.row
         if run is not None and run.result is None:
             self._go_on("stop")
@@ -162,7 +162,7 @@ class StepActions(MainActions):
         changes=True,
     )
     def go_on(self) -> None:
-        """Continue to the next breakpoint, or to the end."""
+        """Continue to the next breakpoint or to the end."""
         self._go_on("end")
 
     @action(
@@ -175,7 +175,7 @@ class StepActions(MainActions):
         changes=True,
     )
     def next_round(self) -> None:
-        """Continue to the next request to the model."""
+        """Continue to the model's next request."""
         self._go_on("round")
 
     def _go_on(self, until: Until) -> None:
@@ -231,7 +231,7 @@ class StepActions(MainActions):
 
     @action("H", "Go to the next held run", name="step.held", label="held run", needs=_go)
     def go_to_held(self) -> None:
-        """Go to the next held run; after the last one, to the first."""
+        """Go to the next held run, after the last one to the first."""
         held, shown = self.app.selection.book.held_runs, self.app.selection.run
         wanted = held[0]
         for run, following in pairwise(held):
@@ -348,7 +348,7 @@ class StepActions(MainActions):
         Returns the addition (`None` if the case already has it) and the name of the case.
 
         Raises:
-            ValueError, SpliceError, IndexError: The call cannot be added; the message says why.
+            ValueError, SpliceError, IndexError: The call cannot be added. The message says why.
         """
         from workbench.authoring.case_list import read_now
         from workbench.authoring.from_calls import expectation_of_call, index_of_call, mock_of_call
@@ -380,7 +380,7 @@ class StepActions(MainActions):
         return taken, one_line(outline.name)
 
     def _show_held(self) -> None:
-        """Show the place where the run is held, and follow the run from there."""
+        """Show the line of the hold, and follow the run from there."""
         if "run" not in self.app.main.panes_in_sight:
             self.app.main.bring("run")
         self.app.main.run_pane.follow_run()
@@ -395,7 +395,7 @@ class StepActions(MainActions):
         changes=True,
     )
     def answer(self) -> None:
-        """Type an answer in place of the tool, or a reply to its server."""
+        """Type an answer in place of the tool's answer, or a reply to the tool's server."""
         from workbench.engine.checkpoint import AnswerQuestion
 
         run = self.app.selection.run
@@ -418,11 +418,9 @@ class StepActions(MainActions):
         words="inject",
     )
     def say(self) -> None:
-        """Type a message to the model."""
         self._type_in("message")
 
     def _type_in(self, kind: HeldKind) -> None:
-        """Open the editor for a kind of text at the hold of the displayed run."""
         from workbench.tui.holds.held_editor import text_for
 
         run = self.app.selection.run
@@ -447,16 +445,16 @@ class StepActions(MainActions):
             typed.take(text if typed.text.endswith("\n") else text.removesuffix("\n"))
 
     async def _keep_typed(self, editor: HeldEditor) -> None:
-        """Send the typed text to the run; if that fails, announce why and keep the text."""
+        """Send the typed text to the run. If that fails, announce why and keep the text."""
         from workbench.tui.holds.held_editor import in_words
 
-        # A second key press would send the text twice.
+        # A second key press must not send the text twice.
         if editor.is_sending:
             return
         held, text, is_error = editor.held, editor.text, editor.is_error
         wrong = [problem for problem in held.problems(text) if problem.severity == "error"]
-        # The reason that matters most to the user comes first: the run is gone, the text has an error, nothing was
-        # changed, the run refuses.
+        # The most important reason comes first: the run is gone, the text has an error, nothing was changed, the run
+        # refuses.
         why_not = held.why_gone
         if why_not is None and wrong:
             why_not = in_words(wrong[0]).message
@@ -492,4 +490,4 @@ TYPING: tuple[Action, ...] = (
     Action("step.error", "Mark it as a tool error, or not", ("f3",), "run", "tool error"),
     Action("toml.outside", "Your editor", ("f4",), "run", "your editor"),
 )
-"""Entries of the key bar while a text is typed for a held run."""
+"""Entries of the key bar while the user types a text for a held run."""

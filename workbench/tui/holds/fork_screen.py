@@ -1,4 +1,4 @@
-"""The dialog that prepares a fork of the displayed run, and the start of the fork."""
+"""The dialog that prepares a fork of the displayed run, and starts the fork."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 _TITLES: dict[TextName, str] = {"system": "System prompt", "result": "Result"}
 _MAX_SHOWN_CHARS = 200
-"""The maximum number of characters shown of a text in its row."""
+"""The maximum number of characters of a text in its row."""
 
 _MIN_ROWS = 2
-"""The least height of the editor."""
+"""The minimum height of the editor."""
 
 _AROUND = 6
 """The rows around the texts: the frame, the title, the keys, and the margin."""
@@ -85,7 +85,7 @@ class ForkScreen(Dialog[bool]):
         return [EMPTY, *((Span(f" {row}"),) for row in wrap(one_line(text), max(width - 2, 10))), EMPTY]
 
     def _options(self) -> list[Option]:
-        # `_chosen` relies on this order of rows: Fork, the model, the texts, and the error flag of a result.
+        # `_chosen` depends on the order of rows: Fork, the model, the texts, and the error flag of a result.
         draft = self._draft
         choice = draft.models[draft.model]
         of_model = []
@@ -131,7 +131,7 @@ class ForkScreen(Dialog[bool]):
 
     @property
     def _under_cursor(self) -> TextName | None:
-        """The text of the selected row, if any; the row of the error flag belongs to the result."""
+        """The text of the selected row, if any. The row of the error flag belongs to the result."""
         at = self._choices.cursor - 2
         if at >= 0:
             return self._texts[min(at, len(self._texts) - 1)]
@@ -155,7 +155,7 @@ class ForkScreen(Dialog[bool]):
             self._say()
 
     def action_reset(self) -> None:
-        """Restore the selected text as the run has it."""
+        """Restore the run's own text in the selected row."""
         if self._typing is None and (name := self._under_cursor) is not None:
             self._draft.reset(name)
             self._say()
@@ -192,7 +192,7 @@ class ForkScreen(Dialog[bool]):
         self.set_focus(self._choices)
 
     def _turn(self, title: str) -> None:
-        """Show the editor while a text is typed, otherwise the rows."""
+        """Show the editor while the user types, otherwise the rows."""
         typing = self._typing is not None
         self._editor.display = typing
         self._choices.display = not typing
@@ -239,7 +239,7 @@ class Forker:
         if (why := draft.why_not(now)) is not None:
             self._refused(why)
             return
-        # The draft is stored now, because the dialog changes it in place and may be left without a fork.
+        # The dialog edits the draft in place and may be left without a fork, so the draft is stored now.
         self._drafts[draft.key] = draft
 
         def start(wanted: bool | None) -> None:
@@ -271,7 +271,7 @@ class Forker:
         self._drafts.pop(draft.key, None)
         # The new fork is the last fork of its run.
         forks = [index for index, run in enumerate(self._selection.runs) if run.origin is draft.run]
-        # There are no forks if the user has selected another case in the meantime.
+        # The user may have selected another case meanwhile. Then there are no forks.
         if forks:
             self._stage.main.bring("run")
             self._selection.choose_run(forks[-1])

@@ -65,7 +65,7 @@ def arguments_in(text: str) -> dict[str, JsonValue]:
 
 def _check(text: str) -> None:
     """Raise JSONDecodeError for the first duplicate key or bad number in valid JSON."""
-    # The keys of each open bracket; an array has no keys.
+    # The keys of each open bracket. An array has no keys.
     keys: list[set[str]] = []
     for found in _TOKEN.finditer(text):
         token, string, is_key = found[0], found[1], found[2]
@@ -117,7 +117,7 @@ class HeldText:
 
     @property
     def key(self) -> tuple[str, HeldKind]:
-        """The key of the draft; a run has at most one draft of each kind."""
+        """The key of the draft. A run has at most one draft of each kind."""
         return self.run.run_id, self.kind
 
     @property
@@ -139,7 +139,7 @@ class HeldText:
 
     @property
     def file_name(self) -> str:
-        """The name of the file in which the user's own editor gets the text."""
+        """The file name for the text in the user's own editor."""
         if self.is_json:
             return f"{self.kind}.json"
         return f"{self.kind}.txt"
@@ -162,7 +162,7 @@ class HeldText:
 
     @property
     def why_gone(self) -> str | None:
-        """Why the text can no longer be sent, `None` if it can."""
+        """Why the text can no longer be sent, `None` if it still can."""
         if self.run.result is not None:
             return "the run is over"
         if not self.run.held:
@@ -178,7 +178,7 @@ class HeldText:
         return (_problem(None, text),)
 
     def problems(self, text: str) -> tuple[Problem, ...]:
-        """Return the problems of a text; errors prevent sending, warnings do not."""
+        """Return the problems of a text. Errors prevent sending, warnings do not."""
         if self.kind == "message":
             if text.strip():
                 return ()
@@ -216,7 +216,7 @@ class HeldText:
 
     def is_unchanged(self, text: str, is_error: bool) -> bool:
         """Return whether sending a text without errors would change nothing."""
-        # Two spellings of the same arguments are equal. `repr` tells 1 from 1.0 and True, which `==` does not.
+        # Two spellings of the same arguments are equal. Unlike `==`, `repr` distinguishes 1 from 1.0 and True.
         if self.kind == "arguments" and text != self.original:
             try:
                 return repr(arguments_in(text)) == repr(arguments_in(self.original))
@@ -237,7 +237,9 @@ class HeldText:
         }[self.kind]
 
     def command(self, text: str, is_error: bool) -> Edit:
-        """Return the command that sends a text to the run; raises ValueError for invalid arguments."""
+        """Return the command that sends a text to the run.
+
+        Raises ValueError for invalid arguments."""
         match self.kind:
             case "arguments":
                 return EditArguments(arguments_in(text))
@@ -254,14 +256,14 @@ class HeldText:
 
 
 def in_words(problem: Problem) -> Problem:
-    """Return a problem with its line as a part of the message."""
+    """Return a problem with its line number in the message."""
     if problem.line:
         return replace(problem, line=None, message=f"line {problem.line}, {problem.message}")
     return problem
 
 
 def text_for(run: RunRecord, kind: HeldKind) -> HeldText:
-    """Return a text of a kind for the call where a run is held; without a call, the text is a message."""
+    """Return a text of a kind for the call at which a run is held. Without a call, the text is a message."""
     call = _held_call(run)
     if kind == "message" or call is None:
         return HeldText("message", run)
@@ -287,7 +289,7 @@ def _held_call(run: RunRecord) -> CallRecord | None:
 
 
 def _written(call: CallRecord) -> str:
-    """Return the arguments of a call as JSON, or the model's own text if that is not valid JSON."""
+    """Return the arguments of a call as JSON. If the model's text is invalid JSON, return the text."""
     if call.edited is None and call.call.problem is not None:
         return call.call.raw or ""
     return json_text(dict(call.sent.arguments), indent=2)
@@ -317,13 +319,13 @@ def _problem(line: int | None, message: str) -> Problem:
 
 
 MIN_ROWS = 2
-"""The minimum number of rows of the text; the maximum is half of the pane."""
+"""The minimum number of rows of the text. The maximum is half of the pane."""
 
 
 class HeldEditor(Vertical):
-    """The editor of a text for a held run, with a switch for tool errors if the text is a result.
+    """The editor of a text for a held run. Results have a switch for tool errors.
 
-    The editor closes only at the user's request, so a text stays even if the run continues."""
+    The editor closes only on request, so a text stays even if the run continues."""
 
     DEFAULT_CSS = """
     HeldEditor { height: auto; }
@@ -343,9 +345,9 @@ class HeldEditor(Vertical):
         self.held = held
         self.is_error = is_error
         self.is_sending = False
-        """Whether the text was sent and the run has not answered yet."""
+        """Whether the text was sent and the run has not replied yet."""
         self.refused = ""
-        """The notice of the last refusal, until the text changes."""
+        """The notice of the last refusal. Cleared when the text changes."""
         self._begun = text
         self._undoable: list[str] = []
         self._redoable: list[str] = []
@@ -363,7 +365,7 @@ class HeldEditor(Vertical):
         editor = self.editor
         editor.assist = self._assist
         editor.begin(self._begun, 1, (0, 0), 0)
-        # In a text without an original, the cursor begins at the end.
+        # In a text without an original, the cursor is at the end.
         if not self.held.original:
             editor.typed.move("text_end")
         self._say()
@@ -376,14 +378,14 @@ class HeldEditor(Vertical):
 
     @property
     def typing(self) -> HeldKind | None:
-        """The kind of text being typed, while the editor has the focus."""
+        """The kind of text, while the editor has the focus."""
         if self.editor.has_focus:
             return self.held.kind
         return None
 
     @property
     def text(self) -> str:
-        """The text as it is typed at present."""
+        """The text in the editor."""
         if self.is_mounted:
             return self.editor.typed.text
         return self._begun
@@ -394,12 +396,12 @@ class HeldEditor(Vertical):
         return (self.text, self.is_error) != (self.held.original, self.held.is_error)
 
     def follow(self) -> None:
-        """Show whether the text can still be sent, after events of the run."""
+        """Show whether the text can still be sent. Called after events of the run."""
         if self.is_mounted and self.held.why_gone != self._gone:
             self._say()
 
     def undo(self, *, again: bool = False) -> None:
-        """Undo the last step or, with `again`, redo it."""
+        """Undo the last step. With `again`, redo it."""
         source, target = self._undoable, self._redoable
         if again:
             source, target = target, source
@@ -422,7 +424,7 @@ class HeldEditor(Vertical):
         self._say()
 
     def go_to_problem(self) -> None:
-        """Move the cursor to the error in the text, if it has a position."""
+        """Move the cursor to the error in the text. Do nothing without a position."""
         if (at := self.held.mistake_at(self.text)) is not None:
             self.editor.go_to(*at)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class HeldNotices:
-    """Announces held runs that are not displayed, each hold once."""
+    """Announces held runs that are not displayed. Each hold is announced once."""
 
     def __init__(
         self,
@@ -35,19 +35,19 @@ class HeldNotices:
         self._book = selection.book
         self._panes = panes
         self._key_name = key_name
-        """Returns the names of an action's keys, empty if it has none."""
+        """Returns the names of an action's keys, "" without a key."""
         self._goes_to_first = goes_to_first
         """Whether to go to the first held run instead of announcing it, as after a start with a breakpoint."""
         self._told: dict[str, Paused] = {}
-        """The last hold of each run that was announced or seen, by run id."""
+        """The last announced or displayed hold of each run, by run id."""
 
     def look(self) -> None:
-        """Announce runs that are newly held and not visible."""
+        """Announce newly held runs that are not visible."""
         held = self._book.held_runs
         if not held and not self._told and not self._goes_to_first:
             return
         if not self._stage.shows_main:
-            # The user would not see a notice now. The main screen calls `look` again when it is shown.
+            # A notice would not be visible now. The main screen calls `look` again when it is shown.
             return
         if self._goes_to_first:
             self._go_to_first(held)

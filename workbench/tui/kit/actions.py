@@ -64,7 +64,7 @@ def is_sequence(key: str) -> bool:
 
 
 def key_name(key: str) -> str:
-    """Return a key as a person reads it: `Ctrl+R`, `F5`, `/`, `R`."""
+    """Return the displayed name of a key: `Ctrl+R`, `F5`, `/`, `R`."""
     *modifiers, last = key.split("+")
     shown = _NAMED.get(last) or _SIGNS.get(last)
     if shown is None:
@@ -81,7 +81,7 @@ def key_of(written: str) -> str:
     Raises:
         ValueError: The text names no key that a terminal sends. The message continues a sentence about the key.
     """
-    # The look-around keeps a plus that is the key itself, as in `ctrl++`.
+    # The look-around keeps a plus that is itself the key, as in `ctrl++`.
     *modifiers, last = re.split(r"(?<=.)\+(?=.)", written.strip(), flags=re.DOTALL)
     modifiers = sorted(modifier.lower() for modifier in modifiers)
     if not modifiers and is_sequence(last) and last.lower() not in (*_NAMED, *_ALSO):
@@ -152,7 +152,8 @@ class Situation:
     """The facts that decide which actions of a screen are available. A screen may add facts."""
 
     typing: Typing | None = None
-    """The kind of text being typed, if any. Letters then belong to the text, so actions with letter keys are off."""
+    """The kind of text that the user types, if any. Letters belong to the text, so actions with letter keys are
+    disabled."""
     has_text: bool = False
     """Whether the cursor is on text that can be copied."""
     refuses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -186,7 +187,7 @@ class MainSituation(Situation):
     shown_failed: bool = False
     """Whether the displayed run has the verdict failed."""
     ran_before: bool = False
-    """Whether the selected case has runs in the history, but none of this session."""
+    """Whether the selected case has runs in the history, but none in this session."""
     graded: bool = False
     """Whether the displayed run has grades."""
     why_not_graded: str = ""
@@ -194,7 +195,7 @@ class MainSituation(Situation):
     held: Literal["request", "call", "question", "result"] | None = None
     """The stop at which the displayed run is held, if it is."""
     held_beside: str | None = None
-    """The name and the stop of a held run of the selected case that is not displayed."""
+    """The name and the stop of a held, undisplayed run of the selected case."""
     first_hold: bool = False
     """Whether this is the first stop of the displayed run."""
     other_call: str | None = None
@@ -203,16 +204,16 @@ class MainSituation(Situation):
     """The number of held runs, of any case."""
     not_mockable: str | None = "put the cursor on a call or its result"
     not_expectable: str | None = "put the cursor on a call or its result"
-    """Why the selected item cannot become a mock, or an expected call, of the case."""
+    """Why the selected item cannot become a mock or an expected call of the case."""
     broke_off: bool = False
     """Whether the displayed run broke off or never began."""
     has_file: bool = False
     editor: str | None = None
     no_editor: str = NO_EDITOR
     not_editable: str | None = "put the cursor on a suite or a case"
-    """Why the selected row cannot be edited; `None` if it can."""
+    """Why the selected row cannot be edited, `None` if it can."""
     of_row: str | None = None
-    """Why the case of the selected row cannot be edited; `None` if it can."""
+    """Why the case of the selected row cannot be edited, `None` if it can."""
     undoable: str | None = None
     redoable: str | None = None
     """Descriptions of the changes that undo and redo would make."""
@@ -228,32 +229,32 @@ class MainSituation(Situation):
     """Whether the file of the selected suite was deleted."""
     dirty_suites: int = 0
     has_borders: bool = False
-    """Whether panes are shown side by side."""
+    """Whether several panes are side by side."""
     moved_borders: bool = False
-    """Whether the user moved the borders between them."""
+    """Whether the user moved the borders between the panes."""
     view: View = "form"
     """The view in the case pane."""
     refused: bool = False
-    """Whether the open field contains invalid text."""
+    """Whether the text of the open field is invalid."""
     form_refuses: Mapping[str, str] = field(default_factory=dict)
     """Why actions on the form's row are unavailable, by action id."""
     line: Literal["ask", "run", "check", "failed", "change"] | None = None
-    """The present use of the line for new cases, while it has the focus."""
+    """The current use of the line for new cases, while the line has the focus."""
 
 
-# Messages contain names from suites and servers. A random mark keeps such a name from being read as a placeholder.
+# Messages contain names from suites and servers. A random mark ensures that no name looks like a placeholder.
 _MARK = token_hex(4)
 
 KEY_IN_TEXT = re.compile(rf"\{{{_MARK}:([a-z_.]+)\}}")
 
 
 def key_for(action_id: str) -> str:
-    """Return a placeholder for the key of an action in a message; `Keymap.in_words` replaces it."""
+    """Return a placeholder for the key of an action in a message. `Keymap.in_words` replaces the placeholder."""
     return f"{{{_MARK}:{action_id}}}"
 
 
 Why = Callable[[Any], str | None]
-"""A condition of an action: returns why the action is unavailable in a situation, `None` if it is available."""
+"""A condition of an action. Returns why the action is unavailable in a situation, `None` if it is available."""
 
 
 def always(_: Situation) -> str | None:
@@ -303,7 +304,7 @@ def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False
 why_not_edit_held = while_held(
     ("call", "result"), "arguments can be changed before a call, a result right after it has come", to_call=True
 )
-"""The condition for editing the arguments or the result of the call where a run is held."""
+"""The condition for editing the arguments or the result of the held call."""
 
 
 @dataclass(frozen=True)
@@ -320,7 +321,7 @@ class Action:
     label: str = ""
     why_not: Why = always
     priority: bool = False
-    """Whether keys other than letters also work while a field has the focus."""
+    """Whether keys except letters also work while a field has the focus."""
     listed: bool = True
     """Whether the palette of the main screen offers the action."""
     changes: bool = False
@@ -332,12 +333,12 @@ class Action:
 
 
 NO_KEY = "no_key"
-"""The key given to Textual for an action without keys; no terminal sends it."""
+"""The key of an action without keys in Textual's bindings. No terminal sends it."""
 
 
 @dataclass(frozen=True)
 class Keymap:
-    """The keys of actions: `changed` ones by action id, otherwise the defaults."""
+    """The keys of actions. `changed` has keys by action id. Other actions have their default keys."""
 
     changed: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     actions: Mapping[str, Action] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
@@ -348,7 +349,7 @@ class Keymap:
         return self.changed.get(action.id, action.keys)
 
     def names(self, action: Action) -> str:
-        """Return all keys of an action as a person reads them."""
+        """Return the displayed names of an action's keys."""
         return " ".join(key_name(key) for key in self.keys(action))
 
     def in_words(self, text: str) -> str:
@@ -369,7 +370,7 @@ class Keymap:
         return frozenset(key for action in actions for key in self.keys(action) if is_sequence(key))
 
     def for_textual(self) -> dict[str, str]:
-        """Return the changed keys by action id, in the form that Textual's `App.set_keymap` takes."""
+        """Return the changed keys by action id, as required by Textual's `App.set_keymap`."""
         return {action_id: ",".join(keys) or NO_KEY for action_id, keys in self.changed.items()}
 
 
@@ -455,7 +456,7 @@ class MainActions:
     Groups are loaded when the app starts, so each method imports its screen or dialog itself."""
 
     GROUP: ClassVar[str]
-    """The title of the group in the palette. Several may share one."""
+    """The title of the group in the palette. Several groups may share a title."""
 
     def __init__(self, app: Workbench) -> None:
         self.app = app
@@ -466,14 +467,14 @@ def bindings_for(actions: Iterable[Action]) -> list[BindingType]:
     bindings: list[BindingType] = []
     for action in actions:
         for key in action.keys:
-            # A letter never has priority, because a focused field must get it.
+            # A letter never has priority, because the focused field must get it.
             first = action.priority and len(key) > 1
             bindings.append(Binding(key, _target(action), action.title, show=False, priority=first, id=action.id))
     return bindings
 
 
 def _target(action: Action) -> str:
-    # The focused list moves its own cursor; the screen performs every other action.
+    # The focused list moves its own cursor. The screen performs all other actions.
     if action.where == "move":
         return f"move('{action.id.removeprefix('move.')}')"
     return f"screen.do('{action.id}')"
@@ -494,7 +495,7 @@ FILTERING: tuple[Action, ...] = (
     Action("filter.keep", "Keep the filter, and go to the list", ("enter",), label="keep"),
     Action("filter.end", "Show all again", ("escape",), label="show all"),
 )
-"""Entries of the key bar while a filter is typed; the field handles these keys."""
+"""Entries of the key bar while the user types a filter. The field handles these keys."""
 
 
 def unless_read_only(hint: str) -> str:

@@ -15,7 +15,7 @@ from workbench.tui.kit.actions import PANE_TITLES, PANES, Action, Keymap, Pane, 
 from workbench.tui.kit.strips import Bar, keymap_of, palette_of, strip_of
 
 NOTICE_ROWS = 3
-"""The maximum rows of a notice; on a low screen, the maximum is a third of the height."""
+"""The maximum number of rows of a notice. On a low screen, the maximum is a third of the height."""
 
 
 class PaneTitle(Bar):
@@ -42,7 +42,7 @@ class PaneTitle(Bar):
         self._current: Pane = "suites"
 
     def show(self, panes: Sequence[Pane], current: Pane, focused: bool, about: str, right: Line = EMPTY) -> None:
-        """Show the names of the panes with the current one marked, the content's name `about`, and a right end."""
+        """Show the names of panes with the current one marked, the name of the content `about`, and a right end."""
         names: list[Span] = []
         self._ends = []
         for pane in panes:
@@ -73,7 +73,7 @@ class PaneTitle(Bar):
 
 
 class KeyBar(Bar):
-    """The bottom bar: as many keys as fit or, until the next key press, a notice of up to `NOTICE_ROWS` rows."""
+    """The bottom bar: as many keys as fit. Until the next key press, a notice of up to `NOTICE_ROWS` rows."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -84,22 +84,22 @@ class KeyBar(Bar):
         self._rows: list[Line] = [EMPTY]
 
     def offer(self, keys: Sequence[tuple[Action, bool]], *, stay: bool = False, lead: Line = EMPTY) -> None:
-        """Set the actions, most important first, each with whether it is available; `stay` keeps them below notices.
+        """Set the actions, most important first, with whether each is available.
 
-        `lead` stands before them."""
+        `stay` keeps the keys visible below notices. `lead` comes before the keys."""
         self._keys, self._stay = keys, stay
         in_words = keymap_of(self).in_words
         self._lead = tuple(Span(in_words(text), role) for text, role in lead)
         self._say()
 
     def announce(self, notice: Line) -> None:
-        """Show a notice, with its placeholders for keys replaced."""
+        """Show a notice. Placeholders are replaced by the names of keys."""
         in_words = keymap_of(self).in_words
         self._notice = tuple(Span(in_words(text), role) for text, role in notice)
         self._say()
 
     def clear_notice(self) -> None:
-        """Show the keys again in place of a notice."""
+        """Show the keys again instead of a notice."""
         if self._notice:
             self._notice = EMPTY
             self._say()
@@ -108,7 +108,7 @@ class KeyBar(Bar):
         self._say()
 
     def on_click(self, event: events.Click) -> None:
-        """Press the key whose name is clicked."""
+        """Press the clicked key."""
         if self._notice:
             return
         keymap = keymap_of(self)
@@ -158,7 +158,7 @@ def notice_rows(notice: Line, width: int, most: int) -> list[Line]:
 
 
 def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> Line:
-    """Return as many keys as fit into `width` cells; those for help and going back are always included."""
+    """Return as many keys as fit into `width` cells. The keys of help and of going back are always included."""
     spans: list[Span] = [Span(" ")]
     for action, able, key in _fitting(keys, width, keymap):
         roles: tuple[Role, Role] = ("accent", "text") if able else ("muted", "muted")
@@ -167,7 +167,7 @@ def key_line(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) ->
 
 
 def key_at(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap, x: int) -> Action | None:
-    """Return the action whose key is drawn at the cell `x` of the bar."""
+    """Return the action of the key at the cell `x` of the bar."""
     end = 1
     for action, _, key in _fitting(keys, width, keymap):
         start, end = end, end + _cells_of(action, key)

@@ -1,4 +1,4 @@
-"""The parts of dialogs: a frame with a title, lines to read or to choose from, and keys."""
+"""The parts of dialogs: a frame with a title, text, choices, and keys."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BuildLines = Callable[[int], Sequence[Line]]
 
 
 class ReadLines(LineView):
-    """A scrolling text whose lines are built by a function of the width."""
+    """A scrolling text. A function of the width builds its lines."""
 
     GROUND: ClassVar[Ground] = "panel"
 
@@ -54,10 +54,9 @@ class ReadLines(LineView):
         self._lines: Sequence[Line] = ()
         self._built_at = -1
         self.was_at_end = False
-        """Whether the last line was ever drawn."""
 
     def render_line(self, y: int) -> Strip:
-        # Drawing is the proof that the user could see the end; a scroll position may never reach the screen.
+        # Only drawing proves that the user could see the end. A scroll position may never reach the screen.
         if not self.was_at_end and self.top + y >= self.line_count() - 1:
             self.was_at_end = True
             self.post_message(self.Ended())
@@ -144,7 +143,7 @@ class ChooseLines(LineView):
 
     @property
     def _label_cells(self) -> int:
-        """The width of the column of labels; a label over `MAX_LABEL_CELLS` does not count."""
+        """The width of the column of labels. Labels longer than `MAX_LABEL_CELLS` do not count."""
         widest = 0
         for option in self.options:
             needed = cell_len(option.label)
@@ -178,7 +177,7 @@ def place_for(frame: Size, screen: Size, subject: Region) -> Offset:
 
 
 class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
-    """A framed dialog over the screen; Esc closes it without an answer."""
+    """A framed dialog over the screen. Esc closes the dialog without an answer."""
 
     DEFAULT_CSS = """
     Dialog { align: center middle; background: $background 60%; }
@@ -292,7 +291,7 @@ def keys_line(*pairs: tuple[str, str]) -> Line:
 
 
 def fitting_keys(keys: Line, width: int) -> Line:
-    """Return as many of a dialog's keys as fit, closer together if necessary; the first one and Esc stay."""
+    """Return as many of a dialog's keys as fit, closer together if necessary. The first key and Esc always stay."""
     if cells(keys) <= width:
         return keys
     pairs: list[Line] = []
@@ -310,9 +309,9 @@ def fitting_keys(keys: Line, width: int) -> Line:
 
 
 class PreviewScreen(Dialog[bool]):
-    """A text to read that the user confirms with Enter or leaves with Esc.
+    """A text to read. Enter confirms the text, Esc leaves the dialog.
 
-    `verb` names the effect of Enter; with `None`, the text can only be read."""
+    `verb` names the effect of Enter. With `None`, the text can only be read."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     DEFAULT_CSS = "PreviewScreen > Vertical { width: 120; }"
@@ -334,5 +333,4 @@ class PreviewScreen(Dialog[bool]):
         self.set_focus(self.query_one("#reading"))
 
     def action_take(self) -> None:
-        """Close with `True`, the user's consent."""
         self.dismiss(self._verb is not None)

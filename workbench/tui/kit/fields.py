@@ -1,4 +1,4 @@
-"""Text fields of one line: for dialogs, for filters, and over a cell of a form."""
+"""One-line text fields: in dialogs, for filters, and over a cell of a form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ONE_LINE = "this field takes one line"
 
 
 class PasteChanged(Message, verbose=True):
-    """Posted when a field inserts a paste differently or not at all; `notice` is the text for the user."""
+    """Posted when a field changes or refuses a paste. `notice` is the text for the user."""
 
     def __init__(self, notice: str) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class SafeInput(Input):
 
 
 class FilterField(SafeInput):
-    """The field in which a filter is typed; hidden otherwise."""
+    """The field of a filter. Hidden while the user types no filter."""
 
     # Textual follows only the first base for default CSS, and some screens have two. So the whole style of the field is
     # defined here.
@@ -95,7 +95,7 @@ OnLeave = Callable[[Leave], object]
 """Called by a field for a key that leaves the field."""
 
 OnLineBreak = Callable[[str], object]
-"""Called by a one-line field with the pasted lines, or with an empty text if a line break was typed."""
+"""Called by a one-line field with pasted lines. A typed line break passes an empty text."""
 
 
 _LINE_KEYS: dict[str, Leave] = {
@@ -118,7 +118,7 @@ def _is_cut_from(before: str, now: str) -> bool:
 
 
 class LineField(SafeInput):
-    """A one-line field over a cell of a form; open while it has the class `open`."""
+    """A one-line field over a cell of a form. Open while it has the class `open`."""
 
     # Keys that leave the field call its owner directly, not by a message. Text that follows in the same burst of input
     # then goes to the next cell.
@@ -129,7 +129,7 @@ class LineField(SafeInput):
     LineField:focus { background-tint: $foreground 0%; }
     LineField.open { display: block; }
     """
-    # Unlike in `Input`, these do not cause a new layout, because the field's place is set from outside.
+    # Unlike in `Input`, changes cause no new layout, because the owner sets the field's place.
     value: reactive[str] = reactive("", init=False)
     virtual_size: reactive[Size] = reactive(Size(0, 0))
 
@@ -145,7 +145,7 @@ class LineField(SafeInput):
         return self.value == self._by_keys
 
     def fill(self, text: str, known: str) -> None:
-        """Put a text into the field; only the part `known` counts as typed before."""
+        """Put a text into the field. Only the part `known` counts as typed."""
         self.value, self._by_keys = text, known
         self.cursor_position = len(text)
 
@@ -154,7 +154,7 @@ class LineField(SafeInput):
 
     async def on_key(self, event: events.Key) -> None:
         if not self.has_class("open"):
-            # The key was typed before the field was known to be closed; the focused widget gets it.
+            # The key was typed before the field closed. The focused widget gets it.
             event.prevent_default()
         elif event.key in _LINE_KEYS:
             taken(event)
@@ -182,7 +182,7 @@ class LineField(SafeInput):
             self._break(event.text)
 
     def take_joined(self, pasted: str) -> None:
-        """Insert several lines as one, joined with blanks, and post `PasteChanged`."""
+        """Insert pasted lines as one line, joined with blanks, and post `PasteChanged`."""
         lines = pasted.splitlines()
         if lines:
             self.replace(" ".join(lines), *sorted(self.selection))

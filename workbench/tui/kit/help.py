@@ -23,10 +23,10 @@ from workbench.tui.kit.stage import in_background
 from workbench.tui.kit.strips import keymap_of
 
 KEY_COLUMN = 13
-"""The least width of the column of keys, with its margin."""
+"""The minimum width of the column of keys, with its margin."""
 
 KEYS_CELLS = len("Tab Shift+Tab")
-"""The greatest width of keys that widens the column of a section."""
+"""The maximum width of the column of keys."""
 
 _SIGNS: tuple[Sign, ...] = tuple(sign for sign in vars(GLYPHS).values() if isinstance(sign, Sign))
 
@@ -35,13 +35,13 @@ Sections = Sequence[tuple[str, Sequence[Action]]]
 """Sections of the help: a title and its actions."""
 
 COLUMN_CELLS = 34
-"""The least width of a column; a screen with room for several has up to three."""
+"""The minimum width of a column. A wide screen has up to three columns."""
 
 _SHORT_CELLS = 18
-"""The greatest length of a sign's meaning with which the sign shares a line of the page."""
+"""The maximum length of a sign's meaning that shares a line of the page."""
 
 _SHORT_KEYS_CELLS = 8
-"""The greatest width of keys on the page; the search shows all keys."""
+"""The maximum width of keys on the page. The search shows all keys."""
 
 _FRAME_ROWS = 4
 """The rows of border, title and keys."""
@@ -50,7 +50,7 @@ _PAGE_ROWS = 24 - _FRAME_ROWS - 1
 """The rows of the page at 80 by 24 cells."""
 
 _OF_EVERY_SCREEN = frozenset({"copy", "other", "back", "help", "quit"})
-"""Names of actions that most screens have."""
+"""The names of actions on most screens."""
 
 _MAX_COLUMNS = 3
 
@@ -58,7 +58,7 @@ _NOTHING: Line = (Span(" No key and no action is called that", "muted"),)
 
 
 class HelpScreen(Dialog[None]):
-    """The help dialog: a page for the current place; the search lists the keys of all places."""
+    """The help dialog: a page for the current place, and a search in the keys of all places."""
 
     HAS_SUBJECT: ClassVar[bool] = False
     TITLE_LINE = "Keys"
@@ -85,9 +85,9 @@ class HelpScreen(Dialog[None]):
         """Returns the keys of other places. It imports the screens of those places, in a thread."""
         self._elsewhere: Sections | None = elsewhere() if reads_at_once else None
         self._query: str | None = None
-        """The search; `None` shows the page."""
+        """The text of the search. `None` shows the page."""
         self._built: dict[int, list[Line]] = {}
-        """The lines by width; a layout asks for them several times."""
+        """The lines by width. A layout asks for them several times."""
 
     def body(self) -> ComposeResult:
         yield ReadLines(self._lines, "reading")
@@ -115,7 +115,6 @@ class HelpScreen(Dialog[None]):
         return self._built[width]
 
     def action_search(self) -> None:
-        """Open the field that searches the keys."""
         reading, field = self.query_one("#reading", ReadLines), self.query_one(FilterField)
         # A fixed height keeps the frame in place while the search removes lines.
         reading.styles.height = min(reading.size.height, self.app.size.height - _FRAME_ROWS - 1)
@@ -142,7 +141,7 @@ class HelpScreen(Dialog[None]):
     def _end_search(self) -> None:
         field = self.query_one(FilterField)
         field.display = False
-        # A search that Enter keeps stays in the field, to be continued.
+        # If Enter accepted a search, the field keeps it for editing.
         if self._query is None:
             with field.prevent(Input.Changed):
                 field.value = ""
@@ -182,7 +181,7 @@ def help_lines(
 
 
 _Block = Callable[[int], list[Line]]
-"""Returns lines for the width of a column; they stay together."""
+"""Returns lines for the width of a column. The lines stay together."""
 
 
 def _lines_of(block: _Block, column: int) -> list[Line]:
@@ -206,8 +205,6 @@ def _page(sections: Sections, now: Situation, width: int, keymap: Keymap) -> lis
 
 
 def _stacked(blocks: Sequence[_Block]) -> _Block:
-    """Return one block of several."""
-
     def lines(column: int) -> list[Line]:
         rows: list[Line] = []
         for block in blocks:
@@ -220,7 +217,7 @@ def _stacked(blocks: Sequence[_Block]) -> _Block:
 def _page_blocks(
     sections: Sections, now: Situation, keymap: Keymap, *, brief: bool
 ) -> tuple[list[_Block], list[_Block]]:
-    """Return the blocks of keys, and those of signs."""
+    """Return the blocks of keys and the blocks of signs."""
     (title, own), *others = sections
     able: list[Action] = []
     known: list[Line] = []
@@ -279,7 +276,7 @@ def _page_blocks(
 
 
 def _short_names(action: Action, keymap: Keymap) -> str:
-    """Return the keys of an action, only the first if all of them are long."""
+    """Return the keys of an action. If all keys are long, return only the first."""
     names = keymap.names(action)
     if cell_len(names) <= _SHORT_KEYS_CELLS:
         return names
@@ -325,14 +322,14 @@ def _found(actions: Sequence[Action], keymap: Keymap, query: str) -> list[_Found
 
 
 def _is_key(query: str, key: str) -> bool:
-    # `r` and `R` are different keys, but the user may write `Ctrl+R` and `Enter` in any letter case.
+    # `r` and `R` are different keys, but `Ctrl+R` and `Enter` match in any letter case.
     return query == key or (len(key) > 1 and query.lower() == key.lower())
 
 
 def _section(title: str, found: Sequence[_Found], now: Situation | None, width: int, keymap: Keymap) -> list[Line]:
-    """Return a section in columns, with the actions that are unavailable `now` at the end.
+    """Return a section in columns. Actions that are unavailable `now` come last.
 
-    For the keys of another place, `now` is `None`: all count as available."""
+    For the keys of another place, `now` is `None`, and all actions count as available."""
     if not found:
         return []
     reasons: dict[str, str | None] = {}
@@ -367,7 +364,7 @@ def _sign_lines(action: str, mark: tuple[str, Role], meaning: str, keymap: Keyma
 
 
 def _found_signs(query: str, width: int, keymap: Keymap) -> list[Line]:
-    """Return the signs whose meaning matches a query."""
+    """Return the signs with a meaning that matches a query."""
     of_statuses = [("", status.mark, f"{status}: {status.meaning}") for status in Status]
     others = [(sign.action, (str(sign), sign.role), sign.meaning) for sign in _SIGNS]
     found: list[_Block] = []
@@ -383,11 +380,11 @@ _Entry = TypeVar("_Entry")
 
 
 def _in_columns(entries: Sequence[_Entry], lines_of: Callable[[_Entry, int], list[Line]], width: int) -> list[Line]:
-    """Return entries in as many columns as have room, read from top to bottom; no entry continues in the next."""
+    """Return entries in as many columns as fit, read from top to bottom. Each entry stays in one column."""
     count = min(max(width // COLUMN_CELLS, 1), _MAX_COLUMNS, max(len(entries), 1))
     column = width // count
     blocks = [lines_of(entry, column) for entry in entries]
-    # The number of rows of each column if all columns were equally high, rounded up.
+    # The number of rows if all columns had the same height, rounded up.
     height = -(-sum(map(len, blocks)) // count)
     columns: list[list[Line]] = [[]]
     for block in blocks:

@@ -15,18 +15,18 @@ from workbench.tui.kit.actions import Action, Keymap, is_sequence, key_name, key
 FILE_NAME = "keys.toml"
 
 _RENAMED = {"capture": "accept.several", "history.go_on": "history.resume"}
-"""Renamed ids of actions, which stay valid in the files of users."""
+"""Renamed ids of actions. The old ids stay valid in users' files."""
 
 Places = Callable[[Iterable[str]], Sequence[Sequence[Action]]]
 """Returns the places that bind any of the given actions. Each place is the list of all its actions."""
 
 
 def load_keymap(file: Path, actions: Mapping[str, Action], places: Places) -> tuple[Keymap, tuple[str, ...]]:
-    """Read the user's `keys.toml` and return the keymap and the problems found, each with its line.
+    """Read the user's `keys.toml`. Return the keymap and the problems, each with its line.
 
     Invalid entries are skipped. Without a file, the keymap has the default keys.
 
-    `places` returns which actions are bound at the same time: within a place, a key has only one meaning.
+    `places` returns which actions are bound at the same time. Within a place, a key has only one meaning.
     """
     # Looking up `actions` may load all screens, so a missing file ends the reading before any look-up.
     try:
@@ -94,12 +94,12 @@ class _Reading:
             except ValueError as error:
                 self._problem(place, f"{action_id}: {one_line(written)} {error}")
         if values and not keys:
-            # All keys were invalid. The entry is skipped, because an empty list would mean that the action has no key.
+            # All keys were invalid. The entry is skipped, because an empty list would remove the action's keys.
             return None
         return tuple(keys)
 
     def _drop_clashes(self, wanted: dict[str, tuple[str, ...]]) -> None:
-        """Drop the later one of any two entries with the same key."""
+        """If two entries have the same key, drop the later entry."""
         while clash := self._clash(wanted, of_own=True):
             key, *both = clash
             winner, loser = sorted(both, key=lambda action_id: self._lines[action_id])
@@ -109,7 +109,7 @@ class _Reading:
             self._problems.append((self._lines.pop(loser), text))
 
     def _yield_to_own(self, wanted: dict[str, tuple[str, ...]]) -> None:
-        """Take a default key away from its action if the file assigns the key to another action."""
+        """If the file gives a key to an action, take the key from actions that have it by default."""
         while clash := self._clash(wanted, of_own=False):
             key, *both = clash
             own = next(action_id for action_id in both if action_id in self._lines)
@@ -155,7 +155,7 @@ def _overlap(key: str, other: str) -> bool:
 
 
 def _entries(place: tuple[str, ...], table: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str, object]]:
-    """Yield the position, the action id and the value of every entry in a table and its subtables."""
+    """Yield the position, the action id and the value of each entry in a table and its subtables."""
     # Unquoted, `run.case = […]` is a table `run` in TOML.
     for name, value in table.items():
         here = (*place, name)

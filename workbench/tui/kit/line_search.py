@@ -19,9 +19,9 @@ class SearchedScreen(SideScreen[Answer]):
 
     _looked_for = ""
     _match: tuple[int, int] | None = None
-    """The line and the column of the current match, both from 0."""
+    """The line and the column of the current match (from 0)."""
     _searched: LineView | None = None
-    """The view that is searched, while the search bar is open."""
+    """The searched view while the search bar is open."""
 
     @action("/", "Search as you type", label="search")
     def do_find(self) -> None:
@@ -29,21 +29,21 @@ class SearchedScreen(SideScreen[Answer]):
         if self._searched is None:
             focused = self.focused
             self._searched = focused if isinstance(focused, LineView) else self.query(LineView).first()
-            # The searched view is remembered, because the bar takes the focus.
+            # The bar takes the focus, so the searched view is stored.
             self.mount(SearchBar(self._looked_for), before=self._keys)
         for bar in self.query(SearchBar):
             bar.take_focus()
 
     @action("ctrl+g", "Next match of the search")
     def do_find_next(self) -> None:
-        """Go to the next match, or begin a search if there is none."""
+        """Go to the next match. Without a search, begin one."""
         if self._searched is None:
             self.do_find()
         self._go_to_match(1)
 
     @action("esc", "End the search, or leave the screen", label="back")
     def do_back(self) -> None:
-        """End the search or, without one, close the screen."""
+        """End the search. Without a search, close the screen."""
         if self._searched is not None:
             self._end_search()
         else:
@@ -73,7 +73,7 @@ class SearchedScreen(SideScreen[Answer]):
             self.set_focus(view)
 
     def _go_to_match(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) match, or to the first one at or after the cursor (0)."""
+        """Go to the next (1) or previous (-1) match, or the first match at or after the cursor (0)."""
         view, pattern = self._searched, pattern_for(self._looked_for)
         if view is None:
             return

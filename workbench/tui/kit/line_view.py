@@ -26,25 +26,25 @@ from workbench.tui.terminal.plain_lines import PlainLinesWidget
 from workbench.tui.terminal.theme import Ground
 
 Motion = Literal["up", "down", "page_up", "page_down", "half_up", "half_down", "home", "end"]
-"""A movement of the cursor or of the window, named as in the actions of the movement keys."""
+"""A movement of the cursor or the window. The movement keys' actions have the same names."""
 
 WHEEL_LINES = 3
 KEPT_STRIPS = 400
 _LINES_OF_MATCH = 3
-"""The number of searched lines above and below the visible ones, because a match may span several lines."""
+"""The number of lines to search above and below the visible lines, because a match may span several lines."""
 
 _Row = tuple[Line, Ground, bool]
 """The content of a screen row: a line, its background, and whether the scroll thumb is beside it."""
 
 
 def steps_of(height: int) -> Mapping[Motion, int]:
-    """Return the number of lines that each motion moves in a view of `height` lines, negative for upwards."""
+    """Return the number of lines of each motion in a view of `height` lines. Upward motions are negative."""
     page, half = max(height - 1, 1), max(height // 2, 1)
     return {"up": -1, "down": 1, "page_up": -page, "page_down": page, "half_up": -half, "half_down": half}
 
 
 class LineView(PlainLinesWidget, can_focus=True):
-    """A pane of lines, supplied by a subclass, with a cursor or a mere scroll position."""
+    """A pane of lines supplied by a subclass, with a cursor or only a scroll position."""
 
     # Drawing has two steps. `_rows_of` requests the content of the visible rows, and `_draw_changed` invalidates the
     # rows that differ from the previous content (`_asked`). Then `render_line` turns rows into strips. Strips are
@@ -65,7 +65,7 @@ class LineView(PlainLinesWidget, can_focus=True):
         self.top = 0
         self.cursor = 0
         self.rows_drawn = 0
-        """The number of rows drawn so far, the measure of the cost of painting."""
+        """The number of rows drawn so far. Tests use it to measure the cost of drawing."""
         self._asked: list[_Row] = []
         self._strips: LRUCache[tuple[_Row, int], Strip] = LRUCache(KEPT_STRIPS)
         self._pattern: re.Pattern[str] | None = None
@@ -73,7 +73,7 @@ class LineView(PlainLinesWidget, can_focus=True):
 
     @property
     def has_cursor(self) -> bool:
-        """Whether a line is selected; without a cursor, the movement keys scroll."""
+        """Whether a line is selected. Without a cursor, the movement keys scroll."""
         return True
 
     def line_count(self) -> int:
@@ -81,11 +81,11 @@ class LineView(PlainLinesWidget, can_focus=True):
         raise NotImplementedError
 
     def line_at(self, index: int) -> Line:
-        """Return one line, at most `text_width` cells wide."""
+        """Return one line of at most `text_width` cells."""
         raise NotImplementedError
 
     def first_of(self, index: int) -> int:
-        """Return the cursor's position when a line is selected: the first line of its group."""
+        """Return the line of the cursor if a line is selected: the first line of the line's group."""
         return index
 
     def lay_out_all(self) -> None:
@@ -105,19 +105,19 @@ class LineView(PlainLinesWidget, can_focus=True):
         self.repaint()
 
     def moved(self) -> None:
-        """React to a movement of the cursor or window by the user; does nothing unless overridden."""
+        """React to the user's movement of the cursor or window. Does nothing unless overridden."""
 
     def chosen(self, index: int) -> None:
-        """React to a click on the selected line; does nothing unless overridden."""
+        """React to a click on the selected line. Does nothing unless overridden."""
 
     @property
     def text_width(self) -> int:
-        """The width for text in cells; the last column of the view belongs to the scroll thumb."""
+        """The width for text in cells. The last column of the view is for the scroll thumb."""
         return max(self.size.width - 1, 1)
 
     @property
     def cursor_region(self) -> Region:
-        """The visible lines of the cursor as a region of the screen, empty if there are none."""
+        """The visible lines of the cursor as a region of the screen, empty if no line is visible."""
         if not self.has_cursor:
             return NULL_REGION
         x, y, width, height = self.region
@@ -186,7 +186,7 @@ class LineView(PlainLinesWidget, can_focus=True):
             self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def redraw(self) -> None:
-        """Draw all rows again, such as with new colours."""
+        """Draw all rows again, for example with new colours."""
         self._strips.clear()
         self.refresh()
 
@@ -206,7 +206,7 @@ class LineView(PlainLinesWidget, can_focus=True):
         return strip
 
     def _rows_now(self) -> list[_Row]:
-        """Return the present content of the visible rows."""
+        """Return the current content of the visible rows."""
         with self.of_one_size() as (_, height):
             return [row for _, row in self._rows_of(range(self.top, self.top + height))]
 
@@ -227,7 +227,7 @@ class LineView(PlainLinesWidget, can_focus=True):
             yield index, (line, ground, index - top in thumb)
 
     def _pieces(self, count: int) -> Mapping[int, Sequence[tuple[int, int, Role]]]:
-        """Return the parts of the visible lines that match the search: start, end and role, by line."""
+        """Return the parts of the visible lines to highlight, by line. A part is start, end and role."""
         assert self._pattern is not None
         first = max(self.top - _LINES_OF_MATCH, 0)
         lines = []
@@ -242,7 +242,7 @@ class LineView(PlainLinesWidget, can_focus=True):
         return pieces
 
     def _thumb(self, count: int) -> range:
-        """Return the rows next to which the scroll thumb is drawn, none if everything is visible."""
+        """Return the rows beside the scroll thumb, none if everything is visible."""
         height = self.size.height
         if count <= height or height < 3:
             return range(0)
@@ -263,8 +263,8 @@ class LineView(PlainLinesWidget, can_focus=True):
         else:
             self.repaint()
 
-    # Textual's own handlers redraw the whole view before they report a change of focus; these draw only the cursor's
-    # line.
+    # Textual's own handlers redraw the whole view before they report a change of focus. These handlers draw only the
+    # line of the cursor.
 
     def on_focus(self, event: events.Focus) -> None:
         self._focus_is(event, True, events.DescendantFocus(self))
@@ -280,11 +280,12 @@ class LineView(PlainLinesWidget, can_focus=True):
             self.parent.post_message(news)
 
     def action_move(self, motion: Motion) -> None:
-        """Move the cursor or, without one, scroll by a motion."""
+        """Move the cursor by a motion. Without a cursor, scroll."""
         end = self.line_count()
         step = {"home": -end, "end": end, **steps_of(self.size.height)}[motion]
         if self.has_cursor:
-            # After scrolling by the wheel, the cursor may be out of sight; it starts from the nearest visible line.
+            # After scrolling with the wheel, the cursor may be out of sight. It then starts from the nearest visible
+            # line.
             at = min(max(self.cursor, self.top), self.top + self.size.height - 1)
             move = self.move_cursor if self.CURSOR_CHANGES_LINES else self._move_by_key
             move(at + step)

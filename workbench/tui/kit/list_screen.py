@@ -52,12 +52,12 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
     """
     TWO_COLUMNS_CELLS = 130
     LIST_SHARES: ClassVar[tuple[float, float]] = (0.45, 0.66)
-    """The least and the greatest share of the screen's width for the list; in between, its rows decide the width."""
+    """The minimum and maximum share of the screen's width for the list. The rows decide the width in between."""
     STACKS: ClassVar[bool] = True
     CLICKED: ClassVar[str] = "open"
     """The action of a click on the selected row, as an id without the name of the screen."""
     FILTERED_BY: ClassVar[str] = ""
-    """The placeholder of the filter, which names the searched columns."""
+    """The placeholder of the filter. It names the searched columns."""
 
     state: State
 
@@ -65,7 +65,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         super().__init__(stage)
         self.state = state
         self._measured = (0, 0, 0)
-        """The screen width, the number of rows and the resulting list width of the last measurement."""
+        """The last measurement: screen width, number of rows, and the resulting width of the list."""
 
     def compose(self) -> ComposeResult:
         name = self.NAME
@@ -90,7 +90,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         raise NotImplementedError
 
     def _row_cells(self, index: int, width: int) -> int:
-        """Return the width that a row needs, of at most `width`."""
+        """Return the width needed by a row, at most `width`."""
         return natural_cells(self._row_line(index, width))
 
     def _message(self) -> Message:
@@ -106,11 +106,11 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         return ()
 
     def _title(self) -> tuple[Line, Sequence[Line]]:
-        """Return the left part of the title, and alternatives for its right part, the longest first."""
+        """Return the left part of the title, and alternatives for its right part, longest first."""
         raise NotImplementedError
 
     def _refusals(self) -> Mapping[str, str]:
-        """Return why actions are unavailable for the selected row, by action id."""
+        """Return why actions on the selected row are unavailable, by action id."""
         return {}
 
     @property
@@ -131,7 +131,7 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     @property
     def _head_rows(self) -> int:
-        """The maximum rows of the head; a longer head scrolls only by the mouse wheel."""
+        """The maximum number of rows of the head. A longer head scrolls with the mouse wheel."""
         return max(HEAD_ROWS, self.app.size.height // 4)
 
     def _place_columns(self) -> None:
@@ -190,14 +190,14 @@ Marking = TypeVar("Marking", bound=MarkedState[Any])
 
 
 class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
-    """A list in which two marked rows are compared."""
+    """A list that compares two marked rows."""
 
     MARKED: ClassVar[str]
     """The notice after the first mark. It names the effect of a second mark."""
 
     @action("space", "Mark it; mark two to compare them", label="mark")
     def do_mark(self) -> None:
-        """Mark or unmark the selected row; a second mark opens the comparison."""
+        """Mark or unmark the selected row. A second mark opens the comparison."""
         self.state.mark()
         pair: tuple[Row, Row] | None = self.state.pair
         if pair is not None:
@@ -209,7 +209,6 @@ class MarkingScreen(ListScreen[None, Marking], Generic[Marking, Row]):
             self._take_pair(*pair)
 
     def _take_pair(self, earlier: Row, later: Row) -> None:
-        """Compare two marked rows."""
         raise NotImplementedError
 
     @action("esc", "Leave the filter, the marks, the details or the screen", label="back")

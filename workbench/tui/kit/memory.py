@@ -1,4 +1,4 @@
-"""The app's memory between sessions: its appearance and, for each project, the last position."""
+"""The app's memory between sessions: the appearance, and the last position in each project."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _log = logging.getLogger(__name__)
 
 FORMAT = 1
 MAX_PROJECTS = 100
-"""The number of remembered projects; those opened the longest ago are dropped."""
+"""The maximum number of remembered projects. The least recently opened projects are dropped."""
 
 MAX_COMMANDS = 20
-"""The number of remembered actions that were chosen in the palette."""
+"""The maximum number of remembered actions of the palette."""
 
 View = Literal["form", "toml"]
 Right = Literal["case", "run"]
-"""The pane next to the tree if there is room for two."""
+"""The pane beside the tree if two panes fit."""
 
 Layout = Literal["wide", "narrow"]
-"""Three panes side by side, or two."""
+"""Three panes side by side (`wide`) or two (`narrow`)."""
 
 _NONE: Mapping[str, Place] = MappingProxyType({})
 _UNMOVED: Mapping[Layout, tuple[float, ...]] = MappingProxyType({})
@@ -66,7 +66,7 @@ class Place:
 
 
 def project_of(workspace: Workspace) -> str:
-    """Return the key of a project in the memory: the opened paths, joined as in `PATH`."""
+    """Return the key of a project in the memory: the opened paths, joined like `PATH`."""
     return os.pathsep.join(str(resolved(root)) for root in workspace.roots)
 
 
@@ -74,8 +74,9 @@ def project_of(workspace: Workspace) -> str:
 class Remembered:
     """The content of the memory.
 
-    `projects` is keyed by the opened paths, the latest last. `commands` are ids of actions chosen in the palette, the
-    latest first. `borders` are the positions of moved borders between panes, by layout, as shares of the width."""
+    The keys of `projects` are the opened paths, with the latest project last. `commands` are ids of actions chosen in
+    the palette, latest first. `borders` are the positions of moved borders between panes, by layout, as shares of the
+    width."""
 
     theme: str | None = None
     view: View | None = None
@@ -86,7 +87,7 @@ class Remembered:
     borders: Mapping[Layout, tuple[float, ...]] = field(default_factory=lambda: _UNMOVED)
 
     def with_place(self, project: str, place: Place) -> Remembered:
-        """Return a copy with a new position in a project, which becomes the latest."""
+        """Return a copy with a new position in a project. The project becomes the latest."""
         others = dict(self.projects)
         # The project is removed first, because setting an existing key would keep its place in the order.
         others.pop(project, None)
@@ -99,7 +100,7 @@ class Remembered:
         return self.with_place(project, replace(place, line=line))
 
     def with_command(self, action_id: str) -> Remembered:
-        """Return a copy with an action as the latest one chosen in the palette."""
+        """Return a copy with a new latest action of the palette."""
         others = tuple(known for known in self.commands if known != action_id)
         return replace(self, commands=(action_id, *others)[:MAX_COMMANDS])
 
@@ -113,7 +114,7 @@ _BORDERS: Mapping[Layout, int] = {"wide": 2, "narrow": 1}
 class Memory:
     """The file of the memory.
 
-    Damaged or unknown parts are ignored, and failures to write are tolerated; both are logged."""
+    Damaged or unknown parts are ignored. Failures to write are tolerated. Both are logged."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -141,16 +142,16 @@ class Memory:
         """Apply a change to the memory and write it, unless the app is read-only."""
         if is_read_only():
             return
-        # A second app may have written since, so the file is read again: only settings that both changed
-        # are overwritten.
+        # A second app may have written meanwhile, so the file is read again. Only settings changed by both apps are
+        # overwritten.
         before = self.read()
         after = change(before)
-        # Mappings are equal in any order, but the order of the projects matters.
+        # Mappings compare equal in any order, but the order of the projects matters.
         if after == before and list(after.projects) == list(before.projects):
             return
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # The text is escaped, because the path of a project may hold bytes that are not UTF-8.
+            # The text is escaped, because the path of a project may contain bytes that are not UTF-8.
             content = json.dumps(_document(after), ensure_ascii=True, indent=1)
             write_atomically(self._file, content.encode("utf-8"))
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Editing a text in the user's own editor, such as vim, while the app is suspended."""
+"""Edits a text in the user's own editor, such as vim, while the app is suspended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 
-# Editors by the way in which a command line names the line to open: `+7 FILE`, `FILE:7`, or `--goto FILE:7`.
+# Editors grouped by how a command line names the line to open: `+7 FILE`, `FILE:7`, or `--goto FILE:7`.
 _PLUS_LINE = (
     *("sensible-editor", "editor", "vi", "vim", "nvim", "view", "nano", "emacs", "emacsclient", "micro", "kak"),
     *("joe", "ne", "mg", "jed"),
@@ -42,23 +42,24 @@ def editor_command(editor: str, file: Path, line: int) -> list[str]:
     if name in _COLON_LINE:
         return [*words, f"{target}:{line}"]
     if name in _GOTO_LINE:
-        # Without `--wait`, these editors return at once, and the text would be read back unchanged.
+        # Without `--wait`, these editors return at once, before the user has changed the text.
         waiting = [] if "--wait" in words or "-w" in words else ["--wait"]
         return [*words, *waiting, "--goto", f"{target}:{line}"]
     return [*words, target]
 
 
 class EditorError(Exception):
-    """Raised when no text comes back from the editor; the message names the file that keeps a changed text."""
+    """Raised when the editor returns no text. The message names the file with the changed text."""
 
 
 def edit_outside(editor: str, text: str, name: str, line: int) -> str:
-    """Edit a text in the user's editor and return the new text.
+    """Edit a text in the user's editor, and return the new text.
 
-    The editor opens a temporary file called `name` at `line` (from 1). Blocks until it ends; suspend the app first.
+    The editor opens a temporary file called `name` at `line` (from 1). Blocks until the editor ends. Suspend the app
+    first.
 
     Raises:
-        EditorError: The editor cannot be started, reports failure, or writes something that is not UTF-8.
+        EditorError: The editor cannot be started, reports failure, or writes text that is not UTF-8.
     """
     before = text.encode("utf-8", errors="surrogatepass")
     try:
@@ -66,7 +67,7 @@ def edit_outside(editor: str, text: str, name: str, line: int) -> str:
         file.write_bytes(before)
     except OSError as error:
         raise EditorError(f"No temporary file can be written: {error.strerror}") from error
-    # The file is deleted unless it holds the only copy of the user's changes.
+    # The file is deleted unless it is the only copy of the user's changes.
     changed = False
     try:
         failure = run_editor(editor, file, line)
@@ -80,7 +81,7 @@ def edit_outside(editor: str, text: str, name: str, line: int) -> str:
         if not changed:
             return text
         taken = after.decode("utf-8")
-        # An editor may add a byte order mark, which must not get into the middle of a file.
+        # An editor may add a byte order mark. The mark must not get into the middle of a file.
         if not text.startswith(BYTE_ORDER_MARK):
             taken = taken.removeprefix(BYTE_ORDER_MARK)
         changed = False
@@ -93,9 +94,9 @@ def edit_outside(editor: str, text: str, name: str, line: int) -> str:
 
 
 def run_editor(editor: str, file: Path, line: int) -> str | None:
-    """Open a file in the user's editor, at a line (from 1), and return the error, if any.
+    """Open a file in the user's editor at a line (from 1). Return the error, if any.
 
-    Blocks until the editor ends; suspend the app first."""
+    Blocks until the editor ends. Suspend the app first."""
     try:
         command = editor_command(editor, file, line)
     except ValueError as error:
@@ -129,9 +130,9 @@ class OutsideEditing:
         self._says_which = not named
 
     def changed(self, text: str, name: str, line: int) -> str | None:
-        """Edit a text in a file of this name and return the new text.
+        """Edit a text in a file of this name, and return the new text.
 
-        If that fails, announces the reason and returns `None`."""
+        After a failure, announces the reason and returns `None`."""
         if self.command is None:
             self._stage.announce(self._missing[:1].upper() + self._missing[1:], "warned", GLYPHS.warned)
             return None
@@ -151,7 +152,7 @@ class OutsideEditing:
         return after
 
     def open_file(self, path: Path, line: int) -> str | None:
-        """Open a file at a line, and return the error, if any."""
+        """Open a file at a line. Return the error, if any."""
         try:
             with self._stage.suspend():
                 failure = run_editor(self.command or "", path, line)

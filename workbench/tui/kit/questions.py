@@ -22,10 +22,10 @@ from workbench.tui.terminal.key_queue import bind_here
 _Answer = TypeVar("_Answer")
 
 REST_S = 0.3
-"""The seconds after which a question accepts an answer: a key pressed sooner was meant for what was shown before."""
+"""The time in seconds before a question accepts an answer. An earlier key was meant for the previous screen."""
 
 _WAIT: Line = (Span(f" {GLYPHS.running}", "muted"),)
-"""The text in place of the keys while no key is accepted."""
+"""The text instead of the keys while no key is accepted."""
 
 
 class AskScreen(Dialog[_Answer]):
@@ -38,10 +38,10 @@ class AskScreen(Dialog[_Answer]):
     # A dialog may open on its own, or just before the next key. The dialog therefore ignores keys until no key has come
     # for `REST_S`.
     REST_S: ClassVar[float] = REST_S
-    """The seconds without a key after which the dialog accepts an answer; 0 where no answer changes anything."""
+    """The time in seconds without a key before the dialog accepts an answer. 0 if no answer changes anything."""
 
     MORE_KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Further keys to show, with their meaning."""
+    """More keys to show, with their meaning."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class AskScreen(Dialog[_Answer]):
         self._default = answers[-1][0] if default is None else default
         """The preselected answer."""
         self._on_no = default is None
-        """Whether the cursor is on the last answer, which Esc means, too."""
+        """Whether the cursor is on the last answer. Esc also means the last answer."""
         super().__init__(_WAIT if self.REST_S else self._reading_keys(leaving))
         self._build = build
         self._answers = tuple(answers)
@@ -121,7 +121,7 @@ class AskScreen(Dialog[_Answer]):
 
     def action_answer(self, answer: _Answer) -> None:
         """Close with an answer, or ask to read to the end first."""
-        # Keys that arrive while a dialog still rests, or is not mounted yet, were meant for the screen below.
+        # Keys that arrive before the dialog is mounted and ready were meant for the screen below.
         if answer not in self._offered or self._rest is not None or not self._stands:
             return
         if answer in self._harmless or self.query_one("#reading", ReadLines).was_at_end:
@@ -143,7 +143,7 @@ class AskScreen(Dialog[_Answer]):
 
 
 class _Answers(ChooseLines):
-    """The focused list of answers, whose page keys scroll the text above."""
+    """The focused list of answers. Page keys scroll the text above the list."""
 
     def action_move(self, motion: Motion) -> None:
         if motion in ("page_up", "page_down", "half_up", "half_down"):
@@ -190,11 +190,11 @@ class _Naming(Dialog[_Choice]):
         self.set_focus(self.query_one("#name", Input))
 
     def answer(self, text: str) -> None:
-        """Close with a text that was not refused."""
+        """Close with an accepted text."""
         raise NotImplementedError
 
     def submit(self) -> None:
-        """Close with the typed text, or show why it cannot be used."""
+        """Close with the typed text, or show why the text cannot be used."""
         text = self.query_one("#name", Input).value.strip()
         why = self._refusal(text) if text else "a name is needed"
         if why is None:

@@ -35,7 +35,7 @@ class ListState(Generic[Row]):
         return self.rows[self.cursor] if self.rows else None
 
     def move_to(self, index: int) -> None:
-        """Select the row at an index, or the nearest one."""
+        """Select the row at an index or the nearest row."""
         self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
 
     def set_filter(self, text: str) -> None:
@@ -44,15 +44,15 @@ class ListState(Generic[Row]):
         self._rebuild()
 
     def _found(self) -> Sequence[Row]:
-        """Return the visible rows, after filter and folds."""
+        """Return the visible rows after filter and folds."""
         raise NotImplementedError
 
     def _key(self, row: Row) -> Hashable:
-        """Return the identity of a row, stable when rows are rebuilt."""
+        """Return the identity of a row. It stays the same when rows are rebuilt."""
         return row
 
     def _rebuild(self, stay_on: Hashable | None = None) -> None:
-        """Rebuild the rows, and select the one with the key `stay_on`, by default the row selected before."""
+        """Rebuild the rows. Select the row with the key `stay_on`, by default the key of the previous row."""
         if stay_on is None and self.selected is not None:
             stay_on = self._key(self.selected)
         self.rows = list(self._found())
@@ -68,8 +68,8 @@ class ListState(Generic[Row]):
         return self.filter.casefold().split()
 
     def _fits(self, key: Hashable, text: Callable[[], str]) -> bool:
-        """Return whether the text of a row has every word of the filter; the text is built once for each key."""
-        # The texts of long lists take a while to build, so nothing is built before a filter is typed.
+        """Return whether the text of a row has every word of the filter. The text is built once per key."""
+        # The texts of long lists take time to build, so nothing is built before the user types a filter.
         words = self._words
         if words and key not in self._texts:
             self._texts[key] = text().casefold()
@@ -77,7 +77,7 @@ class ListState(Generic[Row]):
 
 
 class FoldingState(ListState[Row]):
-    """A list of rows in groups that can be folded; a filter unfolds all of them."""
+    """A list of rows in groups that can be folded. A filter unfolds all groups."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class FoldingState(ListState[Row]):
         return group in self._folded and not self.filter
 
     def fold(self, folded: bool) -> bool:
-        """Fold or unfold the group of the selected row, and return whether that changed anything."""
+        """Fold or unfold the group of the selected row. Return whether anything changed."""
         row = self.selected
         if row is None or self.filter:
             return False
@@ -103,7 +103,7 @@ class FoldingState(ListState[Row]):
             self._folded.discard(group)
             self._rebuild(self._key(row))
             return True
-        # Folding hides the selected row, so the group's heading is selected.
+        # Folding hides the selected row, so the group's heading becomes selected.
         heading = next(each for each in self.rows if self._group(each) == group)
         self._folded.add(group)
         self._rebuild(self._key(heading))
@@ -129,7 +129,7 @@ class MarkedState(ListState[Row]):
         raise NotImplementedError
 
     def mark(self) -> None:
-        """Mark or unmark the selected row; a third mark removes the first."""
+        """Mark or unmark the selected row. A third mark removes the first mark."""
         if (row := self.selected) is None:
             return
         marked = list(self.marked)
@@ -145,7 +145,7 @@ class MarkedState(ListState[Row]):
 
     @property
     def pair(self) -> tuple[Row, Row] | None:
-        """The two marked rows, the earlier one first; `None` with fewer marks."""
+        """The two marked rows, the earlier row first. `None` with fewer marks."""
         found = [row for row in self._in_order() if self._id(row) in self.marked]
         if len(found) == _MAX_MARKS:
             return (found[0], found[1])
@@ -153,7 +153,7 @@ class MarkedState(ListState[Row]):
 
 
 class Rows(Protocol):
-    """The part of a list's state that `RowsView` needs: the rows and the selected one."""
+    """The list state for `RowsView`: the rows and the selected row."""
 
     @property
     def cursor(self) -> int: ...
@@ -213,4 +213,4 @@ class Detail(ReadLines):
 
 
 class Head(Detail, can_focus=False):
-    """The lines above a list; they never have the focus."""
+    """The lines above a list. They never have the focus."""

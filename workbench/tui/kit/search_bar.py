@@ -21,7 +21,7 @@ COUNT_CELLS = 17
 
 
 class SearchBar(Horizontal):
-    """A one-row bar to type a search in; `text` is its initial content, selected."""
+    """A one-row bar with a search field. `text` is the initial, selected text."""
 
     DEFAULT_CSS = f"""
     SearchBar {{ height: 1; background: $panel; }}
@@ -69,12 +69,12 @@ class SearchBar(Horizontal):
         self._say_found()
 
     def take_focus(self) -> None:
-        """Focus the field; does nothing before the bar is mounted, which then takes the focus itself."""
+        """Focus the field. Before the bar is mounted, do nothing: the bar takes the focus when it is mounted."""
         for field in self.query("#search-text"):
             field.focus()
 
     def say(self, found: tuple[int | None, int]) -> None:
-        """Show the index of the current match (from 0, `None` if there is none) and the number of matches."""
+        """Show the index of the current match (from 0, `None` without a match) and the number of matches."""
         self._found = found
         self._say_found()
 
@@ -94,12 +94,11 @@ class SearchBar(Horizontal):
         self.post_message(self.Stepped(step))
 
     def action_close(self) -> None:
-        """End the search."""
         self.post_message(self.Closed())
 
 
 class SearchedPane(Vertical):
-    """A pane that opens a search bar during a search; a subclass marks the matches."""
+    """A pane with a search bar. A subclass highlights the matches."""
 
     def __init__(self, widget_id: str | None = None, *, classes: str | None = None) -> None:
         super().__init__(id=widget_id, classes=classes)
@@ -109,7 +108,7 @@ class SearchedPane(Vertical):
 
     @property
     def searched(self) -> str:
-        """The searched text, empty without a search."""
+        """The searched text, "" without a search."""
         return self._last_search if self.searching else ""
 
     def search(self) -> None:
@@ -119,25 +118,25 @@ class SearchedPane(Vertical):
                 bar.take_focus()
             return
         self.searching = True
-        # The number of matches can only be shown in a mounted bar.
+        # Only a mounted bar can show the number of matches.
         self.mount(SearchBar(self._last_search))
         self.call_after_refresh(self.mark_found)
 
     def find(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) match; begins a search if there is none."""
+        """Go to the next (1) or previous (-1) match. Without a search, begin one."""
         if not self.searching:
             self.search()
         self._go_to_match(step)
 
     def end_search(self) -> None:
-        """Close the search bar; the cursor stays at the last match."""
+        """Close the search bar. The cursor stays at the last match."""
         self.searching = False
         self.query(SearchBar).remove()
         self.mark_found()
         self._take_keyboard()
 
     def say_found(self, found: tuple[int | None, int]) -> None:
-        """Show the index of the current match and the number of matches in the search bar, if it is open."""
+        """If the search bar is open, show the index of the current match and the number of matches."""
         if not self.searching:
             # A bar that is being removed is still mounted.
             return
@@ -145,7 +144,7 @@ class SearchedPane(Vertical):
             bar.say(found)
 
     def mark_found(self) -> None:
-        """Mark the matches in the displayed lines, and show their number."""
+        """Highlight the matches in the displayed lines, and show their number."""
         raise NotImplementedError
 
     def _go_to_match(self, step: int) -> None:

@@ -1,4 +1,4 @@
-"""Base classes of the screens above the main one: with a key bar and actions, with two columns, with a filter."""
+"""Base classes of the screens above the main screen: with actions and a key bar, with two columns, with a filter."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
     NAME: ClassVar[str]
     """The name of the screen, and the first part of its actions' ids."""
     TITLE_IN_TEXT: ClassVar[str]
-    """The title of the screen, as used in a sentence."""
+    """The title of the screen within a sentence."""
     VARIED: ClassVar[tuple[Varied, ...]] = ()
     """Inherited actions with other keys or texts on this screen."""
     FIRST: ClassVar[tuple[str, ...]] = ()
@@ -80,7 +80,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @classmethod
     def _rank(cls, action: Action) -> int:
-        """Return the rank of an action in key bar and help; actions of equal rank keep the order of the class."""
+        """Return the rank of an action in key bar and help. Actions of equal rank keep the order of the class."""
         name = action.method.removeprefix("do_")
         if name in cls.FIRST:
             return cls.FIRST.index(name)
@@ -123,19 +123,19 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
     @property
     def is_covered(self) -> bool:
         """Whether another screen covers this screen completely, or this screen is closed."""
-        # A covered screen must not draw: Textual would redraw the covering screen.
+        # A covered screen must not draw, because Textual would redraw the covering screen.
         stack = self.app.screen_stack
         return self not in stack or any(not screen.is_modal for screen in stack[stack.index(self) + 1 :])
 
     def _show_bars(self) -> None:
-        """Show the keys, none while a dialog is above; a subclass also shows its title."""
+        """Show the keys, or none below a dialog. A subclass also shows its title."""
         if self.app.screen is self:
             self._keys.offer(self._offered())
         else:
             self._keys.offer(())
 
     def _offered(self) -> list[tuple[Action, bool]]:
-        """Return the actions for the key bar, the most important first, each with whether it is available."""
+        """Return the actions for the key bar, most important first, with whether each is available."""
         now = self.situation
         if now.typing == "a filter":
             return [(action, True) for action in FILTERING]
@@ -160,7 +160,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
         message = f" {one_line(text)}"
         if sign:
             message = f" {sign}{message}"
-        # When the app ends, the key bar may be gone already.
+        # When the app ends, the key bar may already be gone.
         for keys in self.query(KeyBar):
             keys.announce((Span(message, role),))
 
@@ -182,31 +182,28 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @action("esc", "Leave the screen", label="back")
     def do_back(self) -> None:
-        """Close the screen."""
         self.dismiss()
 
     @action("?", "Keys and help", label="keys")
     def do_help(self) -> None:
-        """Show the keys."""
         sections = ((f"Here, in {self.TITLE_IN_TEXT}", self.ACTIONS), ("Moving", MOVING))
         self.stage.show_keys(sections, self.situation, self.NAME)
 
     @action("q", "Quit")
     def do_quit(self) -> None:
-        """Quit the app; the main screen may first ask about unsaved changes or active runs."""
+        """Quit the app. The main screen may first ask about unsaved changes or active runs."""
         self.stage.quit()
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        """Update the screen after events or new grades of the runs of these cases.
+        """Update the screen after events or new grades of these cases' runs.
 
-        `batches` is whether batches began or ended. Also called on a covered screen, which must not draw
-        (`is_covered`)."""
+        `batches` is whether batches began or ended. A covered screen is called too and must not draw (`is_covered`)."""
 
     def follow_grades(self) -> None:
-        """Update the screen after the end of a regrade; also called on a covered screen."""
+        """Update the screen after a regrade. A covered screen is called too."""
 
     def second_passed(self) -> None:
-        """Update times of active runs; called every second on the top screen."""
+        """Update times of active runs. Called every second on the top screen."""
 
 
 class Filtered(Protocol):
@@ -219,7 +216,7 @@ class Filtered(Protocol):
 
 
 class FilterScreen(SideScreen[Answer]):
-    """A screen with a list that can be filtered; a subclass composes the `FilterField` below the list."""
+    """A screen with a filtered list. A subclass composes the `FilterField` below the list."""
 
     state: Filtered
 
@@ -232,7 +229,6 @@ class FilterScreen(SideScreen[Answer]):
         raise NotImplementedError
 
     def _to_list(self) -> None:
-        """Focus the list."""
         raise NotImplementedError
 
     @property
@@ -245,14 +241,13 @@ class FilterScreen(SideScreen[Answer]):
 
     @property
     def _filter_text(self) -> str:
-        """The filter as the title shows it, empty while the filter is being typed."""
+        """The filter in the title, empty while the user types the filter."""
         if self.state.filter and not self._filtering:
             return f"  /{one_line(self.state.filter)}"
         return ""
 
     @action("/", "Filter as you type", label="filter")
     def do_filter(self) -> None:
-        """Open the field that filters the list."""
         self._to_list()
         box = self._filter
         box.value, box.display = self.state.filter, True
@@ -292,7 +287,7 @@ class ColumnsScreen(SideScreen[Answer]):
     ColumnsScreen.one #detail-column { border-left: none; }
     """
     TWO_COLUMNS_CELLS: ClassVar[int]
-    """The screen width from which both columns are visible."""
+    """The minimum screen width for both columns."""
 
     column: Column = "list"
 
@@ -323,7 +318,6 @@ class ColumnsScreen(SideScreen[Answer]):
 
     @action("tab shift+tab", "Next column")
     def do_other(self) -> None:
-        """Focus the other column."""
         self._go_to("detail" if self.column == "list" else "list")
 
     @action("esc", "Leave the details or the screen", label="back")

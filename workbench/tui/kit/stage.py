@@ -1,4 +1,4 @@
-"""Types that screens and services share: closing a screen, notices, and background work."""
+"""Types shared by screens and services: closing a screen, notices, and background work."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Answer = TypeVar("Answer")
 
 
 class ClosesOnce(Generic[Answer]):
-    """A mixin that makes a second `dismiss` of a screen harmless; list it before the screen class among the bases."""
+    """A mixin that ignores a second `dismiss` of a screen. It must come before the screen class among the bases."""
 
-    # Textual always closes the top screen, so a second key or click during closing would close the screen below.
+    # Textual always closes the top screen. A second key or click during closing would close the screen below.
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
         """Close the screen if it is the top screen."""
@@ -28,7 +28,7 @@ class ClosesOnce(Generic[Answer]):
 
 
 Take: TypeAlias = Callable[[Answer | None], None]
-"""Called with the answer of a closed screen, `None` if it has none."""
+"""Called with the answer of a closed screen, `None` without an answer."""
 
 # A coroutine that is never awaited causes a warning. Work that may be cancelled early is therefore a function.
 Work: TypeAlias = Coroutine[Any, Any, object] | Callable[[], Awaitable[object]]

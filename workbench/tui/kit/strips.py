@@ -1,4 +1,4 @@
-"""Conversion of lines with roles to Textual's coloured strips, and the one-row widget `Bar`."""
+"""Converts lines with roles to Textual's coloured strips. The one-row widget `Bar`."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ LineFor = Callable[[int], Line]
 
 
 class Painted(Protocol):
-    """The parts of the app that drawing needs: colours and the names of keys."""
+    """The parts of the app needed for drawing: colours and names of keys."""
 
     palette: Palette
     keymap: Keymap
 
 
 def keymap_of(node: DOMNode) -> Keymap:
-    """Return the keymap of the app that a node belongs to."""
+    """Return the keymap of a node's app."""
     return cast("Painted", node.app).keymap
 
 
 def palette_of(widget: Widget) -> Palette:
-    """Return the palette of the app that a widget belongs to."""
+    """Return the palette of a widget's app."""
     return cast("Painted", widget.app).palette
 
 
 def safe_strip(strip: Strip) -> Strip:
-    """Return a strip of a Textual field with control characters replaced, each by one cell."""
+    """Return a strip of a Textual field with each control character replaced by one cell."""
     if all(one_line(segment.text) == segment.text for segment in strip):
         return strip
     # Each character stays one cell wide, because Textual computes the cursor's place from the original text.

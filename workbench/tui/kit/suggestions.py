@@ -1,4 +1,4 @@
-"""The lists of completions and of problems that are shown while a text is edited."""
+"""The lists of completions and of problems beside an edited text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_WIDTH_CELLS = 60
 
 
 class CompletionList(LineView, can_focus=False):
-    """A list of completions over the pane, while the edited field keeps the focus."""
+    """A list of completions over the pane. The edited field keeps the focus."""
 
     DEFAULT_CSS = """
     CompletionList { position: absolute; display: none; height: 1; }
@@ -44,7 +44,7 @@ class CompletionList(LineView, can_focus=False):
         self.found: tuple[Completion, ...] = ()
         self._most_rows = MAX_ROWS
         self.marked = False
-        """Whether a completion is marked; Enter then inserts it."""
+        """Whether a completion is marked. Enter then inserts the completion."""
 
     @property
     def has_cursor(self) -> bool:
@@ -119,7 +119,7 @@ class CompletionList(LineView, can_focus=False):
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        # Without this, Textual also calls the handler of the base class.
+        # Otherwise Textual would also call the handler of the base class.
         event.prevent_default()
         index = self.top + event.y
         if index < len(self.found):
@@ -127,7 +127,7 @@ class CompletionList(LineView, can_focus=False):
 
 
 class ProblemList(LineView, can_focus=False):
-    """The list of a text's problems, at most a third of the height; hidden if there are none."""
+    """The list of a text's problems, at most a third of the height. Hidden without problems."""
 
     DEFAULT_CSS = "ProblemList { height: auto; max-height: 33%; }"
     GROUND: ClassVar[Ground] = "panel"

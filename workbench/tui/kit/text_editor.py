@@ -1,6 +1,6 @@
 """A text editor: numbered, coloured lines, a cursor, a selection.
 
-The editor has no undo of its own: each change is reported at once, and the document can undo it.
+The editor has no undo. Each change is reported at once, and the document can undo it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from workbench.tui.kit.line_view import LineView
 from workbench.tui.kit.typed_text import Found, Motion, Place, TypedText, column_at, shift_for, window
 
 MIN_ROOM_CELLS = 10
-"""The minimum width for text, however narrow the pane."""
+"""The minimum width for text, even in a narrow pane."""
 
 _MOTIONS: Mapping[str, Motion] = {
     "left": "left",
@@ -51,9 +51,9 @@ _DELETIONS: Mapping[str, Motion] = {
 
 
 class TextEditor(LineView, inherit_bindings=False):
-    """A text to edit, whose changes are reported to `tell` at once.
+    """A text to edit. Changes are reported to `tell` at once.
 
-    `tell` gets each new text and the number of its undo step, before the next key is handled."""
+    `tell` gets each new text and the number of its undo step before the next key is handled."""
 
     # While highlighting, Textual's text area parses the whole text at each key (29 ms for 2,000 lines). The text editor
     # is a line view that colours and draws only changed lines.
@@ -61,7 +61,7 @@ class TextEditor(LineView, inherit_bindings=False):
     TAKES_LONG_PASTES = True
 
     class Copied(Message):
-        """Posted when text is copied or cut; `what` names it for the notice."""
+        """Posted when text is copied or cut. `what` names the text in the notice."""
 
         def __init__(self, text: str, what: str) -> None:
             super().__init__()
@@ -78,10 +78,10 @@ class TextEditor(LineView, inherit_bindings=False):
         self.typed = TypedText("")
         self.first = 1
         self.marks: Mapping[int, Role] = {}
-        """The role of the sign at lines with a problem, by line from 0."""
+        """The roles of lines with a problem, by line (from 0)."""
         self._found: Found = {}
         self.assist: Callable[[str], bool] = lambda key: False
-        """Called first with every key; returns whether it handled the key."""
+        """Called first for every key. Returns whether it handled the key."""
         self._tell = tell
         self._new_colours = colours
         self._colours = colours()
@@ -91,7 +91,7 @@ class TextEditor(LineView, inherit_bindings=False):
         self._copied = ""
 
     def begin(self, text: str, first: int, cursor: Place, top: int) -> None:
-        """Show a text for editing, scrolled to the line `top`; `first` is the number of its first line."""
+        """Show a text for editing, scrolled to the line `top`. `first` is the number of the text's first line."""
         self.typed = TypedText(text, cursor)
         self.typed.move("line_start")
         self.first, self.top, self._shift = first, top, 0
@@ -99,7 +99,7 @@ class TextEditor(LineView, inherit_bindings=False):
         self.repaint()
 
     def take(self, text: str) -> None:
-        """Replace the text, such as after undo; the cursor goes to the first difference."""
+        """Replace the text, for example after undo. The cursor goes to the first difference."""
         if text != self.typed.text:
             self.typed.take(text)
             self._colours.changed_from(self.typed.touched)
@@ -112,13 +112,13 @@ class TextEditor(LineView, inherit_bindings=False):
             self.repaint()
 
     def highlight(self, found: Found) -> None:
-        """Mark the matches of a search."""
+        """Highlight the matches of a search."""
         if found != self._found:
             self._found = found
             self.repaint()
 
     def go_to(self, line: int, column: int | None = None) -> None:
-        """Move the cursor to a line and a column, both from 0; by default to the first word of the line."""
+        """Move the cursor to a line and a column (from 0), by default to the first word of the line."""
         self.typed.put((line, 0))
         if column is None:
             self.typed.move("line_start")
@@ -127,7 +127,7 @@ class TextEditor(LineView, inherit_bindings=False):
         self._follow(margin=self.size.height // 3)
 
     def put_in_place(self, start: int, text: str) -> None:
-        """Replace the text of the cursor's line from a column up to the cursor."""
+        """Replace the text of the cursor's line from a column to the cursor."""
         line, column = self.typed.cursor
         self.typed.put((line, start))
         self.typed.put((line, column), select=True)
@@ -140,7 +140,7 @@ class TextEditor(LineView, inherit_bindings=False):
 
     @property
     def has_cursor(self) -> bool:
-        # The cursor of a line view is a whole line; this editor draws a cursor in the text instead.
+        # The cursor of a line view is a whole line. This editor draws a cursor in the text.
         return False
 
     def line_count(self) -> int:
@@ -159,8 +159,8 @@ class TextEditor(LineView, inherit_bindings=False):
         return (*gutter, *window(painted, line, self._shift if here else 0, self._room))
 
     def _selected(self, index: int, painted: Line) -> Line:
-        """Return a coloured line with the matches of a search, the selection and the cursor marked."""
-        # Columns count characters and `at` their positions in the coloured text, where control characters are longer.
+        """Return a coloured line with highlighted matches, selection and cursor."""
+        # Columns count characters. `at` has their positions in the coloured text, where control characters are longer.
         # The line has a blank after its end for the cursor.
         (first, start), (last, end) = self.typed.selection
         at = shown(self.typed.lines[index]).at
@@ -190,7 +190,7 @@ class TextEditor(LineView, inherit_bindings=False):
         return max(self.text_width - self._gutter, MIN_ROOM_CELLS)
 
     def _follow(self, margin: int = 0) -> None:
-        """Scroll to the cursor, at least `margin` lines from the edge if scrolling is needed, and draw changes."""
+        """Scroll to the cursor and draw changes. If scrolling is needed, keep `margin` lines to the edge."""
         line, column = self.typed.cursor
         if line != self._line_before:
             self._line_before, self._shift = line, 0
@@ -260,7 +260,7 @@ class TextEditor(LineView, inherit_bindings=False):
         return True
 
     def _cut(self) -> None:
-        # `_change` reports the new text before the notice about the copy.
+        # `_change` reports the new text before the notice on the copy.
         taken: list[str] = []
         what = "the cut text" if self.typed.selected else "the cut line"
         self._change(lambda: taken.append(self.typed.cut()))

@@ -21,7 +21,7 @@ Motion = Literal[
 ]
 
 INDENT = 2
-"""The distance of tab stops, in blanks."""
+"""The distance between tab stops, in blanks."""
 
 _WORD = re.compile(r"\w+|[^\w\s]+")
 
@@ -29,7 +29,7 @@ _WORD = re.compile(r"\w+|[^\w\s]+")
 class TypedText:
     """A text with a cursor and a selection.
 
-    `anchor` is the other end of the selection, equal to the cursor if nothing is selected.
+    `anchor` is the other end of the selection. Without a selection, it equals the cursor.
     """
 
     def __init__(self, text: str, cursor: Place = (0, 0)) -> None:
@@ -65,7 +65,7 @@ class TypedText:
         return "\n".join((self.lines[first][start:], *self.lines[first + 1 : last], self.lines[last][:end]))
 
     def take(self, text: str) -> None:
-        """Replace the text, such as after undo; the cursor goes to the first difference."""
+        """Replace the text, for example after undo. The cursor goes to the first difference."""
         before = self.lines
         self._take(text)
         same = _shared_start(before, self.lines)
@@ -74,12 +74,12 @@ class TypedText:
         self.put((self.touched, _shared_start(old, self.lines[self.touched])))
 
     def put(self, place: Place, *, select: bool = False) -> None:
-        """Move the cursor to a place, or the nearest one in the text; with `select`, the anchor stays."""
+        """Move the cursor to a place or the nearest place in the text. With `select`, the anchor stays."""
         line = min(max(place[0], 0), len(self.lines) - 1)
         self._moved_to((line, min(max(place[1], 0), len(self.lines[line]))), select)
 
     def move(self, motion: Motion, *, select: bool = False, times: int = 1) -> None:
-        """Move the cursor, `up` and `down` by `times` lines; with `select`, the anchor stays."""
+        """Move the cursor. `up` and `down` move by `times` lines. With `select`, the anchor stays."""
         if motion in ("left", "right") and not select and self.cursor != self.anchor:
             self._moved_to(self.selection[motion == "right"], select)
         elif motion in ("up", "down"):
@@ -114,7 +114,7 @@ class TypedText:
                 self.put((line, word.end()), select=True)
 
     def type(self, text: str) -> None:
-        """Replace the selection by a text, whatever its line ends."""
+        """Replace the selection by a text with any line ends."""
         self._replace(*self.selection, text.replace("\r\n", "\n").replace("\r", "\n"))
 
     def new_line(self) -> None:
@@ -144,7 +144,7 @@ class TypedText:
         self._rewrite(first, lines)
 
     def delete(self, motion: Motion) -> None:
-        """Delete the selection, otherwise the text between the cursor and the target of a motion."""
+        """Delete the selection, or else the text from the cursor to the target of a motion."""
         if self.cursor == self.anchor:
             target = self._target(motion)
             if target != self.cursor:
@@ -153,7 +153,7 @@ class TypedText:
             self._replace(*self.selection, "")
 
     def cut(self) -> str:
-        """Remove and return the selection, otherwise the whole line."""
+        """Remove and return the selection, or else the whole line."""
         if self.cursor == self.anchor:
             line = self.cursor[0]
             last = line == len(self.lines) - 1
@@ -201,9 +201,9 @@ class TypedText:
         self._last = kind, start
 
     def _rewrite(self, first: int, lines: list[str]) -> None:
-        """Replace lines by the same number of lines with a different indentation.
+        """Replace lines by lines with another indentation.
 
-        Cursor and anchor keep their distance from the line ends, except at the start of a line."""
+        Cursor and anchor keep their distance to the line ends, except at the start of a line."""
         before = self.lines[first : first + len(lines)]
         self.lines[first : first + len(lines)] = lines
         self.touched = first
@@ -270,7 +270,7 @@ class TypedText:
 
 
 def _shared_start(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return the number of equal lines, or characters, at the start of two texts."""
+    """Return the number of equal lines or characters at the start of two texts."""
     same = 0
     for old, new in zip(before, after, strict=False):
         if old != new:
@@ -292,7 +292,7 @@ def shift_for(line: str, column: int, room: int, shift: int) -> int:
 
     `shift` is the current shift, which is kept if possible."""
     places = shown(line).cells
-    # One cell more, for the cursor after the end of the line.
+    # One more cell for the cursor after the end of the line.
     width = places[-1] + 1
     if width <= room:
         return 0
@@ -319,7 +319,7 @@ def window(painted: Line, line: str, shift: int, room: int) -> Line:
         return (*left, *part(painted, at[first], None))
     if places[-1] == shift + room:
         return (*left, *part(painted, at[first], at[-1]))
-    # Blanks fill the cells of a wide character that the window would cut in half.
+    # Blanks fill the cells of a wide character at the edge of the window.
     last = bisect_right(places, shift + room - 1) - 1
     gap = " " * (shift + room - 1 - places[last])
     return (*left, *part(painted, at[first], at[last]), Span(gap), Span(ELLIPSIS, "muted"))
@@ -347,7 +347,7 @@ def marks(problems: Sequence[Problem], first: int, count: int) -> Mapping[int, R
     """Return the roles of lines with problems by line (from 0).
 
     The part has `count` lines, and its first line has the number `first`."""
-    # Errors come last, so a line with both kinds has the role of the error.
+    # Errors come last, so a line with errors and warnings has the role of errors.
     ordered = sorted(problems, key=lambda problem: problem.severity == "error")
     return {line_within(problem, first, count): _role(problem) for problem in ordered}
 
@@ -376,13 +376,13 @@ def _role(problem: Problem) -> Role:
 
 
 MAX_SHOWN_LINES = 5_000
-"""The maximum number of lines shown of a whole file."""
+"""The maximum number of displayed lines of a whole file."""
 
 MAX_LINE_CHARS = 20_000
-"""The maximum number of characters shown of a line."""
+"""The maximum number of displayed characters of a line."""
 
 Found = Mapping[int, Sequence[tuple[int, int, Role]]]
-"""The matches of a search by line, from 0: start column, end column and role."""
+"""The matches of a search by line (from 0): start column, end column and role."""
 
 
 _NUMBER = re.compile(rf"(?:{NUMBER})?\.\.(?:{NUMBER})?|{NUMBER}")

@@ -17,12 +17,12 @@ from workbench.suite.settings import models_named_by
 from workbench.suite.suite_file import SuiteFile
 
 MAX_SUITES_NAMED = 2
-"""The number of suites named in the description of a model; others are only counted."""
+"""The maximum number of suites named in the description of a model. More suites are only counted."""
 
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A model with a one-line description without secrets; `short` is for narrow screens and begins with the host."""
+    """A model with a one-line description without secrets. `short`, for narrow screens, begins with the host."""
 
     name: str
     detail: str
@@ -73,7 +73,7 @@ def model_choices(
             found[model] = replace(_described(program, model, folders[0], by_suite=False), whose=why)
     for model in PLANTED:
         found.setdefault(model, _described(program, model, folders[0], by_suite=False))
-    # The URL of an endpoint may hold a secret.
+    # The URL of an endpoint may contain a secret.
     hide = program.secrets.redact
     choices = [ModelChoice(name, hide(known.detail), hide(known.short)) for name, known in found.items()]
     shown_problems = [one_line(hide(problem)) for problem in problems]

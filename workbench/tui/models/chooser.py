@@ -55,8 +55,8 @@ class ModelChooser:
         self._endpoints, self._problems = known_endpoints(app.program, self._folders, presets.PRESETS)
 
     def choose(self, taken: Callable[[], object]) -> None:
-        """Open the dialog; `taken` is called after the user has confirmed a choice."""
-        # Files are read before the dialog opens. The dialog itself asks endpoints for their models.
+        """Open the dialog. `taken` is called after the user has confirmed a choice."""
+        # Files are read before the dialog opens. The dialog itself asks endpoints for models.
         selection = self._selection
         variants, run_as = variants_of(selection.open_suites.suites), selection.variants
         state = ModelsState(self._choices(), selection.models, self._endpoints, self._own, variants, run_as)
@@ -74,7 +74,7 @@ class ModelChooser:
 
     @property
     def _own(self) -> tuple[str, ...]:
-        """The models of the selected case or suite itself, otherwise of all suites."""
+        """The models of the selected case or suite, or else of all suites."""
         row = self._selection.row
         files = self._selection.open_suites.files
         if row is not None and row.file is not None:
@@ -99,7 +99,7 @@ class ModelChooser:
         problems = dict.fromkeys((*found.problems, *self._problems))
         return ModelChoices(found.choices, tuple(problems))
 
-    # The keys of endpoints may be in files, which are read on a thread; a thread needs an event loop of its own.
+    # The keys of endpoints may be in files. A thread with its own event loop reads the files.
     async def _ask(self, endpoint: KnownEndpoint) -> KnownEndpoint:
         return await in_background(lambda: asyncio.run(with_models(endpoint, self._program)))
 

@@ -37,8 +37,8 @@ MAX_UNFOLDED = 12
 class Row:
     """A row of the dialog: a model, an endpoint, or a variant.
 
-    A model that can be checked has a `name`. A model that an endpoint lists has `endpoint` and `model`, the endpoint
-    itself no `model`. A variant of suites, which can be checked, has `variant`."""
+    A model that can be checked has a `name`. A model listed by an endpoint has `endpoint` and `model`. The endpoint
+    itself has no `model`. A variant of suites has `variant` and can be checked."""
 
     label: str
     detail: str = ""
@@ -50,7 +50,7 @@ class Row:
 
 
 class ModelsState:
-    """The state of the dialog: the rows, the checked models and variants, and the answers of endpoints."""
+    """The state of the dialog: rows, checked models and variants, and answers of endpoints."""
 
     def __init__(
         self,
@@ -61,9 +61,9 @@ class ModelsState:
         variants: Mapping[str, str] = MappingProxyType({}),
         run_as: Variants = NO_VARIANTS,
     ) -> None:
-        """Begin with the models and variants (`run_as`) that runs use at present.
+        """Begin with the current models and variants of runs (`run_as`).
 
-        `variants` are the descriptions of the suites' variants by name, `own` the models that the suites name."""
+        `variants` are the descriptions of the suites' variants by name. `own` are the models named by the suites."""
         self._variants = variants
         self._run_as = run_as
         self._checked_variants = set(run_as.names)
@@ -73,7 +73,7 @@ class ModelsState:
         self.choices = choices
         self._before = frozenset(checked)
         self._own = tuple(own)
-        """The models that the suites themselves name."""
+        """The models named by the suites."""
         self._checked = set(checked)
         self.endpoints = list(endpoints)
         self._unfolded: set[str] = set()
@@ -94,8 +94,8 @@ class ModelsState:
 
     @property
     def chosen_variants(self) -> Variants:
-        """The checked variants, which run in addition to the suites as written."""
-        # An unchanged choice of all variants also covers variants that are made later.
+        """The checked variants. They run in addition to the suites as written."""
+        # An unchanged choice of all variants also covers later variants.
         if self._checked_variants == self._variants_before:
             return self._run_as
         return Variants(frozenset(self._checked_variants))
@@ -107,7 +107,7 @@ class ModelsState:
 
     @property
     def absent(self) -> Iterator[tuple[Role, str]]:
-        """Sentences about endpoints without models in the list, one for each reason."""
+        """Sentences on endpoints without listed models, one per reason."""
         for each in self.endpoints:
             if each.problem:
                 yield "error", f"{each.preset.title}: {each.problem}"
@@ -132,14 +132,14 @@ class ModelsState:
         return row.name in self._checked
 
     def is_in_effect(self, row: Row) -> bool:
-        """Return whether runs use the model or variant of a row at present, before the dialog is confirmed."""
+        """Return whether runs currently use the model or variant of a row. Confirming the dialog may change this."""
         if row.variant:
             return row.variant in self._variants_before
         return row.name in (self._before or self._own)
 
     @property
     def in_effect(self) -> Iterator[tuple[Role, str]]:
-        """Sentences about the models of runs at present, and after the dialog is confirmed."""
+        """Sentences on the models of runs now and after the dialog is confirmed."""
         if self._before:
             named = [choice.name for choice in self.choices.choices if choice.name in self._before]
             yield "text", f"In use: {_listed(named)}, checked here in place of each suite's own."
@@ -169,7 +169,7 @@ class ModelsState:
         self._build()
 
     def answered(self, endpoint: KnownEndpoint) -> None:
-        """Take an endpoint's answer, and show its models."""
+        """Show the models of an endpoint's answer."""
         # The user did not request the models of local servers, so a long list stays folded.
         name = endpoint.preset.name
         self._asked.discard(name)
@@ -185,7 +185,7 @@ class ModelsState:
         self._build()
 
     def set_filter(self, text: str) -> None:
-        """Show only models with every word of a text, those of folded endpoints included."""
+        """Show only models with every word of a text, including models of folded endpoints."""
         self.filter = text
         self._build()
 
@@ -314,7 +314,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#filter"))
         self._show_keys()
-        # Only servers on this machine are asked without a request of the user: they need no key and no network.
+        # Only servers on this machine are asked unrequested, because they need no key and no network.
         for endpoint in self.state.local:
             self._ask(endpoint)
 
@@ -358,7 +358,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
     def _make_room(self, height: int) -> None:
         """Limit the heights of the texts and the list, so title, keys and some rows are always visible."""
-        # The width of the text by the style of the dialog: at most 130 cells, minus border, padding and scroll thumb.
+        # The width of the text from the dialog's style: at most 130 cells, minus border, padding and scroll thumb.
         width = max(min(130, self.app.size.width * 96 // 100) - 5, 1)
         room = height - _ROWS_AROUND
         for name, build in (("#reading", self._explained), ("#absent", self._absent)):
@@ -387,13 +387,13 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self.run_worker(ask(), group="models", exit_on_error=True)
 
     def action_check(self) -> None:
-        """Check the row's model or variant; on an endpoint, list, show or hide its models."""
+        """Check the model or variant of the row. On an endpoint, list its models, or show or hide them."""
         row = self._list.row
         if row.endpoint is None or row.name is not None:
             self.state.check(row)
             self._show()
         elif row.model:
-            # A listed model without a name here cannot run before it is added.
+            # A listed model without a name cannot run before it is added.
             self.action_add()
         elif row.endpoint.models is None:
             self._ask(row.endpoint)
@@ -403,11 +403,9 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
     @on(Input.Submitted)
     def _use(self) -> None:
-        """Close with the checked models."""
         self.dismiss(self.state.chosen)
 
     def action_move(self, motion: Motion) -> None:
-        """Move the cursor of the list."""
         self._list.action_move(motion)
 
     @on(Input.Changed)
@@ -429,7 +427,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             super().action_leave()
 
     def action_add(self) -> None:
-        """Open the form that adds a model to a `workbench.toml`, filled with the model of the row."""
+        """Open the form that adds a model to a `workbench.toml`, filled with the selected model."""
         row = self._list.row
 
         def added(model: Added | None) -> None:
@@ -441,7 +439,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self._ways.add(self.state.endpoints, row.endpoint, row.model, added)
 
     def _tell_answer(self, model: Added) -> None:
-        """Show how quickly the endpoint answered, in place of the keys until the cursor moves."""
+        """Show the response time of the endpoint instead of the keys, until the cursor moves."""
         if model.answered:
             text = f" {GLYPHS.passed} {one_line(model.name)} {model.answered} "
             self.say_keys((Span(text, "passed"), *keys_line(("Enter", "use"), ("Esc", "leave"))))
@@ -473,14 +471,14 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
             self._ways.probe(name)
 
     def _refuse(self, why: str) -> None:
-        """Show why nothing is done, in place of the keys until the cursor moves."""
+        """Show why nothing is done instead of the keys, until the cursor moves."""
         if why:
             notice = (Span(f" {GLYPHS.warned} {one_line(why[:1].upper() + why[1:])}", "warned"),)
             self.query_one("#keys", Bar).say(lambda width: cut_line(notice, width))
 
 
 class _SearchField(SafeInput):
-    """The field for a part of a name. No name has a blank, so Space checks the row at the cursor."""
+    """The field for a part of a name. Names have no blanks, so Space checks the row at the cursor."""
 
     def __init__(self, check: Callable[[], None]) -> None:
         super().__init__("", "type a part of a name to search", widget_id="filter", max_length=MAX_FILTER_CHARS)
@@ -493,7 +491,7 @@ class _SearchField(SafeInput):
 
 
 class _ModelList(LineView, can_focus=False):
-    """The rows of the dialog, whose field keeps the focus and passes keys on."""
+    """The rows of the dialog. The field keeps the focus and passes keys on."""
 
     GROUND: ClassVar[Ground] = "panel"
     RESTING_GROUND: ClassVar[Ground] = "cursor"

@@ -1,4 +1,4 @@
-"""The form of a model, which asks the model's endpoint and writes the model into a `workbench.toml`."""
+"""The form of a model. It asks the endpoint of the model, and adds the model to a `workbench.toml`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ModelAdder:
         if known is not None:
             self.owners, self.owner = (owner_of(known),), owner_of(known)
         elif bundled:
-            # Bundled suites are part of the program, and nothing is written next to them.
+            # Bundled suites are part of the program, and no file may be written beside them.
             self.owners = ("user",)
         else:
             self.owner = usual_owner(program, folder)
@@ -102,7 +102,10 @@ class ModelAdder:
         return bool(self._program.environment.of(self._folder).get(variable, "").strip())
 
     def check_name(self, name: str) -> None:
-        """Raise ConfigError if another model has the name."""
+        """Check that the name is free.
+
+        Raises ConfigError if another model has the name.
+        """
         if self.known is None:
             check_name_is_free(name, self._folder, self._program)
 
@@ -120,7 +123,7 @@ class ModelAdder:
         return self._program.models.located(spec, self._folder)
 
     def add(self, spec: ModelSpec, owner: Owner) -> Path:
-        """Write a model into the `workbench.toml` of an owner, and return the path of the file.
+        """Write a model into the `workbench.toml` of an owner. Return the path of the file.
 
         Raises:
             ConfigError: The file cannot be changed.
@@ -130,7 +133,7 @@ class ModelAdder:
         return add_model(spec, self._folder, self._program, owner)
 
     def shown(self, text: str) -> str:
-        """Return a text with its secrets redacted."""
+        """Return a text without secrets."""
         return self._program.secrets.redact(text)
 
 
@@ -193,10 +196,10 @@ _ROWS_BESIDE_FIELDS = 5
 """The rows of border, title, keys and an empty line."""
 
 _LABEL_CELLS = 15
-"""The width of the labels, the same as in the style."""
+"""The width of the labels. Must match the style."""
 
 MAX_LISTED = 5
-"""The maximum number of an endpoint's models that are named."""
+"""The maximum number of an endpoint's models to name."""
 
 _MIN_KEY_CHARS = 20
 """From this length on, a text that cannot be the name of a variable counts as a key. A shorter text may become a
@@ -292,7 +295,7 @@ class AddModelScreen(Dialog[Added]):
         self._problems: dict[Field, str] = {}
         self._outcome: tuple[Role, str] | None = None
         self._refused: tuple[TypedModel, Owner] | None = None
-        """The content of the form that the endpoint did not confirm; a second Enter adds the model anyway."""
+        """The content of the form that the endpoint did not confirm. A second Enter adds the model anyway."""
 
     @property
     def heading(self) -> str:
@@ -327,7 +330,7 @@ class AddModelScreen(Dialog[Added]):
             at = adder.owners.index(adder.owner)
             yield from self._row("owner", ChoiceField(owners, at, self._changed, "owner"))
         told = ReadLines(self._told, "told")
-        # Tab and the arrows go from field to field, past the texts between them.
+        # Tab and the arrow keys skip the texts between the fields.
         told.can_focus = False
         yield told
 
@@ -364,7 +367,7 @@ class AddModelScreen(Dialog[Added]):
 
     @property
     def _cloud(self) -> Cloud | None:
-        """The chosen cloud; `None` for another provider."""
+        """The chosen cloud, `None` for any other provider."""
         provider = self.query_one("#provider", ChoiceField).value
         return next((cloud for cloud in CLOUDS if cloud == provider), None)
 
@@ -589,7 +592,7 @@ class AddModelScreen(Dialog[Added]):
             self._tell("error", f"{GLYPHS.error} {'; '.join(error.problems)}")
             return
         self._problems = {}
-        # A second Enter adds the model only if nothing was changed since the endpoint was asked.
+        # A second Enter adds the model only if nothing changed since the endpoint was asked.
         if self._refused == (typed, owner):
             self._add(typed, owner)
             return
@@ -597,7 +600,7 @@ class AddModelScreen(Dialog[Added]):
         async def check() -> None:
             checked = await self._adder.check(spec)
             if (self._typed, self._owner) != (typed, owner):
-                # The form was changed in the meantime, so the answer is about another model.
+                # The form changed meanwhile, so the answer is about another model.
                 return
             if checked.ok:
                 self._add(typed, owner, checked)
@@ -634,7 +637,7 @@ _CHANGING_KEYS = keys_line(("Enter", "check and change"), ("↑↓", "field"), (
 
 
 def _may_be_a_key(text: str) -> bool:
-    """Return whether a text in the field for a variable's name looks like a key instead."""
+    """Return whether a text in the field of a variable's name looks like a key."""
     try:
         checked_key_variable(text)
     except ValueError:

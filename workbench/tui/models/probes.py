@@ -57,7 +57,7 @@ class Prober:
         return listed
 
     async def check(self, listed: ListedModel, endpoints: Endpoints) -> CheckResult:
-        """Ask the endpoint whether it has the model; no answer within `CHECK_TIMEOUT_S` is a failed check."""
+        """Ask the endpoint whether it has the model. No answer within `CHECK_TIMEOUT_S` is a failed check."""
         try:
             async with asyncio.timeout(CHECK_TIMEOUT_S):
                 return await endpoints.check(listed.spec, listed.environment)
@@ -75,7 +75,7 @@ class Prober:
                 yield result
 
     def endpoints(self) -> Endpoints:
-        """Return new connections to endpoints, for one series of probes; the caller closes them."""
+        """Return new connections to endpoints for one series of probes. The caller closes them."""
         return Endpoints(self._program.secrets)
 
     def shown(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""The dialogs of recording a program and its model, and the making of cases from recorded conversations."""
+"""The dialogs to record a program with its model. Makes cases from recorded conversations."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """The recording that the user typed: the endpoint, and the address at which the proxy listens."""
+    """The typed recording: the endpoint, and the address of the proxy."""
 
     upstream: str
     listen: str
 
 
 class ObserveScreen(_Naming[Wanted]):
-    """Asks for the endpoint and the address of a recording; `problem` is why the last attempt failed."""
+    """Asks for the endpoint and the address of a recording. `problem` is why the last attempt failed."""
 
     def __init__(self, before: Wanted, problem: str = "") -> None:
         super().__init__(
@@ -116,7 +116,7 @@ class WhereScreen(WhichSuiteScreen):
 
 
 class EndScreen(AskScreen[Literal["end", "no"]]):
-    """Asks before a recording ends, if that drops requests in progress or conversations without a case."""
+    """Asks before ending a recording drops active requests or conversations without a case."""
 
     TITLE_LINE = "End the recording?"
 
@@ -169,7 +169,7 @@ class CaseMaker:
     async def _made(self, seen: Seen, announce: Announce) -> str | None:
         selected = self._selection.suite
         suites = [suite for suite in self._selection.open_suites.suites if suite.why_not_editable is None]
-        # The selected suite comes first, since it is the most likely place.
+        # The selected suite comes first, because it is the most likely choice.
         suites.sort(key=lambda suite: suite is not selected)
         options = [Option(one_line(suite.path.name), counted(len(suite.cases), "case")) for suite in suites]
         options.append(Option("a new suite", "with its tools"))
@@ -223,7 +223,7 @@ class CaseMaker:
         return where
 
     def _alone(self, seen: Seen, path: Path) -> MadeSuite:
-        """Return a suite of the conversation alone, without text that looks like a key.
+        """Return a suite with only the conversation, without text that looks like a key.
 
         Raises:
             RefusedError: No case can be made of the conversation.
@@ -233,12 +233,12 @@ class CaseMaker:
         for run in case.runs:
             for each in run.rounds:
                 said += (each.text, each.reasoning)
-        # Whatever looks like a key becomes a secret, before the suite is written with names in place of secrets.
+        # Text that looks like a key becomes a secret before the suite is written with names instead of secrets.
         learn_keys(said, f"RECORDED_KEY_{seen.number}", self._secrets)
         return made_suite(Imported((case,), suite=RULE_OF_NEW_SUITES), suite_name(path), path, self._secrets)
 
     async def _agreed(self, path: Path, before: str, after: str, made: MadeSuite) -> bool:
-        """Show the change and the notes on the case, and return whether the user agrees."""
+        """Show the change and notes on the case. Return whether the user agrees."""
         notes, changed = dict.fromkeys(note.why for note in made.cases[0].notes), difference(before, after)
 
         def lines(width: int) -> list[Line]:
@@ -259,7 +259,7 @@ def _change(suite: OpenSuite, made: MadeSuite, seen: Seen) -> Restructured:
     document = suite.document
     table = fitted(made.cases[0].table, document.table(HEAD))
     change = with_new_cases(document, [table], f"Case of conversation {seen.number}")
-    # A suite with errors may get a case, as long as the case adds none.
+    # A suite with errors may get a case if the case adds no errors.
     if len(errors := parse_suite(change.document.text, suite.path).errors) > len(suite.file.errors):
         raise RefusedError(f"{suite.path.name} cannot hold it: {errors[-1].message}")
     return change

@@ -30,11 +30,11 @@ from workbench.exchange.observed.proxy import Listen, RecordingProxy
 from workbench.trajectory.events import Event, EventPayload, JsonValue, RequestStarted, RunStarted, ToolDefinition
 
 _CLOSING_S = 5.0
-"""The time for the proxy to close before its thread is ended."""
+"""The time in seconds for the proxy to close before its thread is ended."""
 
 State = Literal["asking", "calling", "whole", "broken off"]
-"""The state of a conversation: the model is asked, the program runs calls, the model has answered, or no whole answer
-came."""
+"""The state of a conversation: the model is asked, the program runs calls, the model has answered, or no complete
+answer came."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Seen:
 
     @property
     def request(self) -> str:
-        """The last message of the user, empty if there is none."""
+        """The last message of the user, "" if there is none."""
         asked = last_request(self.conversation.messages)
         if asked is not None:
             return self.conversation.messages[asked].content
@@ -61,13 +61,13 @@ class Seen:
 
     @property
     def calls(self) -> int:
-        """The number of calls that the model made."""
+        """The number of calls by the model."""
         return sum(len(message.tool_calls) for message in self.conversation.messages)
 
     def events(self) -> Sequence[Event]:
-        """Return the conversation as events of a run that has not ended."""
+        """Return the conversation as events of an active run."""
         conversation = self.conversation
-        # Messages up to the user's last request are the start of the run; the rounds of the model follow.
+        # Messages up to the user's last request are the start of the run. The rounds of the model follow.
         asked = last_request(conversation.messages)
         first = len(conversation.messages) if asked is None else asked + 1
         tools = []
@@ -92,7 +92,7 @@ class Seen:
 
 
 def seen_of(observed: ObservedConversation) -> Seen:
-    """Return the present state of a conversation; only the proxy's thread may call this."""
+    """Return the current state of a conversation. Only the proxy's thread may call this function."""
     last = observed.steps[-1]
     why = problem = ""
     try:
@@ -112,12 +112,12 @@ def seen_of(observed: ObservedConversation) -> Seen:
 class LiveRecording:
     """A recording proxy in front of an endpoint.
 
-    `wake` is called on the proxy's thread when there are observations to `take`."""
+    `wake` is called in the proxy's thread when there are observations to `take`."""
 
     def __init__(self, upstream: str, secrets: Secrets, wake: Callable[[], None]) -> None:
         self.upstream = upstream
         self.address = ""
-        """The base URL of the proxy for the observed program, empty until it listens."""
+        """The base URL of the proxy for the observed program, "" until the proxy listens."""
         self.stopped = False
         self._secrets = secrets
         self._inbox: Inbox[Seen | str] = Inbox(wake)
@@ -126,7 +126,9 @@ class LiveRecording:
         self._engine = EngineThread()
 
     async def start(self, listen: Listen) -> None:
-        """Begin to listen; raises ListenError if the address cannot be used."""
+        """Begin to listen.
+
+        Raises ListenError if the address cannot be used."""
         try:
             self.address = await asyncio.wrap_future(self._engine.submit(self._proxy.start(listen)))
         except BaseException:
@@ -134,7 +136,7 @@ class LiveRecording:
             raise
 
     def stop(self) -> None:
-        """Stop listening and drop requests in progress, in the background."""
+        """Stop listening and drop active requests, in the background."""
         if not self.stopped:
             self.stopped = True
             threading.Thread(target=self._end, name="end of a recording", daemon=True).start()
@@ -144,7 +146,7 @@ class LiveRecording:
         return self._inbox.take()
 
     def _end(self) -> None:
-        # Whatever fails here, the end of the thread closes all that the proxy holds.
+        # If anything fails here, the end of the thread closes all resources of the proxy.
         with suppress(Exception):
             self._engine.submit(self._proxy.close()).result(_CLOSING_S)
         self._engine.close(timeout_s=1.0)

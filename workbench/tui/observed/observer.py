@@ -1,4 +1,4 @@
-"""The start of a recording: the question for the endpoint, the proxy, and the screen."""
+"""Starts a recording: asks for the endpoint, starts the proxy, and shows the screen."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 _LISTEN = "127.0.0.1:0"
-"""The proposed address of the proxy: this machine, at a free port."""
+"""The proposed address of the proxy: a free port of this machine."""
 
 
 class Observer:
-    """Starts recordings, and proposes the user's last input for the next one."""
+    """Starts recordings. Proposes the user's last input for the next recording."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -31,7 +31,7 @@ class Observer:
         self._typed: Wanted | None = None
 
     def ask(self, problem: str = "") -> None:
-        """Ask for the endpoint and start recording; `problem` is why the last attempt failed."""
+        """Ask for the endpoint and start recording. `problem` is why the last attempt failed."""
         from workbench.tui.observed.dialogs import ObserveScreen, Wanted
 
         def take(wanted: Wanted | None) -> None:
@@ -61,7 +61,7 @@ class Observer:
         return "openai", None
 
     async def _begin(self, wanted: Wanted) -> None:
-        """Start the proxy and show the screen; if the proxy cannot listen, ask again."""
+        """Start the proxy and show the screen. If the proxy cannot listen, ask again."""
         await in_background(_imported)
         from workbench.exchange.observed.proxy import ListenError, listen_at, upstream_at
         from workbench.tui.observed.dialogs import CaseMaker

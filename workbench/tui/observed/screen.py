@@ -47,17 +47,17 @@ class Conversations(ListState[Seen]):
 
     @property
     def count(self) -> int:
-        """The number of conversations, those hidden by the filter included."""
+        """The number of conversations, including hidden ones."""
         return len(self._seen)
 
     @property
     def under_way(self) -> int:
-        """The number of conversations in which the model is being asked."""
+        """The number of conversations with an active request."""
         return sum(seen.state == "asking" for seen in self._seen.values())
 
     @property
     def unused(self) -> int:
-        """The number of conversations that could be made into cases, and were not."""
+        """The number of conversations that could become cases but did not."""
         return sum(not seen.why_no_case and number not in self.made for number, seen in self._seen.items())
 
     def _key(self, row: Seen) -> int:
@@ -131,7 +131,7 @@ def row_line(seen: Seen, made: bool, width: int) -> Line:
 
 
 class _Steps(LazyLines):
-    """The lines of a conversation's steps, laid out like those of a run."""
+    """The lines of a conversation's steps, laid out like the lines of a run."""
 
     def __init__(self, events: Iterable[Event], width: int) -> None:
         view = RunView()
@@ -159,7 +159,7 @@ def detail_lines(seen: Seen, where: str | None, secrets: Secrets, width: int) ->
 
 
 MakeCase = Callable[[Seen, Announce], Awaitable[str | None]]
-"""Makes a case of a conversation, and returns the place of the case, `None` if the user declined."""
+"""Makes a case of a conversation. Returns the place of the case, `None` if the user declined."""
 
 
 def _add(now: Situation) -> str | None:
@@ -171,7 +171,7 @@ def _stop(now: Situation) -> str | None:
 
 
 class LiveScreen(ListScreen[None, Conversations]):
-    """The screen of a recording, which ends with the screen; `line` is the environment variable for the program."""
+    """The screen of a recording. Closing it ends the recording. `line` is the environment variable for the program."""
 
     LIST_SHARES = (0.35, 0.5)
     TWO_COLUMNS_CELLS = 110
@@ -202,7 +202,7 @@ class LiveScreen(ListScreen[None, Conversations]):
         """Show new observations of the recording."""
         if not self.is_mounted:
             return
-        # Observations come as conversations, or as sentences about errors outside of them.
+        # Observations are conversations, or sentences about errors outside of conversations.
         news = self._live.take()
         self.state.take([each for each in news if isinstance(each, Seen)])
         said = [each for each in news if isinstance(each, str)]
@@ -260,17 +260,14 @@ class LiveScreen(ListScreen[None, Conversations]):
 
     @action("enter right", "Go to the steps of the conversation")
     def do_open(self) -> None:
-        """Focus the steps of the conversation."""
         self._go_to("detail")
 
     @action("y", "Copy the environment variable for the program", label="copy")
     def do_copy(self) -> None:
-        """Copy the environment variable for the program."""
         self.stage.copy(self._line, "the line for the program", self.announce)
 
     @action("a", "Add a case made from the conversation", label="make a case", needs=_add, changes=True)
     def do_add(self) -> None:
-        """Make a case of the conversation."""
         seen = self.state.selected
         assert seen is not None
 
@@ -284,7 +281,7 @@ class LiveScreen(ListScreen[None, Conversations]):
 
     @action("x", "Stop recording; what was recorded stays", label="stop", needs=_stop, changes=True)
     def do_stop(self) -> None:
-        """Stop recording, after a question if requests are in progress."""
+        """Stop recording. Ask first if there are active requests."""
         self._ask_to_end(self.state.under_way, 0, self._stop)
 
     def do_back(self) -> None:

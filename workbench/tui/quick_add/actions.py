@@ -24,7 +24,7 @@ _RUNNING = _at("run", otherwise="no request is running")
 
 
 class QuickAddActions(MainActions):
-    """The actions of the line in which requests are typed; letters work only while a result has the keyboard."""
+    """The actions of the line for new cases. Letters work only while a result has the keyboard."""
 
     GROUP = "Quick add"
 
@@ -43,7 +43,7 @@ class QuickAddActions(MainActions):
         listed=False,
     )
     def enter(self) -> None:
-        """Run the request; on an empty line, accept the shown result, or show the next waiting one if none is shown."""
+        """Run the request. On an empty line, accept the displayed result, or else show the next waiting result."""
         self._adder.enter()
 
     @action(
@@ -54,22 +54,21 @@ class QuickAddActions(MainActions):
         listed=False,
     )
     def kind(self) -> None:
-        """Choose the next kind or, on an empty line, make letters commands for the result that is shown."""
+        """Choose the next kind. On an empty line, make letters commands for the displayed result."""
         self._adder.tab()
 
     @action("shift+tab", "Go to the run; Tab returns", name="quick.panes", where="line", listed=False)
     def panes(self) -> None:
-        """Go to the run pane."""
         self._adder.to_panes()
 
     @action("up", "Earlier request; at a result, up", name="quick.up", where="line", listed=False)
     def up(self) -> None:
-        """Bring back an earlier request, or move up in the result."""
+        """Recall an earlier request, or move up in the result."""
         self._adder.move(-1)
 
     @action("down", "Later request; at a result, down", name="quick.down", where="line", listed=False)
     def down(self) -> None:
-        """Bring back a later request, or move down in the result."""
+        """Recall a later request, or move down in the result."""
         self._adder.move(1)
 
     @action("right", "Another check for the argument; in a text, right", name="quick.check", where="line", listed=False)
@@ -96,7 +95,7 @@ class QuickAddActions(MainActions):
         listed=False,
     )
     def leave_out(self) -> None:
-        """Leave out the call at the mark."""
+        """Exclude the marked call."""
         self._adder.leave_out()
 
     @action("o", "Switch the order: as called, or any", name="quick.order", where="line", needs=_CHECKED, listed=False)
@@ -106,17 +105,14 @@ class QuickAddActions(MainActions):
 
     @action("x", "Stop the request that runs", name="quick.stop", where="line", needs=_RUNNING, listed=False)
     def stop(self) -> None:
-        """Stop the request that runs."""
         self._adder.stop()
 
     @action("m", "Choose models for requests", name="quick.models", where="line", changes=True, listed=False)
     def models(self) -> None:
-        """Open the list of models."""
         self._adder.choose_models()
 
     @action("l", "Server log of the suite", name="quick.log", where="line", listed=False)
     def log(self) -> None:
-        """Show the log of the servers."""
         self._adder.show_log()
 
     @action("f4", "Write the request in your editor", name="quick.outside", where="line", listed=False)
@@ -126,17 +122,14 @@ class QuickAddActions(MainActions):
 
     @action("ctrl+z", "Undo the last case that was added", name="quick.undo", where="line", listed=False)
     def undo(self) -> None:
-        """Remove the last added case."""
         self._adder.undo()
 
     @action("pageup", "A page up in the run", name="quick.page_up", where="line", listed=False)
     def page_up(self) -> None:
-        """Scroll the run up."""
         self._adder.scroll(-1)
 
     @action("pagedown", "A page down in the run", name="quick.page_down", where="line", listed=False)
     def page_down(self) -> None:
-        """Scroll the run down."""
         self._adder.scroll(1)
 
     @action(

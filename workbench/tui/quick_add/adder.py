@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 KEEP_S = 1.0
-"""The time from the last key until the typed text is stored."""
+"""The time in seconds from the last key until the typed text is stored."""
 
 WAITING: Final = "Enter on the empty line"
 
@@ -66,11 +66,11 @@ class QuickAdder:
         """The suite of the next request."""
         self._from: Pane = "suites"
         self._is_settled = True
-        """Whether the question has been shown long enough to be answered."""
+        """Whether the question was visible long enough to be answered."""
         self._settling: Timer | None = None
         self._keeping: Timer | None = None
         self._lets_ask = False
-        """Whether the user allows a run to ask for a permission, which takes the keyboard."""
+        """Whether the user lets a run ask for permission. The question takes the keyboard."""
         self._shows = False
         """Whether the run pane shows the runs of the line instead of the selected case."""
         self._notice: Line = ()
@@ -89,7 +89,7 @@ class QuickAdder:
         return project_of(self._open_suites.workspace)
 
     def _take_kept(self) -> None:
-        """Take over the line of the last session."""
+        """Restore the line of the last session."""
         state, kept = self.state, self._app.memory.read().projects.get(self._project, Place()).line
         state.text, state.recent = kept.text, list(kept.recent)
         state.kind = next((kind for kind in KINDS if kind == kept.kind), state.kind)
@@ -98,7 +98,7 @@ class QuickAdder:
     # The line
 
     def open(self, suite: OpenSuite) -> None:
-        """Open the line for a suite, with the keyboard."""
+        """Open the line for a suite, and focus the line."""
         main, line = self._main, self._line
         try:
             self._editable(suite.path)
@@ -124,12 +124,12 @@ class QuickAdder:
             self._asked()
 
     def to_panes(self) -> None:
-        """Focus the run pane; the line stays open."""
+        """Focus the run pane. The line stays open."""
         self._keep()
         self._main.go_to("run")
 
     def close(self) -> None:
-        """Close the line, whose text and requests stay."""
+        """Close the line. Its text and requests are kept."""
         self._keep()
         self._line.remove_class("open")
         self._shows = False
@@ -174,7 +174,7 @@ class QuickAdder:
 
     @property
     def kept(self) -> KeptLine:
-        """The part of the line's state that is stored for the next session."""
+        """The stored part of the line's state, for the next session."""
         state, redact = self.state, self._app.program.secrets.redact
         if not state.text and not state.recent:
             return KeptLine()
@@ -183,7 +183,7 @@ class QuickAdder:
     # Keys
 
     def enter(self) -> None:
-        """Handle Enter: run the typed request, or act on the result or the question that is shown."""
+        """Handle Enter: run the typed request, or act on the displayed result or question."""
         self.typed(self._line.field.value)
         state = self.state
         if state.changing is not None:
@@ -208,7 +208,7 @@ class QuickAdder:
             self._accept()
 
     def tab(self) -> None:
-        """Choose the next kind or, on an empty line below a result, make letters commands for the result."""
+        """Choose the next kind. On an empty line below a result, make letters commands for the result."""
         state = self.state
         if state.changing is not None:
             return
@@ -219,7 +219,7 @@ class QuickAdder:
         self.show()
 
     def move(self, step: int) -> None:
-        """Bring back an earlier or later request, or move the mark of a question."""
+        """Recall an earlier or later request, or move the mark of a question."""
         state = self.state
         if state.question is not None and not state.text and state.changing is None:
             # The user has seen the question.
@@ -288,7 +288,7 @@ class QuickAdder:
         self.show()
 
     def leave_out(self) -> None:
-        """Leave out the call at the mark, or expect it again."""
+        """Exclude the marked call, or expect it again."""
         if self.state.question is not None:
             self.state.replace_question(self.state.question.with_call_left_out())
             self._annotate()
@@ -307,7 +307,7 @@ class QuickAdder:
         self.show()
 
     def stop(self) -> None:
-        """Stop the request that runs."""
+        """Stop the running request."""
         running = self.state.running
         if running is not None:
             self.state.has_keyboard = False
@@ -358,7 +358,7 @@ class QuickAdder:
             self.close()
 
     def unused(self, key: str) -> None:
-        """Tell the user that the pressed letter does nothing at a result."""
+        """Announce that the pressed letter has no command at a result."""
         self._say(f"No command on {key_name(key)} here: Tab gives letters back to the line", "muted")
 
     # Requests
@@ -403,7 +403,7 @@ class QuickAdder:
         return suite
 
     def _next(self) -> None:
-        """Start the first request that waits, if none runs."""
+        """Start the first waiting request if no request is running."""
         if self.state.running is not None:
             return
         for request in self.state.requests:
@@ -470,14 +470,14 @@ class QuickAdder:
         self._over()
 
     def _over(self) -> None:
-        """Show the result of the first request, unless text is typed, and start the next one."""
+        """Show the result of the first request, unless the user types, and start the next request."""
         if self._line.typing and not self._line.field.value and self.state.ended():
             self._asked()
         self._next()
         self.show()
 
     def _asked(self) -> None:
-        """Begin to show a question, which Enter answers only after a moment."""
+        """Begin to show a question. Enter answers the question only after a moment."""
         self._is_settled = False
         if self._settling is not None:
             self._settling.stop()
@@ -496,7 +496,7 @@ class QuickAdder:
         return [run for run in runs if run.run_id in request.run_ids]
 
     def _skip(self) -> None:
-        """Drop the result that is shown."""
+        """Drop the displayed result."""
         skipped = self.state.drop()
         if skipped is None:
             return
@@ -514,7 +514,7 @@ class QuickAdder:
         if head is None or question is None:
             return
         if self._add(head, question.case, question.why_not):
-            # The run of a chain's first request is not a run of the chain's case.
+            # The run of a chain's first request is no run of the chain's case.
             if head.kind != "chain" or question.expects_no_call:
                 self._ungraded += dict.fromkeys((run.batch, head.suite) for run in self._runs_of(head))
                 self._store_grades()
@@ -598,7 +598,7 @@ class QuickAdder:
             self._say(f"The history has no grade of the new case: {why}", "warned")
 
     def undo(self) -> None:
-        """Remove the last added case, and save; without one, undo the last change of the suite."""
+        """Remove the last added case, and save. If no case was added, undo the last change of the suite."""
         if self.state.changing is not None:
             return
         suite = self._open_suites.at(self._added[-1][0]) if self._added else None
@@ -623,7 +623,7 @@ class QuickAdder:
 
     @property
     def runs_shown(self) -> tuple[list[RunRecord], Message] | None:
-        """The runs, and the message without any, for the run pane; `None` if it shows the selected case."""
+        """The runs for the run pane, with the message for no runs. `None` if the pane shows the selected case."""
         if not self._shows or not self._line.is_open:
             return None
         requests = self.state.requests
@@ -646,23 +646,23 @@ class QuickAdder:
         return [], message
 
     def is_about(self, cases: set[CaseKey]) -> bool:
-        """Return whether the shown request is among some cases."""
+        """Return whether the displayed request is among some cases."""
         requests = self.state.requests
         return bool(requests) and (requests[0].suite, requests[0].case_id) in cases
 
     def leave_run(self) -> None:
-        """Let the run pane show the selected case, because the cursor of the tree moved."""
+        """Let the run pane show the selected case, because the tree's cursor moved."""
         if not self._line.typing:
             self._shows = False
 
     @property
     def lets_ask(self) -> bool:
-        """Whether the question of a run may appear now: while a text is typed, only after Enter allows it."""
+        """Whether a run may ask its question now. While the user types, Enter must allow it first."""
         return not self._line.typing or self._lets_ask
 
     @property
     def _is_asked_by_run(self) -> bool:
-        """Whether a run asks for a permission, or a batch about its cost limit."""
+        """Whether a run asks for permission, or a batch asks about its cost limit."""
         return bool(self._main.book.questions or self._main.book.limits_reached)
 
     def _tools(self) -> tuple[ToolDefinition, ...]:
@@ -737,7 +737,7 @@ class QuickAdder:
             case "change":
                 labels = {"enter": "keep", "end": "leave it as it was"}
             case "check":
-                # A suite without a file of its own is saved by the user.
+                # The user saves a suite without a file.
                 suite = self._open_suites.at(state.head.suite) if state.head is not None else None
                 save = "save"
                 if suite is None or suite.is_new or self._app.services.is_bundled(suite.path):
@@ -772,7 +772,7 @@ class QuickAdder:
                 labels |= {"outside": "editor", "end": "close"}
         actions = self._app.keymap.actions
         offered = [(replace(actions[f"quick.{name}"], label=label), True) for name, label in labels.items()]
-        # The notice is left out, because the keys of a result need its room.
+        # The notice is omitted, because the keys of a result need its room.
         return self._notice if state.state in ("ask", "run") else (), offered
 
     def _annotate(self) -> None:

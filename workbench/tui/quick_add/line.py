@@ -50,14 +50,14 @@ class RequestField(SafeInput):
         keymap = keymap_of(self)
         own = {key for action in actions_of(QuickAddActions) for key in keymap.keys(action)}
         if event.key not in own:
-            # Letters must not become commands of the panes here, which would act on something else.
+            # Letters must not become commands of the panes, because those act on something else.
             event.stop()
             self.post_message(self.Unused(event.key))
 
     def on_paste(self, event: events.Paste) -> None:
         taken(event)
         if not self.has_commands:
-            # A request may have several lines, which are shown by signs.
+            # A request may have several lines. Signs show the line breaks.
             self.replace(event.text.strip("\n"), *sorted(self.selection))
 
     def on_focus(self) -> None:
@@ -68,9 +68,9 @@ class RequestField(SafeInput):
 
 
 class RequestLine(Vertical):
-    """The title and the field of the line; hidden until it is opened."""
+    """The title and the field of the line. Hidden until it is opened."""
 
-    # The line is hidden instead of mounted on demand, because a widget that is being mounted cannot take the next key.
+    # The line is hidden instead of mounted on demand, because a widget cannot take the next key while it is mounted.
     DEFAULT_CSS = """
     RequestLine { height: 2; display: none; }
     RequestLine.open { display: block; }
@@ -95,16 +95,14 @@ class RequestLine(Vertical):
 
     @property
     def is_open(self) -> bool:
-        """Whether the line is shown."""
         return self.has_class("open")
 
     @property
     def typing(self) -> bool:
-        """Whether the line has the focus."""
         return self.is_open and self.screen.focused is self.field
 
     def say(self, title: str, role: Role = "strong") -> None:
-        """Show the title, within a rule."""
+        """Show the title within a rule."""
 
         def line(width: int) -> Line:
             start: Line = (Span(f" {GLYPHS.rest * 2} ", "muted"), Span(title, role), Span(" "))

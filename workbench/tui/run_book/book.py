@@ -1,4 +1,4 @@
-"""The run book: the runs since the app was opened, their summaries by case, and the progress of batches."""
+"""The run book: the runs since the app was opened, summaries by case, and the progress of batches."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ class Progress:
     under_way: bool
     running: int = 0
     left_s: float | None = None
-    """The estimated seconds left, once there is enough data."""
+    """The estimated seconds left, `None` without enough data."""
     statuses: Mapping[Status, int] = field(default_factory=dict)
     """The number of finished runs by status."""
     waiting: int = 0
-    """The number of active runs that wait to retry a request."""
+    """The number of active runs that will retry a request."""
     starting: tuple[str, ...] = ()
     """The servers and models that are starting."""
 
@@ -98,7 +98,7 @@ class _Batch:
 class RunBook:
     """The latest run of each case, model and repeat.
 
-    `clock` counts seconds, `now` returns the time of day with its zone.
+    `clock` returns seconds. `now` returns the time of day with its zone.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class RunBook:
         self._shelf = Shelf()
         self._runs: dict[str, RunRecord] = {}
         self._running: dict[str, RunRecord] = {}
-        """The runs in progress that have events."""
+        """The active runs with events."""
         self._latest: dict[CaseKey, dict[RunKind, RunRecord]] = {}
         self.by_model = RunsByModel()
         self._batches: dict[str, _Batch] = {}
@@ -131,7 +131,7 @@ class RunBook:
         self._tallies: dict[Path, tuple[tuple[str, ...], int, CaseTally]] = {}
         self._questions: list[Question] = []
         self._limits_reached: dict[str, CostLimitReached] = {}
-        """The reached cost limits about which the user is asked, by batch."""
+        """The reached cost limits that the user is asked about, by batch."""
         self._starting: dict[int, tuple[str, float]] = {}
         """The starting servers and models, each with the time of its start."""
         self._origins: dict[str, RunRecord] = {}
@@ -225,13 +225,13 @@ class RunBook:
             latest[kind] = record = recalled(planned, started_at, events, result)
             record.shelf = self._shelf
             if unwritten:
-                # Nothing has removed the secrets of such a run yet.
+                # No code has removed the secrets of such a run yet.
                 record.unwritten, record.parts = True, self._parts
             self.by_model.recall(record)
             self._touch(record)
 
     def branch(self, run_id: str, origin: RunRecord) -> None:
-        """Register the origin of a fork that is about to start."""
+        """Register the origin of a starting fork."""
         self._origins[run_id] = origin
 
     def step_back(self, run_id: str, run: RunRecord) -> None:
@@ -245,7 +245,7 @@ class RunBook:
         return [run for run in distinct(runs) if run.figures is not None]
 
     def forget_case(self, case: CaseKey) -> None:
-        """Forget the finished runs of a skipped request; their tokens and cost still count."""
+        """Forget the finished runs of a skipped request. Their tokens and cost still count."""
         if self._going.get(case):
             return
         for run in self._latest.pop(case, {}).values():
@@ -275,12 +275,12 @@ class RunBook:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The open questions, the oldest first; a question is withdrawn when its run continues or ends."""
+        """The open questions, oldest first. A question is withdrawn when its run continues or ends."""
         return tuple(self._questions)
 
     @property
     def limits_reached(self) -> tuple[CostLimitReached, ...]:
-        """The cost limits that batches have reached, the oldest first, until the user answers."""
+        """The reached cost limits of batches, oldest first, until the user answers."""
         return tuple(self._limits_reached.values())
 
     def limit_answered(self, batch: str) -> None:
@@ -351,7 +351,7 @@ class RunBook:
         return beside
 
     def has_runs(self, case: CaseKey) -> bool:
-        """Return whether the book has any run of a case, ended or not."""
+        """Return whether the book has any run of a case, active or finished."""
         return case in self._latest
 
     def now(self) -> datetime:
@@ -359,11 +359,11 @@ class RunBook:
         return self._now()
 
     def revision(self, suite: Path) -> int:
-        """Return a number that changes whenever a result of the suite's cases does."""
+        """Return a number that changes whenever a result of the suite's cases changes."""
         return self._revisions.get(suite, 0)
 
     def step(self, case: CaseKey, number: int) -> StepSummary | None:
-        """Return the summary of a step of a chain, counted from 1; `None` if nothing is known."""
+        """Return the summary of a step of a chain (from 1), `None` if nothing is known."""
         if case not in self._latest:
             return None
         if going := self._going.get(case):
@@ -376,15 +376,15 @@ class RunBook:
         return None
 
     def tally(self, suite: Path, cases: tuple[str, ...]) -> CaseTally:
-        """Return the numbers of these cases by outcome.
+        """Return the number of these cases by outcome.
 
-        The result is cached until something happens to a case of the suite.
+        The result is cached until a case of the suite changes.
         """
         revision = self._revisions.get(suite)
         if revision is None:
             return CaseTally()
         known = self._tallies.get(suite)
-        # The identity suffices: the tree passes the same tuple until its rows change, and a suite may have thousands of
+        # Identity suffices, because the tree passes the same tuple until its rows change. A suite may have thousands of
         # cases.
         if known is None or known[0] is not cases or known[1] != revision:
             counted = CaseTally.of(self.summary((suite, case)) for case in cases)
@@ -408,7 +408,7 @@ class RunBook:
     @property
     def held_runs(self) -> list[RunRecord]:
         """The runs that are held for the user, in the order they were started."""
-        # Only the few running runs are checked first, because most batches hold none.
+        # Only the few running runs are checked first, because most batches have no held run.
         if not any(run.held for run in self._running.values()):
             return []
         return [run for run in self._runs.values() if run.held]
@@ -430,7 +430,7 @@ class RunBook:
         return total(self._spent.values())
 
     def _count(self) -> None:
-        """Update the counts of cases in which something happened; thousands of others may be unchanged."""
+        """Update the counts of changed cases. Thousands of other cases may be unchanged."""
         for case in self._uncounted:
             counted = self.runs_that_count(case)
             latest = distinct((*self._latest[case].values(), *counted))
@@ -449,7 +449,7 @@ class RunBook:
         self._uncounted.clear()
 
     def progress(self) -> Progress:
-        """Return the progress of the batches in progress, or else of the last one."""
+        """Return the progress of the active batches, or else of the last batch."""
         going = [batch for batch in self._batches.values() if batch.ended_s is None]
         if going:
             return self._progress_of(going)
@@ -504,7 +504,7 @@ class RunBook:
         return list(self._going.get(case, ()))
 
     def any_under_way(self, cases: Iterable[CaseKey]) -> bool:
-        """Return whether a run of any of the cases waits or runs."""
+        """Return whether any of the cases has an active run."""
         return any(self._going.get(case) for case in cases)
 
     def _follow_clock(self) -> None:
@@ -512,7 +512,7 @@ class RunBook:
         self._clock.stop(bool(self._running) and all(run.paused is not None for run in self._running.values()))
 
     def _start(self, event: BatchStarted) -> None:
-        # The sender has applied the event already.
+        # The sender has already applied the event.
         if event.batch in self._batches:
             return
         batch = self._batches[event.batch] = _Batch(self._clock())
@@ -534,7 +534,7 @@ class RunBook:
             if left is not None:
                 self._latest[case_key] = in_place_of(left, record, self._latest.get(case_key, {}))
                 self.by_model.drop(left)
-            # A fork does not replace the runs of its case; a new run does.
+            # A fork does not replace the runs of its case. A new run does.
             of_case = self._latest if record.is_fork else fresh
             of_case.setdefault(case_key, {})[record.kind] = record
             self._touch(record)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def root_of(run: RunRecord) -> RunRecord:
-    """Return the run from which a fork descends, through any number of forks; the run itself if it is not a fork."""
+    """Return the first run in a fork's chain of origins. Return a run that is not a fork unchanged."""
     while run.origin is not None:
         run = run.origin
     return run
@@ -80,7 +80,7 @@ def branch_number(fork: RunRecord, runs: Sequence[RunRecord]) -> str:
 
 
 def place_text(fork: Fork) -> str:
-    """Return the point at which a run is forked, as text after the word "from"."""
+    """Return the point of a fork as text after the word "from"."""
     at = fork.at
     if at.answered is None:
         return f"round {at.round}"

@@ -55,15 +55,14 @@ class Content:
 
 
 def packed(content: Content) -> bytes:
-    """Return the content in compressed form."""
-    # The level is the fastest one, because runs are packed while the user scrolls through a list.
+    # Runs are packed while the user scrolls through a list, so the fastest level is used.
     return zlib.compress(pickled((content.events, content.result)), 1)
 
 
 def unpacked(data: bytes) -> Content:
     """Return the content, equal to the original.
 
-    Pickle is safe here: this process packed the data.
+    Pickle is safe here, because this process packed the data.
     """
     return Content(*pickle.loads(zlib.decompress(data)))
 
@@ -88,9 +87,9 @@ class Shelf:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """The tokens of runs, input and output together, and their cost in US dollars.
+    """The tokens of runs (input and output) and their cost in US dollars.
 
-    `unknown` is true if some prices are not known.
+    `unknown` is whether some prices are unknown.
     """
 
     tokens: int = 0
@@ -133,7 +132,7 @@ class Stopwatch:
         return now - self._stopped_s
 
     def stop(self, stopped: bool) -> None:
-        """Stop the stopwatch, or start it again."""
+        """Stop or restart the stopwatch."""
         if stopped and self._stopped_at_s is None:
             self._stopped_at_s = self._clock()
         elif not stopped and self._stopped_at_s is not None:
@@ -145,7 +144,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class Tally(Generic[_Key]):
-    """The number of times that each name occurs among the names of all keys."""
+    """Counts each name among the names of all keys."""
 
     def __init__(self) -> None:
         self._names: dict[_Key, tuple[str, ...]] = {}
@@ -160,7 +159,7 @@ class Tally(Generic[_Key]):
     @property
     def totals(self) -> Mapping[str, int]:
         """The count of each name."""
-        # The unary plus drops the names whose count went down to zero.
+        # The unary plus drops names with a count of zero.
         return +self._totals
 
 
@@ -179,7 +178,7 @@ class RunKind(NamedTuple):
 Stage = Literal["waiting", "running", "done"]
 
 RUN_AGAIN = frozenset({Status.FAILED, Status.ERROR, Status.STOPPED})
-"""The statuses of runs that a user may want to repeat."""
+"""The statuses of runs that users may want to repeat."""
 
 
 @dataclass
@@ -200,24 +199,24 @@ class RunRecord:
     graders_disagree: bool = False
     """Whether some grader passes the run and another grader fails it."""
     spent: Spend = field(default_factory=Spend)
-    """The usage of a finished run; zero for a recorded one."""
+    """The usage of a finished run, zero for a recorded run."""
     paused: Paused | None = None
     """The event at which the run waits for the user, if the run waits."""
     request: HttpRequest | str | None = None
     """The next request if the run is held before a request, or the reason why the request cannot be sent, if known."""
     put_off_until: datetime | None = None
-    """The earliest time of the next request, while the run waits because its endpoint asked another run to wait."""
+    """The earliest time of the next request, if the endpoint asked another run to wait."""
     retry: RetryScheduled | None = None
-    """The event of a failed request that the run waits to repeat."""
+    """The event of a failed request that the run will repeat."""
     retry_at: datetime | None = None
     """The time at which the failed request will be repeated."""
     step: int = 0
-    """The current step of a chain, counted from 1."""
+    """The current step of a chain (from 1)."""
     saved_in: Path | None = None
     unwritten: bool = False
     """Whether the run was recorded by this program and is not saved yet."""
     original: tuple[PlannedRun, RunResult] | None = None
-    """The original plan and result of the run, if it was regraded since."""
+    """The original plan and result of a regraded run."""
     origin: RunRecord | None = field(default=None, repr=False)
     """The run that was forked to make this run."""
     origin_name: str = ""
@@ -226,18 +225,18 @@ class RunRecord:
     shelf: Shelf | None = field(default=None, repr=False)
     """Decides how long the finished run stays unpacked."""
     parts: SuiteParts = field(default_factory=lambda: SuiteParts(NO_SECRETS), repr=False)
-    """Removes secrets from everything shown; the run itself is unchanged."""
+    """Removes secrets from everything displayed. The run itself is unchanged."""
     _redaction: EventRedaction | None = field(default=None, repr=False)
     """Removes secrets from the events of the view, including secrets split between two events."""
     _shown_result: tuple[RunResult, Finder, RunResult] | None = field(default=None, repr=False)
     _content: Content | None = field(default_factory=Content, repr=False)
     _packed: bytes | None = field(default=None, repr=False)
-    """The content of a finished run that was not viewed recently."""
+    """The packed content of a finished run that was not viewed recently."""
     _view: RunView | None = field(default=None, repr=False)
     _shown: ReferenceType[RunView] | None = field(default=None, repr=False)
-    """The view of a packed run while it is on a screen, for reuse when the run is unpacked."""
+    """The view of a packed run while a screen shows it. Reused when the run is unpacked."""
     _compared: tuple[int, Difference | None] = field(default=(-1, None), repr=False)
-    """The first difference to the origin, and the number of events that the origin had at the comparison."""
+    """The first difference from the origin, and the number of the origin's events at the comparison."""
 
     @property
     def run_id(self) -> str:
@@ -280,7 +279,7 @@ class RunRecord:
 
     @property
     def broke_off(self) -> bool:
-        """Whether the run ended without a grade, except for a case that expects nothing yet."""
+        """Whether the run ended without a grade. A case without expectations does not count as broken off."""
         return self.status in (Status.ERROR, Status.STOPPED, Status.SKIPPED)
 
     @property
@@ -292,7 +291,7 @@ class RunRecord:
 
     @property
     def has_verdict(self) -> bool:
-        """Whether the run ended by itself, even with an error; a stopped run says nothing about its case."""
+        """Whether the run ended by itself, even with an error. A stopped run has no verdict on its case."""
         return self.figures is not None and self.status != Status.STOPPED
 
     @property
@@ -304,7 +303,7 @@ class RunRecord:
         return self._view
 
     def glance(self) -> Callable[[], RunResult | None]:
-        """Return a function that returns the current result, without secrets, on any thread.
+        """Return a function that returns the current result without secrets. Callable in any thread.
 
         A packed run stays packed.
         """
@@ -336,7 +335,7 @@ class RunRecord:
         if self._content is None:
             assert self._packed is not None
             self._content = unpacked(self._packed)
-            # A screen that still shows the run must continue with the same view.
+            # A screen that still shows the run must keep the same view.
             if self._shown is not None:
                 self._view = self._shown()
         if self.shelf is not None and self.stage == "done":
@@ -375,7 +374,7 @@ class RunRecord:
     def _pass_on(self, view: RunView, event: Event) -> None:
         self._redaction = self._redaction or EventRedaction(self.parts)
         if view.began is None and self.started_at:
-            # The view of a planned run was made before its beginning was known.
+            # The view of a planned run is made before the run's start time is known.
             view.began = datetime.fromisoformat(self.started_at)
         for shown in self._redaction.take(event):
             view.add(shown)
@@ -390,12 +389,12 @@ class RunRecord:
 
     @property
     def held(self) -> bool:
-        """Whether the run is held until the user lets it continue."""
+        """Whether the run is held for the user."""
         return self.paused is not None and self.paused.at != "permission"
 
     @property
     def hold(self) -> int | None:
-        """The sequence number of the `Paused` event at which the run is held; `None` while it is not held."""
+        """The sequence number of the `Paused` event of the current hold, `None` without a hold."""
         if not self.held:
             return None
         for at in reversed(self.events):
@@ -405,7 +404,7 @@ class RunRecord:
 
     @property
     def was_held(self) -> bool:
-        """Whether the run was ever held, such as by stepping."""
+        """Whether the run was ever held, for example by stepping."""
         return any(isinstance(each.payload, Paused) and each.payload.at != "permission" for each in self.events)
 
     @property
@@ -431,7 +430,7 @@ class RunRecord:
 
     @property
     def wait(self) -> tuple[datetime, str] | None:
-        """The time of the next request and the reason of the wait, if the run waits."""
+        """The time of the next request and the reason of the wait, `None` if the run does not wait."""
         if self.put_off_until is not None:
             at = f"{self.put_off_until.astimezone():%H:%M:%S}"
             return self.put_off_until, f"waits until {at} at least: the endpoint asked another run to wait"
@@ -469,7 +468,7 @@ class RunRecord:
         return fold(chain.from_iterable(map(redaction.take, self.events)))
 
     def _shown_of(self, result: RunResult) -> RunResult:
-        # A new secret or a newly opened suite makes a new finder, which may redact different texts.
+        # A new secret or a newly opened suite makes a new finder, which may redact other texts.
         finder = self.parts.secrets.finder
         known = self._shown_result
         if known is None or known[0] is not result or known[1] is not finder:
@@ -486,19 +485,22 @@ class RunRecord:
 
     @property
     def is_fork(self) -> bool:
-        """Whether the run is a fork made in this program; forks do not count for their case."""
+        """Whether the run is a fork made in this program. Forks do not count for their case."""
         return self.planned.fork is not None
 
     @property
     def difference(self) -> Difference | None:
-        """The first difference to the origin, once the run ended; `None` if there is none or the run is not a fork."""
+        """The first difference from the origin.
+
+        `None` before the run ended, without a difference, or for a run without an origin.
+        """
         if self.origin is None or self.result is None:
             return None
         # Lazy import: only forks are compared.
         from workbench.analysis.alignment import first_difference
 
-        # While the origin runs, the two are compared once, and again when the origin is held or ends: computing the
-        # trajectory of a long run on every event costs too much.
+        # While the origin is active, the two are compared once, and again when the origin is held or ends. Computing
+        # the trajectory of a long run on every event would cost too much.
         seen, now = self._compared[0], len(self.origin.events)
         if seen < 0 or (seen != now and (self.origin.held or self.origin.stage == "done")):
             self._compared = now, first_difference(self.origin.trajectory, self.result.trajectory)
@@ -506,7 +508,7 @@ class RunRecord:
 
     @property
     def made(self) -> PlannedRun:
-        """The original plan of the run, even if the run was regraded by a newer case."""
+        """The original plan of the run, even if a newer case regraded the run."""
         if self.original is None:
             return self.planned
         return self.original[0]
@@ -539,7 +541,7 @@ class RunRecord:
             self.step = event.payload.step
         if self._view is not None:
             self._pass_on(self._view, event)
-        # Any wait ended before this event.
+        # Any wait has ended before this event.
         self.saved_in = self.put_off_until = self.retry = self.retry_at = None
         if isinstance(event.payload, Paused):
             self.paused = event.payload
@@ -556,7 +558,6 @@ class RunRecord:
             self._view.put_request(self.parts.secrets.redacted(request))
 
     def put_off(self, until: datetime) -> None:
-        """Record the earliest time of the next request."""
         self.put_off_until = until
         if self._view is not None:
             self._view.put_off(until)
@@ -564,7 +565,7 @@ class RunRecord:
     def finish(self, result: RunResult, began_ms: float | None = None, ended_ms: float | None = None) -> None:
         """Finish the run.
 
-        `began_ms` and `ended_ms`, if known, are milliseconds since 1970.
+        `began_ms` and `ended_ms` are milliseconds since 1970, if known.
         """
         self.stage, self.paused, self.saved_in, self.put_off_until = "done", None, None, None
         self.request = None
@@ -575,9 +576,9 @@ class RunRecord:
         self._take(result, began_ms, ended_ms)
 
     def regrade(self, planned: PlannedRun, result: RunResult) -> None:
-        """Replace the grade by that of the case in `planned`."""
+        """Replace the grade by the grade of the case in `planned`."""
         before, figures = self.result, self.figures
-        # If the edit of the case was undone, the run is graded by its original plan again.
+        # If the edit of the case was undone, the original plan grades the run again.
         if before is not None and self.original is None:
             self.original = (self.planned, before)
         elif self.original is not None and planned is self.original[0]:
@@ -597,21 +598,21 @@ class RunRecord:
 
 
 def distinct(runs: Iterable[RunRecord]) -> list[RunRecord]:
-    """Return runs without repetitions, each at its first place."""
-    # Records are compared by identity, because a record changes during its run and has no hash.
+    """Return runs without repetitions, each at its first position."""
+    # Records are compared by identity: a record changes while its run is active and has no hash.
     return list({id(run): run for run in runs}.values())
 
 
 def without(runs: Iterable[RunRecord], left: RunRecord) -> list[RunRecord]:
-    # `list.remove` would compare records by all their fields, events included.
+    # `list.remove` would compare all fields of records, including events.
     return [run for run in runs if run is not left]
 
 
 def results_of(runs: Iterable[RunRecord]) -> list[RunResult]:
-    """Return the results of the finished runs among several."""
+    """Return the results of the finished runs."""
     results: list[RunResult] = []
     for run in runs:
-        # A variable holds the result, because each access may unpack the run.
+        # Each access may unpack the run, so the result is kept in a variable.
         result = run.result
         if result is not None:
             results.append(result)
@@ -620,16 +621,16 @@ def results_of(runs: Iterable[RunRecord]) -> list[RunResult]:
 
 @dataclass(frozen=True)
 class Question:
-    """The question of a run that asks whether a call may be executed."""
+    """The question of a run for permission to execute a call."""
 
     run: RunRecord
     asked: ExecutionQuestion
 
 
 def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequence[str] = ()) -> Message:
-    """Return the message of a run that has not begun: the reason why it waits.
+    """Return the message of a waiting run: the reason of its wait.
 
-    `held` are the held runs, `starting` the servers and models that start.
+    `held` are the held runs, `starting` the starting servers and models.
     """
     if run.stage != "waiting":
         return (("Waiting for its turn.", "muted"),)
@@ -647,9 +648,9 @@ def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequenc
 
 
 def _is_needed(run: RunRecord, starting: str) -> bool:
-    """Return whether a run waits for a starting server of its suite, or for a model."""
-    # Start-ups are reported as "starting model NAME" or "downloading server NAME", and `RunBook.starting` appends the
-    # seconds.
+    """Return whether a run waits for a starting server of its suite or for a starting model."""
+    # A starting server or model is reported as "starting model NAME" or "downloading server NAME". `RunBook.starting`
+    # appends the seconds.
     _, _, what = starting.partition(" ")
     servers = run.planned.suite.servers
     return what.startswith("model ") or any(what.startswith(f"server {server.name} …") for server in servers)

@@ -24,13 +24,13 @@ from workbench.tui.run_book.book import RunBook
 from workbench.tui.run_book.record import RunRecord
 
 AT_ONCE_RUNS = 8
-"""The number of runs that are graded before the next key is handled, about a millisecond each."""
+"""The maximum number of runs to grade before the next key is handled. A run takes about a millisecond."""
 
 AT_ONCE_CALLS = 10
-"""The largest number of calls with which a run is graded at once."""
+"""The maximum number of calls of a run that is graded at once."""
 
 Pace = Literal["at once", "in background", "with Python"]
-"""The way to grade a run: before the next key is handled, in the background, or by calling the suite's Python code."""
+"""How to grade a run: before the next key is handled, in the background, or by the suite's Python code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Due:
 
     @property
     def pace(self) -> Pace:
-        """How the run is graded: at once, in the background, or by Python code of the suite."""
+        """How the run is graded: at once, in the background, or by the suite's Python code."""
         if self.known is not None:
             return "at once"
         return _pace(self.now.case, self.result.trajectory)
@@ -68,7 +68,7 @@ class DueCase:
 
 
 class Regrading:
-    """The cases whose runs may need regrading, found by following the edits of suites.
+    """Follows the edits of suites, and finds the cases whose runs may need regrading.
 
     The cost of an edit depends on the number of edited cases, not of all cases.
     """
@@ -76,7 +76,7 @@ class Regrading:
     def __init__(self, book: RunBook) -> None:
         self._book = book
         self._followed: dict[Path, Suite] = {}
-        """The suites that grade the runs, except the runs of due cases."""
+        """The current suites of the runs' grades, except for due cases."""
         self._due: dict[CaseKey, tuple[SuiteFile, Case]] = {}
         self._moved: dict[int, tuple[RunRecord, RunSummary]] = {}
         """Regraded runs that were not reported yet, with their earlier figures, by the identity of the run."""
@@ -89,7 +89,7 @@ class Regrading:
     def follow(self, suite: OpenSuite, selected: CaseOutline | None = None) -> None:
         """Find the cases of an edited suite whose runs may need regrading.
 
-        While the suite has errors, only the `selected` case is checked.
+        While the suite has errors, check only the `selected` case.
         """
         file, before = suite.file, self._followed.get(suite.path)
         if file.suite is None:
@@ -101,7 +101,7 @@ class Regrading:
                 self._look_at(file, case)
 
     def forget_others(self, suites: Collection[OpenSuite]) -> None:
-        """Drop suites that are no longer open."""
+        """Forget suites that are no longer open."""
         if len(self._followed) > len(suites):
             for path in self._followed.keys() - {suite.path for suite in suites}:
                 del self._followed[path]
@@ -121,7 +121,7 @@ class Regrading:
                 break
 
     def due(self, most: int) -> list[DueCase]:
-        """Return the first due cases with the runs to regrade; at most `most` cases, and no more after `most` runs."""
+        """Return the first due cases with their runs: at most `most` cases, and no more cases after `most` runs."""
         found: list[DueCase] = []
         runs = 0
         for key, now in islice(self._due.items(), most):
@@ -132,13 +132,13 @@ class Regrading:
         return found
 
     def done(self, cases: Iterable[DueCase], results: Mapping[int, RunResult]) -> None:
-        """Apply new results, by the identity of their records; runs without a result keep their grade."""
+        """Apply new results by the identity of the records. Runs without a result keep their grade."""
         for case in cases:
             current = self._book.finished(case.key)
             for due in case.runs:
                 result = results.get(id(due.run))
-                # The case may have been run again or changed back in the meantime. The identity of the figures shows
-                # that; a result is a new object each time a run is unpacked.
+                # The case may have been rerun or changed back meanwhile. The identity of the figures shows that. A
+                # result cannot show it, because each unpacking makes a new object.
                 if result is not None and due.run.figures is due.figures and any(run is due.run for run in current):
                     self._moved.setdefault(id(due.run), (due.run, due.figures))
                     self._book.regrade(due.run, due.now, result)
@@ -146,7 +146,7 @@ class Regrading:
                 del self._due[case.key]
 
     def take_summary(self) -> str:
-        """Return how grades changed since the last call, in words; empty if none did."""
+        """Describe how grades changed since the last call. Return "" without changes."""
         moves = []
         for run, before in self._moved.values():
             if run.figures is not None:
@@ -181,7 +181,7 @@ class Regrading:
 
 
 def _changed(before: Suite | None, now: Suite) -> Iterable[Case]:
-    """Return the cases of a suite whose grades may have changed; an unchanged case is the same object."""
+    """Return the cases of a suite whose grades may have changed. An unchanged case is the same object."""
     if before is None or _by_suite(before) != _by_suite(now):
         return now.cases
     # Reading an edited suite keeps the objects of its unchanged cases.

@@ -42,7 +42,7 @@ class ReadBatches:
 
 
 MAX_RUNS_READ = 20_000
-"""The largest number of runs of a batch that are read; of a larger batch, only some cases are."""
+"""The maximum number of runs to read from a batch. Of a larger batch, only some cases are read."""
 
 RUNS_UNTIL_SEARCHED = 4_000
 """The number of runs to read from a larger batch before words are searched. The batch then opens within 200 ms."""
@@ -81,7 +81,7 @@ def opened(file: Path) -> Iterator[History]:
 
 
 def read_batches(file: Path, most: int | None = None) -> ReadBatches:
-    """Return the newest batches, at most `most` of them; without a limit, all."""
+    """Return the newest batches, at most `most`. Without a limit, return all."""
     with opened(file) as history:
         batches = tuple(islice(history.each_batch(), most))
         count, forks = history.count_batches()
@@ -108,7 +108,7 @@ def read_going(file: Path, numbers: Iterable[int]) -> tuple[list[BatchRow], froz
 
 
 class OutdatedError(Exception):
-    """The result of a search is no longer wanted."""
+    """Raised when the result of a search is no longer wanted."""
 
 
 def read_cases(
@@ -127,7 +127,7 @@ def read_cases(
 
 
 def case_text(suite: str, name: str, case_id: str, tags: Iterable[str], ended: Iterable[tuple[str, str]]) -> str:
-    """Return the text that a filter searches; `ended` has the status of the case with each model."""
+    """Return the text that a filter searches. `ended` has the status of the case on each model."""
     statuses = (f"{model}:{status}" for model, status in ended)
     return " ".join((suite, name, case_id, *tags, *statuses)).casefold()
 
@@ -148,10 +148,10 @@ def read_gradings(file: Path, number: int) -> list[tuple[Regrade, tuple[BatchPar
 def read_case(
     file: Path, suite: str, case_id: str
 ) -> tuple[Sequence[RunRow], Mapping[int, str], Mapping[int, int], Sequence[str]]:
-    """Return the latest runs of a case, the newest first.
+    """Return the latest runs of a case, newest first.
 
-    Also returns the names of batches, the number of regrades of each batch, and a message for each damaged run.
-    `suite` is a key.
+    Also returns the names of batches, the number of regrades of each batch, and a message for each damaged run. `suite`
+    is a key.
     """
     damaged: list[str] = []
     with opened(file) as history:
@@ -164,7 +164,7 @@ def _going(file: Path, batches: Iterable[BatchRow]) -> frozenset[int]:
 
     going: set[int] = set()
     for batch in batches:
-        # A batch without an end may have a killed process; then no process claims it.
+        # The process of an unfinished batch may have been killed. Then no process claims the batch.
         if batch.ended_at is None and batch.damage is None and claimed(file, batch.number):
             going.add(batch.number)
     return frozenset(going)
@@ -181,9 +181,9 @@ def _batch(
 ) -> ReadBatch:
     from workbench.history.claims import claimed
 
-    # The claim is checked first: if a batch is no longer claimed, everything of it is written.
+    # The claim is checked first. If the batch is no longer claimed, all of it is written.
     is_claimed = claimed(file, number)
-    # The number needs a #, because the name of another batch may look like a number.
+    # The number needs a #, because another batch's name may look like a number.
     batch = history.batch(f"#{number}")
     is_going = batch.ended_at is None and is_claimed
     chosen = None
@@ -216,11 +216,11 @@ def _first_that_fit(
             if not all(word in text for word in wanted):
                 continue
             found += len(case.ended)
-            # The first case is read even if it alone has more runs, because the screen would be empty otherwise.
+            # The first case is read even if it has too many runs, because the screen would be empty otherwise.
             if found > most and places:
                 is_all = False
                 break
-            # Neighbouring cases are read with one query.
+            # One query reads neighbouring cases.
             if places and places[-1][1] + 1 == case.first:
                 places[-1] = places[-1][0], case.last
             else:

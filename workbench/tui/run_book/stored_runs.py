@@ -78,7 +78,10 @@ def main_causes(file: Path | None, failed: Sequence[RunRow | RunRecord]) -> dict
 
 
 def record_of(recording: Recording) -> RunRecord:
-    """Return a recorded run in its final state; raise RecordingError if its suite, case or result cannot be read."""
+    """Return a recorded run in its final state.
+
+    Raises RecordingError if the suite, case or result of the run cannot be read.
+    """
     file = suite_of_recording(recording)
     run = run_of_recording(recording, file)
     if run is None:
@@ -87,13 +90,13 @@ def record_of(recording: Recording) -> RunRecord:
             why = f": {file.errors[0].message}"
         raise RecordingError(f"{recording.path}: its suite has no case {recording.header.case!r}{why}")
     planned, result = run
-    # If the run is saved again, it refers to the original suite.
+    # If the run is saved again, it must refer to the original suite.
     planned = replace(planned, file=replace(file, hash=recording.header.suite.hash))
     return recalled(planned, recording.header.started_at, recording.events, result)
 
 
 def recalled(planned: PlannedRun, started_at: str, events: Sequence[Event], result: RunResult) -> RunRecord:
-    """Return the record of an earlier run; `started_at` is ISO 8601."""
+    """Return the record of an earlier run. `started_at` is ISO 8601."""
     record = RunRecord(planned, recorded=True, started_at=started_at)
     for event in events:
         record.add(event)

@@ -30,7 +30,7 @@ class RunsByModel:
         """The runs that counted when the last batch began, if any of those runs had ended."""
         self._models: dict[Path, dict[str, None]] = {}
         self._begun: dict[CaseKey, int] = {}
-        """The value of `_puts` when the runs of a case were last stored or regraded, the latest last."""
+        """The value of `_puts` when a case's runs were last stored or regraded, with the latest case last."""
         self._puts = 0
 
     def start(self, batch: Iterable[RunRecord]) -> None:
@@ -101,7 +101,7 @@ class RunsByModel:
         return self._models.get(suite, ())
 
     def begun_since(self, seen: int) -> tuple[list[CaseKey], int]:
-        """Return the cases with new runs or grades, the latest first, and the value of `seen` for the next call.
+        """Return the cases with new runs or grades, latest first, and the value of `seen` for the next call.
 
         `seen` is 0 in the first call.
         """
@@ -120,27 +120,27 @@ class RunsByModel:
 
     def _tell(self, case: CaseKey) -> None:
         self._puts += 1
-        # Removing and adding the case moves it to the end of the dictionary, where `begun_since` reads.
+        # Removing and setting the case again moves it to the end of the dictionary, where `begun_since` begins.
         self._begun.pop(case, None)
         self._begun[case] = self._puts
 
 
 def _fewer_ended(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> bool:
-    """Return whether runs are incomplete, with fewer results than the runs before them."""
+    """Return whether runs are incomplete, with fewer results than earlier runs."""
     over = _verdicts(runs)
     return over < len(runs) and over < _verdicts(before)
 
 
 def _verdicts(runs: Sequence[RunRecord]) -> int:
-    """Return the number of runs that ended, errors included."""
+    """Return the number of ended runs, including errors."""
     return sum(run.has_verdict for run in runs)
 
 
 _WORST_STEP_FIRST: tuple[Status | None, ...] = (*WORST_FIRST[:2], None, *WORST_FIRST[2:])
-"""The order of the statuses of steps; `None` stands for a step that was never reached."""
+"""The order of the statuses of steps. `None` is a step that was never reached."""
 
 StepStage = Literal["waiting", "running", "made", "over"]
-"""The progress of a step: `made` while a run continues after it, `over` if no run of the case is in progress."""
+"""The progress of a step: `made` while a run continues after the step, `over` if the case has no active run."""
 
 
 @dataclass(frozen=True)
@@ -156,11 +156,11 @@ class CaseSummary:
     asks: bool = False
     """Whether a run asks for permission to execute a call."""
     held: bool = False
-    """Whether a run is held until the user lets it continue."""
+    """Whether a run is held for the user."""
     disagree: bool = False
-    """Whether graders disagree on one of the runs."""
+    """Whether graders disagree on any of the runs."""
     graded: Status | None = None
-    """The worst status among the models without an error, if it is a grade; an error never is."""
+    """The worst status of the models without an error, `None` if it is no grade."""
 
 
 NEVER_RUN = CaseSummary()
@@ -189,7 +189,7 @@ class CaseTally(NamedTuple):
 
 
 def worst_graded(statuses: Collection[Status]) -> Status | None:
-    """Return the worst status apart from errors, if it is a grade."""
+    """Return the worst status apart from errors, `None` if it is no grade."""
     worst = worst_of(status for status in statuses if status != Status.ERROR)
     if worst is None or not worst.graded:
         return None
@@ -198,9 +198,9 @@ def worst_graded(statuses: Collection[Status]) -> Status | None:
 
 @dataclass(frozen=True)
 class StepSummary:
-    """A step of a chain at a glance: the worst status and the lowest score among the models.
+    """A step of a chain at a glance: the worst status and the lowest score of the models.
 
-    Each model counts with its deciding repeat. A step that is `over` without a status was never reached.
+    Each model counts by its deciding repeat. A step that is `over` without a status was never reached.
     """
 
     stage: StepStage
@@ -224,7 +224,10 @@ class Counts:
 
 
 def deciding_run(runs: Sequence[RunRecord]) -> int:
-    """Return the index of the run to show first: on the first model, the last with the combined status, or the last."""
+    """Return the index of the run to show first.
+
+    It is a run on the first model: the last run with the combined status, or else the last run.
+    """
     return next(_deciding_runs(runs), 0)
 
 
@@ -254,7 +257,7 @@ def counting(runs: Mapping[RunKind, RunRecord]) -> list[RunRecord]:
 
 
 def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> CaseSummary:
-    """Return the summary of a case's runs; `forks` only affect its progress."""
+    """Return the summary of a case's runs. `forks` affect only the progress."""
     going = (*runs, *forks)
     stages: set[Stage] = set()
     asks = held = disagree = False
@@ -283,7 +286,7 @@ def summarised(runs: Sequence[RunRecord], forks: Sequence[RunRecord] = ()) -> Ca
 
 
 def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:
-    """Return the progress of a step, counted from 1, in the active runs of a case."""
+    """Return the progress of a step (from 1) in the active runs of a case."""
     stage: StepStage = "made"
     asks = held = False
     for run in runs:
@@ -297,18 +300,18 @@ def step_under_way(runs: Sequence[RunRecord], number: int) -> StepSummary:
 
 
 def summarised_steps(runs: Sequence[RunRecord]) -> tuple[StepSummary, ...]:
-    """Return the step summaries of a chain's finished runs; empty if no run was graded."""
+    """Return the summaries of the steps of finished runs of one chain. Return none if no run was graded."""
     of_models = []
     for index in _deciding_runs(runs):
         result = runs[index].result
         if result is not None and result.steps:
             of_models.append(result.steps)
-    # Runs made before and after an edit may have different numbers of steps.
+    # Runs from before and after an edit may have different numbers of steps.
     return tuple(map(_worst_step, zip_longest(*of_models)))
 
 
 def _worst_step(grades: Sequence[StepGrade | None]) -> StepSummary:
-    """Return the summary of one step over all models; a step that was not reached is worse than a warning."""
+    """Return the summary of one step over all models. An unreached step is worse than a warning."""
     statuses: list[Status | None] = []
     scores: list[float] = []
     for grade in grades:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairNow(Situation):
-    """The situation of the screen; `differ` is whether the runs differ."""
+    """The situation of the screen. `differ` is whether the runs differ."""
 
     differ: bool = False
 
@@ -45,7 +45,7 @@ def _differ(now: PairNow) -> str | None:
 
 
 class PairHead(Widget):
-    """The rows above the comparison: its first difference, and the names and results of the runs."""
+    """The rows above the comparison: the first difference, and the names and results of the runs."""
 
     ALLOW_SELECT = False
 
@@ -54,7 +54,7 @@ class PairHead(Widget):
         self._rows: list[Line] = []
 
     def show(self, rows: list[Line]) -> None:
-        """Replace the rows, and adjust the height to their number."""
+        """Replace the rows, and adjust the height."""
         if rows != self._rows:
             self._rows = rows
             self.styles.height = len(rows)
@@ -68,20 +68,20 @@ class PairHead(Widget):
 class PairList(LineView):
     """The view with the lines of two runs, in columns or stacked."""
 
-    # Lines are laid out up to `_reach` beyond the window; the number of the others is estimated. `settle` lays out more
-    # and returns the new index of a line.
+    # Lines are laid out up to `_reach` beyond the window. The number of other lines is estimated. `settle` lays out
+    # more lines, and returns the new index of a line.
 
     def __init__(self, state: PairState, widget_id: str) -> None:
         super().__init__(widget_id)
         self.above: bool | None = None
-        """The user's choice: stacked (`True`) or in columns; `None` lets the width decide."""
+        """The user's choice: stacked (`True`) or in columns (`False`). With `None`, the width decides."""
         self._lines = PairLines(state, self.text_width, stacked=False)
         self._begun = False
-        """Whether the view has got its first size."""
+        """Whether the view has received its first size."""
 
     @property
     def stacked(self) -> bool:
-        """Whether the runs are stacked at present."""
+        """Whether the runs are currently stacked."""
         if self.above is None:
             return self.size.width < TWO_COLUMNS_CELLS
         return self.above
@@ -115,7 +115,7 @@ class PairList(LineView):
         self._go_to(entry, max(offset, 0))
 
     def place(self) -> None:
-        """Lay out again after a change of width or arrangement; the cursor stays on its entry."""
+        """Lay out again after a change of width or arrangement. The cursor stays on its entry."""
         entry, offset = self._entry, self.cursor - self.top
         self._lines.arrange(self.text_width, stacked=self.stacked)
         if self._begun:
@@ -129,7 +129,7 @@ class PairList(LineView):
         return self._lines.item_at(min(self.cursor, max(self._lines.count - 1, 0))) or 0
 
     def _go_to(self, entry: int, offset: int | None = None) -> None:
-        """Put the cursor on the first line of an entry, `offset` rows (default: a third) below the top."""
+        """Move the cursor to the first line of an entry, `offset` rows (by default a third) below the top."""
         rows = self.size.height // 3 if offset is None else offset
         self.cursor = self._lines.settle(self._lines.start_of(entry), self._reach)
         self.top = max(self.cursor - rows, 0)
@@ -166,11 +166,11 @@ class PairList(LineView):
 
 
 _SAID_ROWS = 2
-"""The maximum number of rows for the sentence about the first difference, which the lines show, too."""
+"""The maximum number of rows of the sentence on the first difference. The lines show the difference too."""
 
 
 async def compare_runs(left: RunRecord, right: RunRecord) -> PairState:
-    """Compare the present state of two runs in a thread."""
+    """Compare the current states of two runs in a thread."""
     now = Snapshot.of(left, right)
     return await in_background(lambda: PairState(left, right, snapshot=now))
 
@@ -211,7 +211,7 @@ class PairScreen(SearchedScreen[None]):
         self._follow()
 
     def _follow(self) -> None:
-        """Compare again if a run has ended since the last comparison."""
+        """Compare again if a run ended since the last comparison."""
         if under_way(*self.state.runs) != self._going:
             self._going = under_way(*self.state.runs)
             self.run_worker(self._compare_again(), group="pair", exclusive=True)
@@ -246,12 +246,10 @@ class PairScreen(SearchedScreen[None]):
 
     @action("]", "Next difference", label="next", needs=_differ)
     def do_next(self) -> None:
-        """Go to the next difference."""
         self._to_difference(1)
 
     @action("[", "Previous difference", label="previous", needs=_differ)
     def do_previous(self) -> None:
-        """Go to the previous difference."""
         self._to_difference(-1)
 
     def _to_difference(self, step: int) -> None:
@@ -266,12 +264,10 @@ class PairScreen(SearchedScreen[None]):
 
     @action("left", "Fold")
     def do_fold(self) -> None:
-        """Fold the entry at the cursor."""
         self._list.fold(True)
 
     @action("right", "Unfold")
     def do_unfold(self) -> None:
-        """Unfold the entry at the cursor."""
         self._list.fold(False)
 
     @action("tab", "Side by side, or one above the other")
@@ -283,12 +279,10 @@ class PairScreen(SearchedScreen[None]):
 
     @action("1", "Open the first run", label="first run")
     def do_first(self) -> None:
-        """Open the screen of the first run."""
         self._show_alone(self.state.runs[0])
 
     @action("2", "Open the second run", label="second run")
     def do_second(self) -> None:
-        """Open the screen of the second run."""
         self._show_alone(self.state.runs[1])
 
     def _show_alone(self, run: RunRecord) -> None:
@@ -296,14 +290,16 @@ class PairScreen(SearchedScreen[None]):
 
     @action("y", "Copy the comparison as text", label="copy")
     def do_copy(self) -> None:
-        """Copy the comparison as text."""
         self.stage.copy(copied_pair(self.state), "the comparison", self.announce)
 
 
 async def pair_screen(
     app: Workbench, left: RunRecord, right: RunRecord, batches: tuple[str, ...] | None = None
 ) -> PairScreen:
-    """Compare two runs in a thread, and return their screen; `batches` are the names of their batches, if stored."""
+    """Compare two runs in a thread, and return their screen.
+
+    `batches` are the names of the runs' batches, if stored.
+    """
     state = await compare_runs(left, right)
     if batches is not None:
         state.batches = batches

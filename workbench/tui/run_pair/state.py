@@ -18,12 +18,14 @@ from workbench.tui.trajectory.headline import headline, run_name
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Rows from `first` up to `end` that are equal in both runs: whole rounds, or all before the first round."""
+    """Rows from `first` to `end` (exclusive) that are equal in both runs.
+
+    They are whole rounds, or all rows before the first round."""
 
     first: int
     end: int
     rounds: tuple[int, int] | None
-    """The numbers of the first and last round in the left run, `None` for the rows before the first round."""
+    """The numbers of the first and last round in the left run. `None` for rows before the first round."""
 
     @property
     def summary(self) -> str:
@@ -44,7 +46,7 @@ _KINDS: dict[What, Kind] = {
     "result": "result",
     "end": "end",
 }
-"""The kind of row that shows a kind of difference."""
+"""The kind of row for each kind of difference."""
 
 Entry = Fold | int
 """An entry of the view: a fold, or the index of a row."""
@@ -56,7 +58,7 @@ def under_way(left: RunRecord, right: RunRecord) -> int:
 
 
 class Snapshot(NamedTuple):
-    """The trajectories of two runs at one moment, while active runs keep changing."""
+    """The trajectories of two runs at one moment. Active runs keep changing."""
 
     trajectories: tuple[Trajectory, Trajectory]
     going: int
@@ -64,12 +66,11 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def of(cls, left: RunRecord, right: RunRecord) -> Snapshot:
-        """Return the present trajectories of two runs."""
         return cls((left.shown_trajectory, right.shown_trajectory), under_way(left, right))
 
 
 class PairState:
-    """The comparison of two runs, in which equal rounds are folded at first."""
+    """The comparison of two runs. Equal rounds are folded at first."""
 
     def __init__(self, left: RunRecord, right: RunRecord, *, snapshot: Snapshot | None = None) -> None:
         """Compare two runs. Long runs take a while. With a `snapshot`, any thread may compare."""
@@ -82,7 +83,7 @@ class PairState:
         self.differences = [index for index in range(len(self.rows)) if self._is_difference(index)]
         """The indices of differing rows, without headings of rounds and results of unmatched calls."""
         self.sentence = self._other_difference()
-        """A sentence that says how the second run first differs from the first run."""
+        """A sentence on the first difference between the runs."""
         if found is not None:
             self.sentence = f"In 2, {found.sentence}"
         self.first = self._row_of(found)
@@ -90,7 +91,7 @@ class PairState:
         self.entries: list[Entry] = self._folded()
         self.unfolded: set[Fold] = set()
         self.expanded: set[int] = set()
-        """The indices of rows that are shown in full."""
+        """The indices of fully displayed rows."""
 
     def _is_difference(self, index: int) -> bool:
         row = self.rows[index]
@@ -166,9 +167,9 @@ class PairState:
         return entry + 1, -count
 
     def difference_from(self, entry: int, step: int) -> tuple[int, int] | None:
-        """Return the entry and the index of the next (1) or previous (-1) difference; `None` if there is none.
+        """Return the entry and the index of the next (1) or previous (-1) difference, `None` without differences.
 
-        After the last difference comes the first, and the other way round."""
+        The search wraps around at both ends."""
         if not self.differences:
             return None
         # The rows of a fold are equal, so a search from a fold begins at its first row.
@@ -181,8 +182,8 @@ class PairState:
         return self.entry_of(self.differences[number]), number
 
     def entry_of(self, row: int) -> int:
-        """Return the index of the entry that shows a differing row."""
-        # Entries are in the order of their first rows, and a differing row is never folded.
+        """Return the index of the entry of a differing row."""
+        # Entries are in the order of their first rows, and differing rows are never folded.
         return bisect_left(self.entries, row, key=self._first_row)
 
     @staticmethod
@@ -193,7 +194,7 @@ class PairState:
 
 
 _COPIED_CELLS = 160
-"""The width of a comparison that is copied as text."""
+"""The width of a copied comparison."""
 
 
 class PairLines(LaidOut):
@@ -226,7 +227,7 @@ class PairLines(LaidOut):
         self.resize(width)
 
     def turn(self, item: int, folded: bool | None) -> bool:
-        """Fold or unfold an entry (`None`: switch), and return whether that changed anything."""
+        """Fold, unfold or toggle (`None`) an entry. Return whether anything changed."""
         entry = self.state.entries[item]
         if isinstance(entry, Fold):
             # The known heights of the other entries are kept, so these entries are not laid out again.
@@ -252,7 +253,7 @@ class PairLines(LaidOut):
     def _rough_height(self, entry: Entry) -> int:
         if isinstance(entry, Fold):
             return 1
-        # This is only an estimate: long texts take more rows, which are known after the layout of the row.
+        # This is an estimate. Long texts take more rows, known after the layout of the row.
         row = self.state.rows[entry]
         if row.how == "same" or row.part.kind == "round":
             return 1

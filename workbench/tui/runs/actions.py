@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def why_not_run(now: MainSituation) -> str | None:
-    """Return why the selected case cannot be run; `None` if it can."""
+    """Return why the selected case cannot be run, `None` if it can."""
     if now.broken:
         elsewhere = f"in another editor, then {key_for('reload')} reloads it"
         return f"this suite has errors: correct them here ({key_for('edit')}), or {elsewhere}"
@@ -81,7 +81,6 @@ class RunActions(MainActions):
         words="execute start test play try go",
     )
     def run_case(self) -> None:
-        """Run the selected case."""
         row = self.app.selection.row
         if row is not None:
             self._run(row)
@@ -96,7 +95,6 @@ class RunActions(MainActions):
         words="execute start test",
     )
     def run_suite(self) -> None:
-        """Run the selected suite or folder."""
         whole = self.app.selection.tree.whole
         if whole is not None:
             self._run(whole)
@@ -106,7 +104,7 @@ class RunActions(MainActions):
 
     @action("E", "Run everything that the filter shows", name="run.shown", needs=_run_shown, changes=True)
     def run_shown(self) -> None:
-        """Run every case that the filter shows."""
+        """Run every displayed case."""
         cases: list[tuple[OpenSuite, tuple[str, ...]]] = []
         # The top rows contain all others.
         for row in self.app.selection.tree.rows:
@@ -171,7 +169,7 @@ class RunActions(MainActions):
         if not (ahead or failed):
             self.app.announce("No case that the filter shows failed", "warned", GLYPHS.warned)
             return
-        # After the last one comes the first.
+        # The search wraps around at both ends.
         suite, key = cases[(ahead or failed)[0 if step > 0 else -1]]
         selection.select(suite.path, key)
         if main.pane == "case":
@@ -231,5 +229,4 @@ class RunActions(MainActions):
         words="cancel abort interrupt kill halt",
     )
     def stop_all(self) -> None:
-        """Stop all runs of all batches."""
         self.app.services.stop_all()

@@ -1,4 +1,4 @@
-"""The dialogs for running cases: trust, cost limits, repeats, and permission to execute a tool."""
+"""The dialogs of running cases: trust, cost limits, repeats, and permission to execute a tool."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ CostLimitAnswer = Literal["more", "all", "stop"]
 
 
 class CostLimitScreen(AskScreen[CostLimitAnswer]):
-    """Asks whether a batch may exceed its cost limit: by as much again, without a limit, or not at all.
+    """Asks whether a batch may exceed its cost limit: by the same amount again, without a limit, or not at all.
 
     Closes with `None` when the question is withdrawn.
     """
@@ -113,7 +113,7 @@ class HandExecutionScreen(AskScreen[Literal["yes", "no"]]):
 
 
 def execution_lines(question: Question, width: int, secrets: Secrets) -> list[Line]:
-    """Return the exact call of a run, with its secrets replaced."""
+    """Return the exact call of a run, without secrets."""
     run, call, tool = question.run, question.asked.call, question.asked.tool
     room = max(width - _LABEL_WIDTH - 4, 10)
     lines: list[Line] = [EMPTY]
@@ -125,7 +125,7 @@ def execution_lines(question: Question, width: int, secrets: Secrets) -> list[Li
 
 
 def hand_lines(tool: ToolDefinition, arguments: Mapping[str, JsonValue], width: int, secrets: Secrets) -> list[Line]:
-    """Return the exact call by hand, with its secrets replaced."""
+    """Return the exact call by hand, without secrets."""
     return [EMPTY, *_call_lines(tool, arguments, width, secrets)]
 
 
@@ -156,7 +156,7 @@ _USUAL = "3"
 
 
 class RepeatsScreen(Dialog[int]):
-    """Asks how often to run a `subject`, a case or a number of cases: from 1 to `MAX_REPEATS` times."""
+    """Asks how often to run a `subject`: a case or a number of cases. The answer is 1 to `MAX_REPEATS`."""
 
     TITLE_LINE: ClassVar[str] = "Run several times"
     DEFAULT_CSS = """
@@ -211,7 +211,7 @@ class TrustScreen(AskScreen[TrustAnswer]):
         mocks: bool = False,
         refusing: str = "do not run this suite",
     ) -> None:
-        # The title depends on the suite; the class variable is only the default.
+        # The title depends on the suite. The class variable is only the default.
         self.TITLE_LINE = _title(needs)  # type: ignore[misc]
         options = [answer for answer in _ANSWERS if mocks or answer[0] != "mocks"]
         harmless = frozenset[TrustAnswer]()
@@ -226,7 +226,7 @@ class TrustScreen(AskScreen[TrustAnswer]):
 
 
 def _title(needs: SuiteNeeds) -> str:
-    """Return the title of the question, which names the most serious need of a suite."""
+    """Return the title of the question. It names the most serious need of a suite."""
     if needs.commands or needs.modules or needs.python:
         return "This suite wants to start something"
     if needs.urls:

@@ -46,10 +46,10 @@ class Questions:
         self._runner = runner
         self._secrets = secrets
         self._may_ask = may_ask
-        """Returns whether a question may be shown now: a key meant for a dialog or an input must not answer it."""
+        """Returns whether a question may appear now. A key for a dialog or an input must not answer the question."""
         self._put_off = 0
         self._allowed: set[_Tool] = set()
-        """Tools that the user allowed for all runs of a batch."""
+        """Tools allowed by the user for all runs of a batch."""
 
     @contextmanager
     def put_off(self) -> Iterator[None]:
@@ -62,7 +62,7 @@ class Questions:
         self.look()
 
     def look(self) -> None:
-        """Show the next question, or withdraw the displayed one."""
+        """Show the next question, or withdraw the displayed question."""
         if not self._book.questions and not self._book.limits_reached and self._stage.shows_main:
             return
         for question in self._book.questions:
@@ -88,10 +88,10 @@ class Questions:
             self._stage.show(limit_screen, lambda answer: self._limit_answered(reached, answer))
 
     def withdraw(self) -> None:
-        """Withdraw all questions, because every run is being stopped."""
+        """Withdraw all questions, because all runs are being stopped."""
         from workbench.tui.runs.dialogs import CostLimitScreen, ExecutionScreen
 
-        # The questions are removed from the book first, because a dialog that closes looks for the next question.
+        # The questions are removed from the book first, because a closing dialog looks for the next question.
         for reached in self._book.limits_reached:
             self._book.limit_answered(reached.batch)
         if isinstance(self._stage.shown, CostLimitScreen):
@@ -103,7 +103,7 @@ class Questions:
 
     def _limit_answered(self, reached: CostLimitReached, answer: CostLimitAnswer | None) -> None:
         if reached not in self._book.limits_reached:
-            # The question was withdrawn in the meantime.
+            # The question was withdrawn meanwhile.
             return
         self._book.limit_answered(reached.batch)
         raised = {"more": reached.limit_usd * 2, "all": math.inf}.get(answer or "stop")
@@ -120,7 +120,7 @@ class Questions:
     def _answered(self, question: Question, answer: ExecutionAnswer | None) -> None:
         run = question.run
         if answer == "stop" and question not in self._book.questions:
-            # All questions were withdrawn, with a notice.
+            # All questions were withdrawn, and a notice announced it.
             return
         if answer is None or question not in self._book.questions:
             self._stage.announce(f"{run.case_name} no longer asks", "text", GLYPHS.stopped)

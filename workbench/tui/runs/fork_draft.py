@@ -45,7 +45,7 @@ class StepBack:
 
     @staticmethod
     def of(run: RunRecord) -> StepBack:
-        """Return the step back of a held run that was held before."""
+        """Return the step back of a run that is held and was held before."""
         to = run.holds_before[-1]
         return StepBack(run, run.hold, to.paused, to.fork(_inherited_system(run)))
 
@@ -62,8 +62,8 @@ class StepBack:
 class ForkDraft:
     """The user's choices for a fork of `run` at the point `at`.
 
-    `model` is an index into `models`, of which the first is the run's own. Fields ending in `_was` are the unedited
-    values; `result_was` is `None` if the point is not directly after a result. `is_error` is true if the model reads
+    `model` is an index into `models`; the first model is the run's own. Fields ending in `_was` are the unedited
+    values. `result_was` is `None` unless the point is directly after a result. `is_error` is whether the model reads
     the result as a tool error.
     """
 
@@ -80,19 +80,19 @@ class ForkDraft:
     is_error: bool
 
     def text(self, name: TextName) -> str:
-        """Return a text as edited; empty without one."""
+        """Return a text with the user's edits, "" if there is no text."""
         if name == "system":
             return self.system
         return self.result or ""
 
     def is_edited(self, name: TextName) -> bool:
-        """Return whether a text, or the error flag of the result, was edited."""
+        """Return whether a text was edited. For the result, the error flag counts too."""
         if name == "system":
             return self.system != self.system_was
         return (self.result, self.is_error) != (self.result_was, self.error_was)
 
     def type(self, name: TextName, text: str) -> None:
-        """Replace a text by an edited one."""
+        """Replace a text by an edited text."""
         if name == "system":
             self.system = text
         else:
@@ -111,8 +111,8 @@ class ForkDraft:
         return self.run.path, self.run.run_id, self.run.recorded, self.at
 
     def resume(self, before: ForkDraft) -> None:
-        """Take over the choices and texts of an earlier draft of the same fork."""
-        # The model is found by its name, because the list of models may have changed since.
+        """Copy the choices and texts of an earlier draft of the same fork."""
+        # The model is found by name, because the list of models may have changed.
         name = before.models[before.model].name
         for index, choice in enumerate(self.models):
             if choice.name == name:
@@ -125,11 +125,11 @@ class ForkDraft:
 
     @property
     def fork(self) -> Fork:
-        """The fork with the choices and texts so far."""
+        """The fork with the current choices and texts."""
         result = None
         if self.result is not None and self.is_edited("result"):
             result = EditResult(self.result, self.is_error)
-        # An unedited prompt is left to the case, unless the run is a fork with a prompt of its own.
+        # An unedited prompt comes from the case, unless the run is a fork with its own prompt.
         system: str | None = self.system
         if not self.is_edited("system"):
             system = _inherited_system(self.run)
@@ -150,10 +150,10 @@ class ForkDraft:
         return None
 
     def planned(self, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
-        """Return the planned run of the present case.
+        """Return the planned run of the current case.
 
-        `chosen` are the models that the user selected; another model, named by the suite or a recording, needs
-        approval as in every run.
+        `chosen` are the models selected by the user. Any other model, named by the suite or a recording, needs approval
+        as in every run.
         """
         return _planned(self.run, self.models[self.model].name, self.fork, now, chosen)
 
@@ -167,7 +167,7 @@ def _refusal(fork: Fork, model: str, now: CaseNow) -> str | None:
 
 
 def _planned(run: RunRecord, model: str, fork: Fork, now: CaseNow, chosen: Sequence[str]) -> PlannedRun:
-    # A model that a suite or a recording names, and the user has not chosen, needs approval.
+    # A model named by a suite or a recording and not chosen by the user needs approval.
     of_suite = model == run.model and (run.recorded or run.planned.model_of_suite) and model_of(model) not in chosen
     return plan_fork(now.file, now.case, model, fork, repeat=run.repeat, model_of_suite=of_suite, by=run.planned.by)
 
@@ -235,7 +235,7 @@ def _inherited_system(run: RunRecord) -> str | None:
 
 
 def _result(origin: Trajectory, at: ForkPoint) -> ResultReceived | None:
-    """Return the result directly before a point; `None` without one."""
+    """Return the result directly before a point, `None` without one."""
     if not at.answered or at.round > len(origin.rounds):
         return None
     calls = origin.rounds[at.round - 1].calls[: at.answered]

@@ -1,4 +1,4 @@
-"""Recordings of runs that the user saves; a held run is saved up to its hold."""
+"""Saves recordings of runs on request. A held run is saved up to its hold."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RunSaver:
         self._busy = asyncio.Lock()
 
     def save_soon(self, run: RunRecord, announce: Announce) -> None:
-        """Save a run and announce the file; an unchanged run is not saved again."""
+        """Save a run and announce the file. An unchanged run is not saved again."""
         self._stage.work(self._save(run, announce), group="save")
 
     async def _save(self, run: RunRecord, announce: Announce) -> None:

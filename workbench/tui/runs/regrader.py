@@ -1,4 +1,4 @@
-"""The regrading of finished runs when expectations change: a few at once, many in the background."""
+"""Regrades finished runs when expectations change: a few runs at once, many in the background."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 REST_S = 0.15
-"""The seconds without changes after which many runs are regraded."""
+"""The time in seconds without changes before many runs are regraded."""
 
 PIECE_RUNS = 25
-"""The number of runs that are regraded between checks for cancellation."""
+"""The number of runs to regrade between checks for cancellation."""
 
 LONG_S = 1.0
-"""The seconds after which the progress is shown."""
+"""The time in seconds before the progress is shown."""
 
 
 class Regrader:
@@ -65,7 +65,7 @@ class Regrader:
         self._worker: Worker[object] | None = None
 
     def follow(self, change: SuitesChanged) -> None:
-        """Regrade the runs that a change affects: a few at once, described in `OpenSuites.moved`, many soon."""
+        """Regrade the affected runs of a change: a few at once, described in `OpenSuites.moved`, many soon."""
         selected, outline = self._selection.suite, self._selection.outline
         for suite in change.suites:
             seen = None
@@ -85,7 +85,7 @@ class Regrader:
             self._grade()
 
     def _grade(self) -> str:
-        """Regrade a few runs at once and schedule the rest; describe how grades changed."""
+        """Regrade a few runs at once, and schedule the rest. Describe how grades changed."""
         # One run above the limit shows whether there are too many runs.
         first = self._state.due(AT_ONCE_RUNS + 1)
         if sum(len(case.runs) for case in first) > AT_ONCE_RUNS or self._state.waiting > len(first):
@@ -108,7 +108,7 @@ class Regrader:
         return self._state.take_summary()
 
     def _begin(self) -> None:
-        """Start regrading the runs that are due; an earlier start is cancelled, and its remaining runs stay due."""
+        """Start regrading the due runs. An earlier start is cancelled, and its remaining runs stay due."""
         self._worker = self._stage.work(self._grade_waiting, group="regrade", exclusive=True)
 
     async def _grade_waiting(self) -> None:
@@ -170,7 +170,7 @@ class Regrader:
         return results
 
     async def _graded_with_python(self, due: Due, code: FoundCode) -> RunResult | None:
-        """Return the result of a run; `None` if its Python code takes too long."""
+        """Return the result of a run, `None` if its Python code takes too long."""
         from workbench.engine.planned_run import GRADING_TIMEOUT_S
         from workbench.tools.python_code import PythonFunctions, in_thread
 
@@ -198,7 +198,6 @@ class Regrader:
         return replace(result, judgements=judgements)
 
     def _judge_of(self, due: Due) -> RunJudge:
-        """Return a judge that repeats recorded and cached judgements."""
         from workbench.engine.judges import JudgementCache, RunJudge
         from workbench.evaluation.judges import judge_for
 
@@ -210,7 +209,7 @@ class Regrader:
 
 
 def _who_does_not_ask(judge: RunJudge) -> Judge:
-    """Return a judge that repeats known judgements and asks no model: regrading costs nothing."""
+    """Return a judge that repeats known judgements and never asks a model, so regrading costs nothing."""
 
     def known(check: Judged, value: JsonValue) -> CheckVerdict:
         try:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class AppRuntime(Protocol):
-    """The part of `workbench.evaluation.runtime.Runtime` that the app uses."""
+    """The part of `workbench.evaluation.runtime.Runtime` used by the app."""
 
     def start(
         self, plan: Plan, approval: Approval, *, record: Recordings | None = None, until: Until = "end"
@@ -80,7 +80,7 @@ class Runner:
         """Called when servers have listed their tools, before `on_delivery`."""
         self._interval_s = interval_s
         self._open_recordings = open_recordings
-        """Returns the recordings for a new batch; `None` if runs are not recorded."""
+        """Returns the recordings of a new batch, `None` if runs are not recorded."""
         self._recordings: list[Recordings] = []
         """The recordings of batches without problems so far."""
         self._history_problems: list[str] = []
@@ -120,13 +120,13 @@ class Runner:
 
     @property
     def serving(self) -> Serving | None:
-        """The servers for calls by hand; `None` without a runtime."""
+        """The servers for calls by hand, `None` without a runtime."""
         if self._runtime is not None:
             return self._runtime.serving
         return None
 
     async def open_serving(self) -> Serving:
-        """Return the servers for calls by hand, and open the runtime if necessary."""
+        """Return the servers for calls by hand. Open the runtime if necessary."""
         return (await self._open()).serving
 
     def allow(self, run_id: str, call_id: str, leave: Leave) -> None:
@@ -140,7 +140,7 @@ class Runner:
             self._runtime.raise_cost_limit(batch, usd)
 
     async def go_on(self, run_id: str, until: Until, hold: int | None) -> str | None:
-        """Let a run continue from the displayed hold, or hold a run in progress; return why that is impossible."""
+        """Continue a run from the displayed hold, or hold an active run. Return why that is impossible, or `None`."""
         return await self._send(lambda runtime: runtime.go_on(run_id, until, hold))
 
     async def do(self, run_id: str, command: Command, hold: int) -> str | None:
@@ -174,7 +174,7 @@ class Runner:
             self._runtime.settle_history()
 
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Set the breakpoints, also for runs in progress."""
+        """Set the breakpoints, also for active runs."""
         self._breakpoints = tuple(breakpoints)
         if self._runtime is not None:
             self._runtime.hold_at(self._breakpoints)
@@ -195,11 +195,11 @@ class Runner:
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
             runtime.close()
-            # The runtime stays, because `number_of` still needs it.
+            # `number_of` still needs the runtime.
             self._closed = runtime
 
     def number_of(self, batch: str) -> int | None:
-        """Return a batch's number in the history, also after the end; `None` if it has none."""
+        """Return the number of a batch in the history, even after its end. Return `None` without a number."""
         runtime = self._runtime or self._closed
         if runtime is not None:
             return runtime.number_of(batch)
@@ -217,7 +217,7 @@ class Runner:
 
     def _arm(self) -> None:
         assert self._loop is not None
-        # The screen is drawn at most once in an interval, however many events arrive.
+        # The screen is drawn at most once per interval, even if many events arrive.
         wait_s = max(self._last_flush_s + self._interval_s - self._loop.time(), 0.0)
         self._loop.call_later(wait_s, self._stage.call_later, self._flush)
 

@@ -1,4 +1,4 @@
-"""The start of runs: changed suites are reloaded, trust is requested if necessary, and the runs are planned."""
+"""Starts runs: reloads changed suites, asks for trust if necessary, and plans the runs."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 """The keys of cases, by suite."""
 
 RunOf = tuple[Path, str, str]
-"""The run of a case on a model: the suite, the id of the case, and the model."""
+"""A run of a case on a model: the path of the suite, the id of the case, and the model."""
 
 
 class Starter:
-    """Starts cases, with the trust of the user, which holds until the program ends."""
+    """Starts cases that the user trusts. Trust lasts until the program ends."""
 
     def __init__(
         self,
@@ -86,12 +86,12 @@ class Starter:
         self._compares = compares
         self._busy = asyncio.Lock()
         self._beginning: set[CaseKey] = set()
-        """The cases whose start is being prepared: their suites are being read, or a question is open."""
+        """The cases that are about to start: their suites are being read, or a question is open."""
         self._added: tuple[AddedVariants, ...] = ()
         """The variants that the command line adds to suites."""
 
     async def begin(self, begin: Begin) -> None:
-        """Run the cases that the command line selected."""
+        """Run the cases selected on the command line."""
         self._added = begin.options.added_variants
         cases: list[tuple[OpenSuite, tuple[str, ...]]] = []
         for suite in self._open_suites.suites:
@@ -109,11 +109,11 @@ class Starter:
         until: Until = "end",
         variants: Variants | None = None,
     ) -> None:
-        """Start cases in the background, as `run` does."""
+        """Start cases in the background, like `run`."""
         self._stage.work(self.run(cases, repeats, until, variants=variants), "start")
 
     def run_on_soon(self, wanted: Sequence[RunOf], repeats: int | None, announce: Announce) -> None:
-        """Start cases on certain models in the background, as `run_on` does, and announce why some are not run."""
+        """Start cases on given models in the background, like `run_on`. Announce why some are not run."""
 
         async def run() -> None:
             why = await self.run_on(wanted, repeats)
@@ -137,7 +137,7 @@ class Starter:
         or, without a variant, the first model. `begin` has the options of the command line. `variants` are run instead
         of the selected variants.
         """
-        # A second press of the key while a question is open must not start the cases twice.
+        # A second key press during a question must not start the cases twice.
         fresh: list[tuple[OpenSuite, tuple[str, ...]]] = []
         beginning: set[CaseKey] = set()
         for suite, keys in cases:
@@ -158,7 +158,7 @@ class Starter:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """Allow one start at a time; questions of runs are suspended during it."""
+        """Allow one start at a time, and suspend questions of runs during the start."""
         with self._put_off():
             async with self._busy:
                 yield
@@ -175,10 +175,10 @@ class Starter:
         lost: Path | None = None
         refused: str | None = None
         for suite, case_ids in cases:
-            # The reload may have closed this suite.
+            # The reload may have closed the suite.
             if self._open_suites.at(suite.path) is not suite:
                 continue
-            # Unsaved edits count. Cases with errors do not prevent others from running.
+            # Unsaved edits count. Cases with errors do not prevent other cases from running.
             file = self._with_added(suite.runnable(case_ids) or suite.file)
             if isinstance(file, str):
                 refused = refused or file
@@ -231,7 +231,7 @@ class Starter:
         self._stage.announce(text, "warned", GLYPHS.warned)
 
     def _to_step(self, runs: Sequence[PlannedRun]) -> PlannedRun:
-        """Return the run to step through: as the variant whose run is displayed, or else the first."""
+        """Return the run to step through: with the variant of the displayed run, or else the first run."""
         shown = self._selection.run
         if shown is None or variant_name_of(shown.model) is None:
             return runs[0]
@@ -254,7 +254,7 @@ class Starter:
         return file
 
     async def run_on(self, wanted: Sequence[RunOf], repeats: int | None) -> str | None:
-        """Run cases on certain models, `repeats` times if given, and return why some are not run.
+        """Run cases on given models, `repeats` times if given. Return why some are not run, or `None`.
 
         Active runs are omitted.
         """
@@ -303,7 +303,7 @@ class Starter:
         return why or lost or f"the cases to run are no longer in {path.name}"
 
     def _planned_on(self, file: SuiteFile, wanted: Collection[RunOf], repeats: int | None) -> tuple[PlannedRun, ...]:
-        """Return planned runs on certain models."""
+        """Return planned runs on given models."""
         every = Variants(all_of_them=True)
         usual = self._planned(file, [case_id for _, case_id, _ in wanted], repeats, None, every)
         planned: set[RunOf] = set()
@@ -313,7 +313,7 @@ class Starter:
             planned.add(on_model)
             if on_model in wanted:
                 runs.append(run)
-        # Models that the suite names need approval, as in every run; the user selected the others.
+        # Models named by the suite need approval, as in every run. The user selected the other models.
         others: dict[str, list[str]] = {}
         for each in wanted:
             if each not in planned:
@@ -383,7 +383,7 @@ class Starter:
             if not plan.runs:
                 return untrusted
             why = draft.why_not(now)
-            # The run may have continued while the question was open.
+            # The run may have continued during the question.
             if why is not None:
                 return why
             register(planned.run_id, draft.run)
@@ -391,7 +391,10 @@ class Starter:
             return None
 
     async def run_forks(self, plan: Plan, origins: Mapping[str, RunRecord]) -> str | None:
-        """Start planned forks, and return why some are not; `origins` are the origins by the ids of the forks."""
+        """Start planned forks. Return why some are not started, or `None`.
+
+        `origins` are the origins by the ids of the forks.
+        """
         async with self._alone():
             for file in plan.files:
                 refusal = self._refusal(file)
@@ -408,7 +411,7 @@ class Starter:
             return untrusted
 
     async def resume(self, resumption: Resumption) -> str | None:
-        """Execute the missing runs of a claimed batch, and return why they are not executed."""
+        """Execute the missing runs of a claimed batch. Return why they are not executed, or `None`."""
         from workbench.evaluation.cost_limit import CostLimitError
         from workbench.evaluation.resume import plan_of
 
@@ -427,17 +430,20 @@ class Starter:
             return None
 
     async def approval_to_run(self, plan: Plan) -> Approval | str:
-        """Ask for trust in the suites of a plan that is run elsewhere; return the approval, or why there is none."""
+        """Ask for trust in the suites of a plan that runs elsewhere. Return the approval, or why there is none."""
         async with self._alone():
             return await self._approval(await asyncio.to_thread(needs, plan, self._typed()), "ask no model")
 
     async def approval_to_grade(self, cases: Sequence[tuple[SuiteFile, Case]]) -> Approval | str:
-        """Ask for trust in the suites whose cases are graded; return the approval, or why there is none."""
+        """Ask for trust in the suites of the cases to grade. Return the approval, or why there is none."""
         proposal = await asyncio.to_thread(Needs.of_grading, cases, self._program)
         return await self._approval(proposal, "grade nothing")
 
     def code_to_grade(self, file: SuiteFile) -> FoundCode | None:
-        """Return the code that grading a suite may call without a question; `None` if it needs approval."""
+        """Return the code that grading a suite may call without a question.
+
+        Return `None` if the code needs approval.
+        """
         assert file.suite is not None
         if is_read_only():
             return None
@@ -454,7 +460,10 @@ class Starter:
             await self._read_again()
 
     def plan(self, runs: Sequence[PlannedRun], options: RunOptions | None = None) -> Plan:
-        """Return the plan of runs; without `options`, tools are executed and mocked as the suites say."""
+        """Return the plan of runs.
+
+        Without `options`, the suites decide which tools are executed and mocked.
+        """
         execution, concurrency = Execution(None, False, self._trust.store.is_exempt), DEFAULT_CONCURRENCY
         if options is not None:
             execute = options.execute_all or options.execute
@@ -463,7 +472,7 @@ class Starter:
         return Plan.of(runs, self._program, execution=execution, concurrency=concurrency, compares=self._compares)
 
     async def _limited(self, plan: Plan, options: RunOptions | None = None) -> Plan | str:
-        """Return a plan with its cost limit, or why the limit cannot be enforced; announce the estimated cost."""
+        """Return a plan with its cost limit, or why the limit cannot be kept. Announce the estimated cost."""
         from workbench.evaluation.planner import limit_usd
 
         wanted_usd = None
@@ -483,11 +492,12 @@ class Starter:
         return replace(plan, cost_limit=limit)
 
     async def _approved(self, plan: Plan) -> tuple[Plan, Approval, str | None]:
-        """Ask for trust in the suites of a plan; return the plan without untrusted suites, its approval, and a notice.
+        """Ask for trust in the suites of a plan.
 
-        The notice names the first suite that is not trusted; it is `None` if all are.
+        Returns the plan without untrusted suites, its approval, and a notice. The notice names the first untrusted
+        suite. It is `None` if all suites are trusted.
         """
-        # The needs of thousands of runs are collected in a thread.
+        # A thread collects the needs of thousands of runs.
         decision = await self._decided(await asyncio.to_thread(needs, plan, self._typed()), "do not run this suite")
         if not decision.refused:
             return plan, decision.approval(), None
@@ -495,7 +505,7 @@ class Starter:
         return trusted, decision.approval(), f"{decision.refused[0].name} is not trusted"
 
     async def _approval(self, needs: Needs, refusing: str) -> Approval | str:
-        """Ask for trust in the needs, unless they are trusted already; return the approval, or why there is none."""
+        """Ask for trust in untrusted needs. Return the approval, or why there is none."""
         decision = await self._decided(needs, refusing)
         if decision.refused:
             return f"{decision.refused[0].name} is not trusted"
@@ -613,7 +623,7 @@ def _lost_variants(file: SuiteFile, wanted: Collection[RunOf]) -> str | None:
 
 
 def _not_held(runs: Sequence[PlannedRun], begin: Begin | None) -> str | None:
-    """Return a notice if the breakpoints of the command line cannot hold the runs, because they have a subject."""
+    """Return a notice if the command line's breakpoints cannot hold the runs because the runs have a subject."""
     if begin is not None and begin.breakpoints and any(run.subject is not None for run in runs):
         return NOT_STEPPED
     return None

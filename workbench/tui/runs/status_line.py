@@ -1,4 +1,4 @@
-"""The status line: counts, spending and progress of runs, and the timer for its clock."""
+"""The status line: counts, spending and progress of runs. The timer of its clock."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RunTicker:
         """Start or stop the timer after the state of runs changed."""
         book = self._book
         counts = book.counts()
-        # While all runs wait for the user, the clock stands still and nothing is drawn.
+        # While all runs wait for the user, the clock is stopped, and nothing is drawn.
         waits = 0 < counts.running == counts.held + counts.asking
         going = bool(book.starting) or (book.progress().under_way and not waits)
         if going and self._timer is None:
@@ -54,7 +54,7 @@ NARROW_CELLS = 100
 """The width in cells below which the bar is short."""
 
 BAR_AFTER_S = 1.0
-"""The seconds after which a batch has a progress bar."""
+"""The time in seconds before a batch has a progress bar."""
 
 
 def models_label(models: tuple[str, ...], width: int = 40) -> str:
@@ -70,7 +70,7 @@ def models_label(models: tuple[str, ...], width: int = 40) -> str:
 def status_line(
     place: str, models: str, cases: int, counts: Counts, spend: Spend, progress: Progress, width: int
 ) -> Line:
-    """Return the whole line, without its least important parts if room is short."""
+    """Return the whole line. In little room, omit the least important parts."""
     left: Line = (Span(f" {one_line(place)}", "strong"), Span("  "), Span(models, "accent"))
     bar = SHORT_BAR_CELLS
     if width >= NARROW_CELLS:
@@ -90,10 +90,10 @@ def status_line(
 
 
 _MIN_MODELS_CELLS = 8
-"""The smallest room in which the names of models are cut in the middle; with less, they are cut at the end."""
+"""The minimum width for names of models that are cut in the middle. With less, they are cut at the end."""
 
 _COUNTS, _LEFT, _TIME, _BAR, _TIME_LEFT, _MODELS, _TOKENS, _COST = range(8)
-"""The rank of each part; the part with the highest rank is left out first."""
+"""The rank of each part. The part with the highest rank is omitted first."""
 
 _LESS_AND_LESS = (
     (_COST, True),
@@ -107,7 +107,7 @@ _LESS_AND_LESS = (
     (_LEFT, False),
     (_COUNTS, False),
 )
-"""The highest rank to keep and whether signs have words, from the fullest line to the shortest."""
+"""The highest rank to keep and whether signs have words, from the longest line to the shortest."""
 
 
 def _count_spans(counts: Counts, *, words: bool) -> Line:
@@ -116,7 +116,7 @@ def _count_spans(counts: Counts, *, words: bool) -> Line:
     for status in Status:
         count, sign = counts.ended.get(status), status.sign
         if status.role == "muted":
-            # A muted sign alone would not be understood.
+            # A muted sign without a word would be unclear.
             sign = status.counted
         elif words and status is Status.ERROR:
             sign += f" {status.word}"
@@ -142,7 +142,7 @@ def _count_spans(counts: Counts, *, words: bool) -> Line:
 def _parts(
     cases: int, counts: Counts, spend: Spend, progress: Progress, bar: int, *, words: bool
 ) -> list[tuple[int, Line]]:
-    """Return the parts at the right end of the line, each with its rank."""
+    """Return the parts at the right end of the line with their ranks."""
     parts: list[tuple[int, Line]] = []
     if progress.under_way and progress.elapsed_s >= BAR_AFTER_S and progress.total:
         parts.append((_BAR, progress_bar(progress, bar)))
@@ -172,7 +172,7 @@ def _parts(
 
 
 def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
-    """Return the progress of batches as a bar of `width` cells and in numbers."""
+    """Return the progress of batches as a bar of `width` cells with numbers."""
     filled = 0
     if progress.total:
         filled = width * progress.done // progress.total
@@ -181,9 +181,9 @@ def progress_bar(progress: Progress, width: int = BAR_CELLS) -> Line:
 
 
 def progress_ends(progress: Progress, about: Line = EMPTY) -> tuple[Line, ...]:
-    """Return possible ends of a title, the longest first and an empty one last.
+    """Return possible ends of a title, longest first. The last end is empty.
 
-    An end is the progress of batches, followed by `about` if there is room; without batches, it is `about` alone.
+    An end is the progress of batches, followed by `about` if there is room. Without batches, an end is only `about`.
     """
     if not progress.under_way:
         return (about, EMPTY)
@@ -227,7 +227,7 @@ def _starting(progress: Progress) -> Line:
 
 
 def _left(progress: Progress) -> tuple[Line, Line]:
-    """Return the number of runs left and, if known, the estimated time."""
+    """Return the number of remaining runs and, if known, the estimated time."""
     left = progress.total - progress.done
     if not left:
         return EMPTY, EMPTY
@@ -238,7 +238,7 @@ def _left(progress: Progress) -> tuple[Line, Line]:
 
 
 def _cost(spend: Spend) -> str:
-    """Return the known cost, with a note if other runs have an unknown cost; empty without any."""
+    """Return the known cost, with a note if other runs have an unknown cost. Return "" without any cost."""
     if not spend.cost_usd and not spend.unknown:
         return ""
     if not spend.cost_usd:

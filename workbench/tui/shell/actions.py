@@ -71,7 +71,6 @@ class ViewActions(MainActions):
 
     @action("y", "Copy what the cursor is on", name="copy", label="copy", needs=_copy, words="yank clipboard")
     def copy(self) -> None:
-        """Copy the text of the item under the cursor."""
         text, what = self._text_to_copy()
         self.app.copy(text, what, self.app.main.announce)
 
@@ -97,33 +96,28 @@ class ViewActions(MainActions):
 
     @action("1", "Go to the suites", name="pane.suites")
     def go_to_suites(self) -> None:
-        """Go to the suites."""
         self.app.main.go_to("suites")
 
     @action("2", "Go to the case", name="pane.case")
     def go_to_case(self) -> None:
-        """Go to the case."""
         self.app.main.go_to("case")
 
     @action("3", "Go to the run", name="pane.run")
     def go_to_run(self) -> None:
-        """Go to the run."""
         self.app.main.go_to("run")
 
     @action("tab", "Next pane", name="pane.next", words="switch focus")
     def next_pane(self) -> None:
-        """Go to the next pane."""
         self._go(1)
 
     @action("shift+tab", "Previous pane", name="pane.previous", words="switch focus")
     def previous_pane(self) -> None:
-        """Go to the previous pane."""
         self._go(-1)
 
     def _go(self, step: int) -> None:
         main = self.app.main
         if main.filter_box.typing:
-            # Tab accepts a filter that is being typed, as Enter does.
+            # Like Enter, Tab accepts the filter that the user types.
             main.filter_box.end(keep=True)
         at = PANES.index(main.pane) + step
         if main.adder is not None and main.request_line.is_open and not 0 <= at < len(PANES):
@@ -134,7 +128,7 @@ class ViewActions(MainActions):
 
     @action("z", "Zoom the pane, or end the zoom", name="zoom", label="zoom", words="maximize fullscreen")
     def zoom(self) -> None:
-        """Show the focused pane on the whole screen, or show the others again."""
+        """Show only the focused pane, or show the other panes again."""
         main = self.app.main
         main.zoomed = not main.zoomed
         main.place_panes()
@@ -142,12 +136,10 @@ class ViewActions(MainActions):
 
     @action("<", "Make the pane narrower", name="pane.narrower", needs=_border, words="resize smaller")
     def narrower(self) -> None:
-        """Make the pane narrower."""
         self._widen(-1)
 
     @action(">", "Make the pane wider", name="pane.wider", needs=_border, words="resize bigger")
     def wider(self) -> None:
-        """Make the pane wider."""
         self._widen(1)
 
     def _widen(self, sign: int) -> None:
@@ -163,7 +155,6 @@ class ViewActions(MainActions):
         words="resize reset layout",
     )
     def reset_widths(self) -> None:
-        """Reset the widths of the panes."""
         self.app.main.reset_borders()
 
     @action("esc", "Stop a search, or leave the filter, zoom or pane", name="back", listed=False)
@@ -199,7 +190,6 @@ class ProgramActions(MainActions):
 
     @action("", "Save a picture of the screen", name="picture", changes=True, words="screenshot svg export")
     def picture(self) -> None:
-        """Save a picture of the screen."""
         # The picture is taken after the next drawing, when the palette no longer covers the screen.
         self.app.call_after_refresh(self._save_picture)
 
@@ -217,7 +207,6 @@ class ProgramActions(MainActions):
 
     @action("ctrl+l", "Redraw the screen", name="redraw", where="anywhere", listed=False)
     def redraw(self) -> None:
-        """Draw the whole screen again."""
         self.app.action_draw_anew()
 
     @action("", "Show where the log is", name="log", words="debug trace")
@@ -231,7 +220,7 @@ class ProgramActions(MainActions):
 
     @action("", "Suspend; fg in the shell resumes", name="suspend", changes=True, words="shell background")
     def suspend(self) -> None:
-        """Suspend the program, or announce why that is not possible."""
+        """Suspend the program, or announce why that is impossible."""
         app = self.app
         if app.is_web:
             app.announce("A browser has no shell to resume from: q quits", "warned", GLYPHS.warned)
@@ -247,7 +236,7 @@ class ProgramActions(MainActions):
             app.announce(text, "warned", GLYPHS.warned)
             return
         self._warned_of_clocks = False
-        # The signal goes to the whole process group, as on Ctrl+Z. Otherwise a parent such as `uv run` would not stop.
+        # Like Ctrl+Z, the signal goes to the whole process group. Otherwise a parent such as `uv run` would not stop.
         os.kill(0, signal.SIGTSTP)
 
     @action("?", "Keys and help", name="help", label="keys", words="keyboard shortcuts bindings manual docs ?")
@@ -257,12 +246,11 @@ class ProgramActions(MainActions):
 
     @action("ctrl+p :", "All commands", name="palette", where="anywhere", listed=False)
     def palette(self) -> None:
-        """Open the palette."""
         self.app.action_command_palette()
 
     @action("q", "Quit", name="quit", label="quit", words="exit close leave bye :q")
     def quit(self) -> None:
-        """Quit the program, after a question if something is unsaved or running."""
+        """Quit the program. Ask first if there are unsaved changes or active runs."""
         self.app.quit()
 
 
@@ -516,7 +504,9 @@ class ScreenActions(MainActions):
     # The methods below have no key. Screens above the main screen call them.
 
     def show_batch(self, shown: SideScreen[Any], batch: BatchRow, grading: Regrade | None, place: str) -> None:
-        """Show a batch above the screen `shown`, with the grades of a regrade (`None`: its first grades)."""
+        """Show a batch above the screen `shown`.
+
+        `grading` is the displayed regrade (`None`: the original grades)."""
         from workbench.tui.history.stored_screens import batch_screen, show_stored
 
         show_stored(self.app, shown, lambda: batch_screen(self.app, batch, grading, place))
@@ -524,7 +514,7 @@ class ScreenActions(MainActions):
     def show_changes(self, shown: SideScreen[Any], wanted: Sequence[tuple[int, int | None]]) -> None:
         """Show the changes between two batches above the screen `shown`.
 
-        Each batch is given by its number and the id of a regrade (`None`: its first grades)."""
+        Each batch is given by its number and the id of a regrade (`None`: the original grades)."""
         from workbench.tui.history.changes import changes_screen
         from workbench.tui.history.stored_screens import show_stored
 
@@ -543,19 +533,19 @@ class ScreenActions(MainActions):
         show_timeline(self.app, shown, suite, case_id, case_name)
 
     def open_last_run(self) -> None:
-        """Show the stored run that decided the last result of the selected case."""
+        """Show the stored run behind the last result of the selected case."""
         from workbench.tui.history.stored_screens import open_last_run
 
         open_last_run(self.app)
 
     def edit_last_failure(self) -> None:
-        """Edit the expectation that the last stored result of the selected case failed."""
+        """Edit the failed expectation of the selected case's last stored result."""
         from workbench.tui.history.stored_screens import edit_last_failure
 
         edit_last_failure(self.app)
 
     def open_last_grades(self) -> None:
-        """Show the grades of the stored run that decided the last result of the selected case."""
+        """Show the grades of the stored run behind the last result of the selected case."""
         from workbench.tui.history.stored_screens import open_last_grades
 
         open_last_grades(self.app)
@@ -598,7 +588,7 @@ SCREENS: Mapping[str, str] = {
     "breakpoints": "breakpoints.screen:BreakpointsScreen",
     "live": "observed.screen:LiveScreen",
 }
-"""The class of each screen above the main one, by the screen's name."""
+"""The class of each screen above the main screen, by the screen's name."""
 
 
 def _of_main() -> Iterator[tuple[str, tuple[type[MainActions], Action]]]:
@@ -618,7 +608,7 @@ _PANES: tuple[tuple[Where, ...], ...] = (("suites",), ("case", "form"), ("case",
 
 @cache
 def screen_class(name: str) -> type[SideScreen[Any]]:
-    """Return the class of the screen with a name, importing it."""
+    """Import and return the class of the screen with a name."""
     found: type[SideScreen[Any]] = resolve_name(f"workbench.tui.{SCREENS[name]}")
     return found
 
@@ -670,13 +660,13 @@ class AllActions(Mapping[str, Action]):
                 anywhere.append(each)
         # Keys of the main screen are bound in each of its panes, but not on screens above.
         everywhere = [*anywhere, *_actions_at("everywhere")]
-        # Keys that move in lists move the cursor of the line, or a result.
+        # Keys that move in lists move the cursor of the line or of a result.
         places: list[tuple[Action, ...]] = [tuple(_actions_at("line", "anywhere"))]
         for pane in _PANES:
             place = (*_actions_at(*pane), *everywhere)
             if any(action in place for action in wanted):
                 places.append(place)
-        # An action that is bound everywhere may clash with the keys of every screen.
+        # An action that is bound everywhere may clash with the keys of any screen.
         all_screens = any(action in anywhere for action in wanted)
         for name in SCREENS:
             if all_screens or any(action.where == name for action in wanted):
@@ -690,7 +680,7 @@ ALL_ACTIONS = AllActions()
 def offered_actions(screen: SideScreen[Any] | None) -> list[tuple[str, Sequence[Action]]]:
     """Return the titles and actions of the palette's groups on a screen (`None`: the main screen)."""
     if screen is not None:
-        # A screen has its own help and way back.
+        # A side screen has its own help and way back.
         of_program = []
         for action in _listed(ProgramActions):
             if action.id not in ("help", "quit"):
@@ -720,7 +710,7 @@ def places_of(now: MainSituation) -> tuple[Where, ...]:
 
 
 def help_sections(now: MainSituation) -> list[tuple[str, Sequence[Action]]]:
-    """Return the sections of the main screen's help: the current pane, the whole screen, moving."""
+    """Return the sections of the main screen's help: the current pane, the whole screen, movement."""
     return [
         (f"Here, in {PANE_TITLES[now.pane]}", _actions_at(*places_of(now))),
         ("Everywhere", _actions_at("everywhere", "anywhere")),
@@ -729,7 +719,9 @@ def help_sections(now: MainSituation) -> list[tuple[str, Sequence[Action]]]:
 
 
 def keys_elsewhere(*here: Where) -> list[tuple[str, Sequence[Action]]]:
-    """Return the titles and actions of all places except `here`, for the end of the help; imports every screen."""
+    """Return the titles and actions of all places except `here`, for the end of the help.
+
+    Imports every screen."""
     titles: dict[Where, str] = {
         "everywhere": "On the main screen, everywhere",
         "form": "In the form of a case",
@@ -738,7 +730,7 @@ def keys_elsewhere(*here: Where) -> list[tuple[str, Sequence[Action]]]:
     }
     titles.update((pane, f"In {PANE_TITLES[pane]}") for pane in PANES)
     shown: set[Where] = {*here}
-    # The help of a pane lists the keys of the whole main screen already.
+    # The help of a pane already lists the keys of the whole main screen.
     if not shown.isdisjoint(PANES):
         shown.add("everywhere")
     found: list[tuple[str, Sequence[Action]]] = []

@@ -64,7 +64,7 @@ class MainBars:
         self.show_titles()
         self.show_status()
         if self._screen.app.screen is not self._screen:
-            # Below a dialog, the keys of the main screen do nothing.
+            # Below a dialog, the keys of the main screen are inactive.
             self.offer_no_keys()
             return
         now = situation_of(self._screen)
@@ -76,7 +76,7 @@ class MainBars:
         self._keys.offer(shown_keys(now), stay=now.typing in ("a line", "a text"))
 
     def offer_no_keys(self) -> None:
-        """Show no keys, for a main screen that is covered."""
+        """Show no keys. Used while the main screen is covered."""
         self._keys.offer(())
 
     def show_titles(self) -> None:
@@ -116,7 +116,7 @@ class MainBars:
         )
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom for `NOTICE_S` seconds; with `gently`, it does not replace a warning."""
+        """Show a notice at the bottom for `NOTICE_S` seconds. With `gently`, do not replace a warning."""
         if gently and self._notice is not None and self._role in ("warned", "error"):
             return
         self._role, self._text = role, text
@@ -150,7 +150,7 @@ class MainBars:
         return self._screen.selection.runs if of_line is None else of_line
 
     def _views(self) -> Line:
-        """Return the names of the two views of a case, the current one marked."""
+        """Return the names of the two views of a case. The current view is marked."""
         if self._screen.selection.suite is None:
             return EMPTY
         if self._screen.case_pane.view == "form":
@@ -179,7 +179,7 @@ class MainBars:
         return verdict(run)
 
     def _suite_models(self) -> tuple[str, ...]:
-        """Return the models that the open suites name or, for recordings, were recorded on."""
+        """Return the models named by the open suites. For recordings, return the recorded models."""
         open_suites = self._screen.selection.open_suites
         # A recorded case runs on its recorded model, even if its suite names other models.
         recorded = {}
@@ -196,7 +196,7 @@ class MainBars:
 
 
 def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
-    """Return the actions for the main screen's key bar, the most important first, each with whether it is available."""
+    """Return the actions for the main screen's key bar, most important first, with whether each is available."""
     # The order: actions of the situation, of the pane, all others. Unavailable actions come last.
     if now.typing is not None:
         return [(action, True) for action in _typing_keys(now.typing)]
@@ -227,18 +227,18 @@ def shown_keys(now: MainSituation) -> list[tuple[Action, bool]]:
     for action in (offered[name] for name in ids if name in offered):
         if not is_offered(action):
             continue
-        # The declared action has the condition; its copy with a different label for the bar has none.
+        # The declared action has the condition. Its copy with another label for the bar has none.
         if why_unavailable(main_action(action.id)[1], now) is None:
             able.append(action)
         else:
             unable.append(action)
-    # The sort is stable, and the program's own keys stay at the end.
+    # The sort is stable. The program's own keys stay at the end.
     shown = [(action, action in able) for action in (*able, *unable)]
     return sorted(shown, key=lambda each: each[0].id in _OF_THE_PROGRAM)
 
 
 def _asked_for(now: MainSituation) -> tuple[str, ...]:
-    """Return the ids of the actions to show first, by the focus and the latest event."""
+    """Return the ids of the most wanted actions, by the focus and the latest event."""
     if now.held is not None:
         return _HELD
     first: tuple[str, ...] = ()
@@ -262,7 +262,7 @@ def _asked_for(now: MainSituation) -> tuple[str, ...]:
 
 
 def _typing_keys(typing: Typing) -> list[Action]:
-    """Return the actions of the keys that work while text of a kind is typed."""
+    """Return the actions of the active keys while the user types."""
     if typing == "a filter":
         return list(FILTERING)
     if typing == "toml":
@@ -294,7 +294,8 @@ _OF_RUNS = _ids_of(ShownRunActions, ViewActions)
 
 def _is_of_now(action: Action, now: MainSituation) -> bool:
     """Return whether the key bar should show an action in a situation, available or not."""
-    # Actions on held runs are shown while the displayed run is held; the way to held runs is shown while another is.
+    # Actions on held runs are shown while the displayed run is held. The key to go to held runs is shown while another
+    # run is held.
     if action.id == "step.held":
         return now.held_runs > (now.held is not None)
     if action.id == "break.here":
@@ -307,11 +308,11 @@ def _is_of_now(action: Action, now: MainSituation) -> bool:
 
 
 def _rank(action: Action, now: MainSituation) -> int:
-    """Return the rank of an action among the last ones of the key bar."""
-    # Actions on a run without the focus come after the ways to other screens; actions of the program come last.
+    """Return the rank of an action at the end of the key bar."""
+    # Actions on a run without the focus come after the ways to other screens. Actions of the program come last.
     if action.id in _OF_THE_PROGRAM:
         return 2
-    # With unsaved changes, `_asked_for` puts saving further to the front.
+    # With unsaved changes, `_asked_for` moves saving further to the front.
     if action.id in ("break.here", "save", "reload", "edit.view"):
         return 1
     return int(now.pane != "run" and action.id in _OF_RUNS)

@@ -79,7 +79,7 @@ class MainScreen(PanesScreen):
         """The known tools of the suites. No server is started to find tools."""
         self._resting: Timer | None = None
         self._missed = False
-        """Whether events arrived while this screen was covered, and are not drawn yet."""
+        """Whether events arrived while the screen was covered and are not drawn yet."""
         self._bars = MainBars(self)
         self.suite_tree.message = (("Looking for suites …", "muted"),)
         self.auditor = Auditor(self.suite_tree, known_tools.listings)
@@ -111,7 +111,7 @@ class MainScreen(PanesScreen):
         self.post_message(self.Free())
 
     def follow(self, change: SuitesChanged) -> None:
-        """Show a change of the open suites, after their journal was written."""
+        """Show a change of the open suites. Called after their journal was written."""
         tree, state, moved = self.suite_tree, self.selection.tree, self.open_suites.moved
         if moved:
             state.follow_status(self.book)
@@ -135,7 +135,7 @@ class MainScreen(PanesScreen):
             self.show_run()
 
     def _begin_on_run(self, *, only: bool) -> None:
-        """Show the run pane at the start, since a recording was opened; for the `only` file, focus it."""
+        """Show the run pane at the start, because a recording was opened. If it is the `only` file, focus the pane."""
         if only:
             self.bring("run")
         else:
@@ -195,12 +195,12 @@ class MainScreen(PanesScreen):
             self._bars.show_status()
 
     def follow_grades(self) -> None:
-        """Apply a filter by status again, after runs were regraded."""
+        """Apply a filter by status again after runs were regraded."""
         if self.selection.tree.follow_status(self.book):
             self.suite_tree.follow_state()
 
     def follow_history(self) -> None:
-        """Show the last results of cases, which were read from the history."""
+        """Show last results of cases that were read from the history."""
         if self.is_covered:
             self._missed = True
             return
@@ -218,7 +218,7 @@ class MainScreen(PanesScreen):
 
     @property
     def line_to_keep(self) -> KeptLine | None:
-        """The part of the line for new cases that is stored; `None` if the line was never opened."""
+        """The stored part of the line for new cases, `None` if the line was never opened."""
         if self.adder is None:
             return None
         return self.adder.kept
@@ -257,7 +257,7 @@ class MainScreen(PanesScreen):
         self._bars.show_titles()
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom for a few seconds; with `gently`, it does not replace a warning."""
+        """Show a notice at the bottom for a few seconds. With `gently`, do not replace a warning."""
         self._bars.announce(text, role, sign, gently=gently)
 
     def end_notice(self, only: str | None = None) -> None:
@@ -275,7 +275,7 @@ class MainScreen(PanesScreen):
         # A field in the run pane handles some keys, such as the key to save, in any situation.
         if not self.run_pane.takes(action_id):
             now = situation_of(self)
-            # The run of a request has no case yet, and is shown in place of the run of the selected case.
+            # The run of a request has no case yet, and replaces the run of the selected case in the run pane.
             why = now.refuses.get(action_id) or why_unavailable(main_action(action_id)[1], now)
         if why is not None:
             self.announce(why[:1].upper() + why[1:], "warned", GLYPHS.warned)
@@ -321,7 +321,7 @@ class MainScreen(PanesScreen):
 
     @property
     def is_catching_up(self) -> bool:
-        """Whether the other panes do not show the row of the tree's cursor yet."""
+        """Whether the other panes do not yet show the row at the tree's cursor."""
         return self._resting is not None
 
     def _settle(self) -> None:

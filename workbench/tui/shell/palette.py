@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 Groups = Sequence[tuple[str, Sequence[Action]]]
-"""The groups of actions in the palette, each with its title."""
+"""The titled groups of actions in the palette."""
 
 RECENT, UNAVAILABLE = "Recent", "Not now"
 
@@ -49,7 +49,7 @@ _MIN_TYPED = 2
 """The minimum number of typed letters for a search in other words."""
 
 _MIN_TITLE_CELLS = 12
-"""The room for titles below which keys are left out."""
+"""The minimum width of titles beside keys. With less, keys are omitted."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Section:
-    """Entries of the palette below a title, which is empty for the results of a search."""
+    """Entries of the palette below a title. The title is empty for the results of a search."""
 
     title: str
     entries: tuple[Entry, ...]
@@ -84,7 +84,8 @@ def sections_for(
 ) -> list[Section]:
     """Return the sections of the palette for a query, unavailable actions last.
 
-    An empty query gives the `recent` actions, then all others by group; any other query gives the best match first."""
+    An empty query returns the `recent` actions, then all others by group. Any other query returns the best match first.
+    """
     if not query.strip():
         return _by_area(groups, recent, why_not)
     words = query.casefold().split()
@@ -94,7 +95,7 @@ def sections_for(
         if match is not None:
             score, positions, also = match
             found.append((score, Entry(action, why_not(action), positions, also)))
-    # Of equal matches, the one chosen more recently comes first.
+    # Of equal matches, the most recently chosen comes first.
     found.sort(key=lambda each: (-each[0], _age(each[1].action, recent)))
     return _with_unavailable_last([("", [entry for _, entry in found])])
 
@@ -171,7 +172,7 @@ def _age(action: Action, recent: Sequence[str]) -> int:
 def rows_of(sections: Sequence[Section], names: Mapping[str, str], width: int) -> list[Row]:
     """Return the rows of the palette for a width: titles of actions, wrapped if necessary, and a column of keys.
 
-    `names` are the keys of all actions by id, those not found included."""
+    `names` are the keys of all actions by id, including actions not found."""
     # The widest key of all actions decides the width, so the column does not move during a search.
     keys_width = max(map(cell_len, names.values()), default=0)
     room = width - _INDENT - _GAP - keys_width - 1
@@ -216,7 +217,7 @@ _NOTHING = Row((Span("  No command is called that: Backspace widens the search",
 
 
 class PaletteList(LineView, can_focus=False):
-    """The list of actions in the palette; the field above it keeps the focus and passes keys on."""
+    """The list of actions in the palette. The field above keeps the focus and passes keys on."""
 
     GROUND: ClassVar[Ground] = "panel"
     RESTING_GROUND: ClassVar[Ground] = "cursor"
@@ -241,13 +242,13 @@ class PaletteList(LineView, can_focus=False):
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """The entries that match the query, in the order of the list."""
+        """The entries that match the query, in displayed order."""
         return self._entries
 
     @property
     def chosen_action(self) -> Action | None:
-        """The action at the cursor, `None` if nothing matches."""
-        # `line_count` lays the rows out if the width or the query has changed.
+        """The action at the cursor, `None` without a match."""
+        # `line_count` lays the rows out if the width or the query changed.
         self.line_count()
         if self.cursor >= len(self._rows):
             return None
@@ -257,7 +258,7 @@ class PaletteList(LineView, can_focus=False):
         return None
 
     def search(self, query: str) -> None:
-        """Show the matches of a query, with the cursor on the first one."""
+        """Show the matches of a query. The cursor is on the first match."""
         self._sections = sections_for(self._groups, self._recent, self._why_not, query)
         self._entries = list(chain.from_iterable(section.entries for section in self._sections))
         self._built_at = -1
@@ -305,7 +306,7 @@ class PaletteList(LineView, can_focus=False):
         self.top = max(min(max(self.top, end - height), first, count - 1), 0)
 
     def _end(self, place: int) -> int:
-        """Return the index of the line after an action whose first line is `place`."""
+        """Return the index of the line after an action. `place` is the first line of the action."""
         entry, end = self._rows[place].entry, place
         while end < len(self._rows) and self._rows[end].entry == entry:
             end += 1
@@ -388,17 +389,16 @@ class Palette(Dialog[str]):
         self.choose()
 
     def choose(self) -> None:
-        """Close with the action at the cursor; if it is unavailable, the screen below announces why."""
+        """Close with the action at the cursor. If it is unavailable, the screen below announces why."""
         if (action := self._list.chosen_action) is not None:
             self.dismiss(action.id)
 
     def action_move(self, motion: Motion) -> None:
-        """Move the cursor of the list."""
         self._list.action_move(motion)
 
 
 def open_palette(app: Workbench, main: MainScreen, memory: Memory) -> None:
-    """Show the palette over the main screen or a side screen, and remember the chosen action."""
+    """Show the palette over the main screen or a side screen. Remember the chosen action."""
     screen = app.screen
     side = screen if isinstance(screen, SideScreen) else None
     situation: Situation = side.situation if side is not None else situation_of(main)

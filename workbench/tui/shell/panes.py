@@ -40,7 +40,7 @@ MIN_PANE_CELLS: Mapping[Pane, int] = {"suites": 20, "case": 30, "run": 30}
 """The minimum width of each pane. The sum, with the borders, fits into the narrowest width with all three panes."""
 
 STEP = 2
-"""The number of cells by which a key moves a border."""
+"""The number of cells that a key moves a border."""
 
 _LAYOUTS: Mapping[int, Layout] = {2: "narrow", 3: "wide"}
 
@@ -52,7 +52,7 @@ def layout_of(panes: Sequence[Pane]) -> Layout | None:
 
 def first_borders(panes: Sequence[Pane], width: int) -> tuple[int, ...]:
     """Return the default columns of the borders between panes on a screen of `width` cells."""
-    # The tree takes about a quarter. Beyond 120 cells it grows faster, until names have room next to results.
+    # The tree takes about a quarter. Above 120 cells it grows faster, until names fit beside results.
     tree = max(28, width * 26 // 100)
     if width > 120:
         tree = min(31 + (width - 120) * 45 // 100, 60)
@@ -60,7 +60,9 @@ def first_borders(panes: Sequence[Pane], width: int) -> tuple[int, ...]:
 
 
 def move_border(borders: Sequence[int], index: int, column: int, panes: Sequence[Pane], width: int) -> tuple[int, ...]:
-    """Return the borders after one was moved towards a column, as far as the least widths allow; it pushes others."""
+    """Move a border towards a column as far as the minimum widths allow, and return all borders.
+
+    It pushes other borders."""
     found = list(borders)
     found[index] = column
     for left in range(index - 1, -1, -1):
@@ -75,12 +77,12 @@ def borders_at(shares: Sequence[float], panes: Sequence[Pane], width: int) -> tu
     if not shares or len(shares) != len(panes) - 1:
         return first_borders(panes, width)
     found = [round(share * width) for share in shares]
-    # The borders are moved apart, because a damaged file may have them too close together.
+    # A damaged file may have borders too close together, so the borders are moved apart.
     return move_border(found, 0, found[0], panes, width)
 
 
 def _fitted(borders: Sequence[int], panes: Sequence[Pane], width: int) -> tuple[int, ...]:
-    """Return borders in ascending order, each with room for the least widths on both sides."""
+    """Return borders in ascending order with the minimum widths on both sides of each."""
     least = [MIN_PANE_CELLS[pane] for pane in panes]
     fitted: list[int] = []
     for at, column in enumerate(borders):
@@ -99,7 +101,7 @@ class Splitter(Widget):
     """
 
     class Dragged(TextualMessage):
-        """Posted when the mouse drags a border to a column of the screen; a later message replaces it."""
+        """Posted when the mouse drags a border to a column of the screen. A later message replaces an earlier one."""
 
         def __init__(self, index: int, column: int) -> None:
             super().__init__()
@@ -218,14 +220,14 @@ def _runs_case(row: Row, case: CaseOutline, models: tuple[str, ...]) -> Message:
 
 
 class PanesScreen(Screen[None]):
-    """The part of the main screen that places the panes and the focus; a subclass supplies content and bars."""
+    """The part of the main screen that places the panes and the focus. A subclass supplies content and bars."""
 
     DEFAULT_CSS = """
     PanesScreen { layout: vertical; background: $background; }
     #panes { height: 1fr; }
     #panes > Vertical { width: 1fr; height: 100%; }
     """
-    # Without this, Textual redraws the whole screen at every change of the focus.
+    # Otherwise Textual would redraw the whole screen at every change of the focus.
     focused: reactive[Widget | None] = reactive(None, repaint=False)
 
     def __init__(
@@ -249,7 +251,7 @@ class PanesScreen(Screen[None]):
         self.request_line = request_line
         """The line for new cases."""
         self.adder: QuickAdder | None = None
-        """The controller of the line, once it was opened."""
+        """The controller of the line, `None` until the line is opened."""
         self.editor = editor
         """The command of the user's editor."""
         self.pane: Pane = "suites"
@@ -277,7 +279,6 @@ class PanesScreen(Screen[None]):
 
     @property
     def panes_in_sight(self) -> tuple[Pane, ...]:
-        """The visible panes."""
         return self._shown
 
     def go_to(self, pane: Pane) -> None:
@@ -302,7 +303,7 @@ class PanesScreen(Screen[None]):
             self.refresh_bars()
 
     def show_run_beside_tree(self) -> None:
-        """Show the tree and the run, or the run alone if there is no room for both; the focus stays."""
+        """Show the tree and the run. If both do not fit, show only the run. The focus stays."""
         self.zoomed, self.right, self.pane = False, "run", "suites"
         if self.app.size.width < NARROW_CELLS:
             self.pane = "run"
@@ -318,7 +319,7 @@ class PanesScreen(Screen[None]):
         for pane in PANES:
             widget = self.query_one(f"#{pane}-pane")
             widget.display = pane in shown
-            # The last pane takes the rest. Textual lays out again only if a width differs.
+            # The last pane takes the rest. Textual lays out again only if a width changed.
             widget.styles.width = widths.get(pane, "1fr")
         for index in range(len(PANES) - 1):
             self.query_one(f"#splitter-{index}").display = index < len(shown) - 1
@@ -338,15 +339,15 @@ class PanesScreen(Screen[None]):
         return layout_of(self._shown) in self.moved_borders
 
     def widen(self, sign: int) -> bool:
-        """Make the focused pane wider (1) or narrower (-1), and return whether there was room."""
-        # The right border moves; the last pane has only a left one.
+        """Make the focused pane wider (1) or narrower (-1). Return whether there was room."""
+        # The right border moves. The last pane has only a left border.
         index, step = self._shown.index(self.pane), STEP * sign
         if index == len(self._shown) - 1:
             index, step = index - 1, -step
         return self._move_border(index, self.borders[index] + step)
 
     def reset_borders(self) -> None:
-        """Move the borders of the visible panes back to their default columns."""
+        """Move the borders of the visible panes to their default columns."""
         layout = layout_of(self._shown)
         if layout is not None:
             self.moved_borders.pop(layout, None)

@@ -66,10 +66,10 @@ class Services:
         self.history = history
         """The path of the history file, `None` without a history."""
         self.begun_batch_work: BatchWork | None = None
-        """The operations on the history, `None` until they are used."""
+        """The operations on the history, `None` until their first use."""
         store = trust_store(program.folders)
         self.is_bundled = store.is_bundled
-        """Returns whether the suite at a path is bundled with the program."""
+        """Returns whether the program bundles the suite at a path."""
         open_recordings: Callable[[], Recordings] | None = None
         if record is not None:
             folder = record
@@ -132,7 +132,7 @@ class Services:
 
     @property
     def batch_work(self) -> BatchWork:
-        """The operations on the history, made at the first use."""
+        """The operations on the history, created on first use."""
         from workbench.tui.history.batch_work import BatchWork
 
         if self.begun_batch_work is None:
@@ -149,7 +149,7 @@ class Services:
         return self.begun_batch_work
 
     def look(self) -> None:
-        """Show the question of a run, and announce held runs, if the screen may be used for that."""
+        """If the screen is free, show the question of a run and announce held runs."""
         self._questions.look()
         self._held_notices.look()
 
@@ -165,12 +165,12 @@ class Services:
             self.program.secrets.keep(suite.text)
 
     def tools_changed(self) -> None:
-        """Clear the known tools after a server listed different ones."""
+        """Clear the known tools after a server listed other tools."""
         self.known_tools.forget()
         self._main.auditor.forget()
 
     def _tools_listed(self, listed: Sequence[ToolsListed]) -> None:
-        """Update completion, audit and form after servers listed tools, and announce changes of running servers."""
+        """Update completion, audit and form after servers listed tools. Announce changes of running servers."""
         self.tools_changed()
         self.selection.show_again()
         for listing in listed:
@@ -182,7 +182,7 @@ class Services:
         # A run that began before an edit was graded by the case from before the edit.
         self.regrader.finish(cases)
         if batches:
-            # The known tools are cleared, because the servers of a batch may have listed their tools.
+            # The servers of a batch may have listed their tools, so the known tools are cleared.
             self.known_tools.forget()
         self._main.delivered(cases, batches)
         self._tell_side_screens(cases, batches)
@@ -199,7 +199,7 @@ class Services:
 
     def _second_passed(self) -> None:
         for screen in self._app.side_screens():
-            # Only the top screen is notified, because a covered one must not draw.
+            # Only the top screen is notified, because a covered screen must not draw.
             if self._app.shows(screen):
                 screen.second_passed()
                 return
@@ -209,7 +209,7 @@ class Services:
             self._main.show_run()
 
     def _may_ask(self) -> bool:
-        """Return whether the question of a run may appear, because nothing else needs the focus."""
+        """Return whether a run may ask its question. Nothing else must need the focus."""
         if self._app.shows_main:
             adder = self._main.adder
             return not self._main.filter_box.typing and (adder is None or adder.lets_ask)
@@ -225,7 +225,7 @@ class Services:
         self._tell_side_screens(cases, False)
 
     def all_graded(self) -> None:
-        """Update all screens after the end of a regrade."""
+        """Update all screens after a regrade."""
         self._main.follow_grades()
         for screen in self._app.side_screens():
             screen.follow_grades()

@@ -1,4 +1,4 @@
-"""The end of the app: on request, on a signal, when the terminal is gone, or on an internal error."""
+"""The end of the app: on request, on a signal, after the loss of the terminal, or after an internal error."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 class SignalWatch:
     """Passes each signal to `at_once` in its own thread, then to `leave` in the event loop."""
 
-    # A handler of the event loop would not run while the loop hangs. Python writes the number of each signal into a
-    # pipe (`set_wakeup_fd`), which a thread can read at any time.
+    # A handler in the event loop would not run while the loop hangs. Python writes the number of each signal into a
+    # pipe (`set_wakeup_fd`), and a thread can read the pipe at any time.
 
     def __init__(self, leave: Callable[[signal.Signals], object], at_once: Callable[[signal.Signals], object]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -65,30 +65,29 @@ class SignalWatch:
 
     def _watch(self) -> None:
         while numbers := os.read(self._reading, 64):
-            # Python runs handlers on the thread of the loop, but a signal that another thread received does not wake
-            # the loop. Until the next key, the terminal would stay blank after SIGCONT, and SIGWINCH would have no
-            # effect.
+            # Python runs handlers in the thread of the loop, but a signal received by another thread does not wake the
+            # loop. Until the next key, the terminal would stay blank after SIGCONT, and SIGWINCH would have no effect.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(_wake)
             for number in set(numbers).intersection(ENDING):
                 self._at_once(signal.Signals(number))
-                # The loop may be closed already, when the program ends.
+                # When the program ends, the loop may already be closed.
                 with suppress(RuntimeError):
                     self._loop.call_soon_threadsafe(self._leave, signal.Signals(number))
         os.close(self._reading)
 
 
 def _wake() -> None:
-    """Do nothing; the call itself wakes the event loop, which then runs handlers of signals."""
+    """Do nothing. The call itself wakes the event loop, and the loop then runs handlers of signals."""
 
 
 _log = logging.getLogger(__name__)
 
 SIGNAL_CODE = 128
-"""The number that shells add to the number of a signal to get the exit code."""
+"""The number that shells add to a signal's number to get the exit code."""
 
 MAX_ENDING_SECONDS = 17.0
-"""The time after a signal in which the program ends; runs, servers and the history must close within it."""
+"""The time in seconds after a signal in which the program ends. Runs, servers and the history must close in time."""
 
 ANSWER_S = 3.0
 """The time in seconds without progress after which an event loop with an unhandled signal counts as hanging."""
@@ -97,7 +96,7 @@ ENDING_S = 8.0
 """The time in seconds without progress after which an ending app counts as hanging."""
 
 LAST_WORDS_S = 2.0
-"""The time to restore the terminal and to log the reason before the program is ended by force."""
+"""The time in seconds to restore the terminal and to log the reason before the program is ended by force."""
 
 
 class Leaving:
@@ -119,15 +118,15 @@ class Leaving:
         self._services = services
         self._announce = announce
         self._remember = remember
-        """Stores the present position for the next session."""
+        """Stores the current position for the next session."""
         self._handled = handled
-        """Returns the number of handled messages; while it grows, the event loop does not hang."""
+        """Returns the number of handled messages. While the number grows, the event loop does not hang."""
         self._leaving = False
         self._closing: Future[None] | None = None
         """The closing of runs, servers and the history, `None` until it begins."""
         self._begins_closing = Lock()
         self._is_watched = False
-        """Whether a thread ends the program by force if it hangs."""
+        """Whether a thread will end the program by force if it hangs."""
         self._has_ended = Event()
         self._signals: SignalWatch | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -136,30 +135,30 @@ class Leaving:
         self.has_broken = False
         """Whether the app ends because of an internal error."""
         self._asked_at_s: float | None = None
-        """The time of the last refusal to quit with active runs, by the loop's clock; `None` after another action."""
+        """The time of the last refusal to quit with active runs, by the loop's clock. `None` after another action."""
         self._asked_without: tuple[InvalidText, ...] = ()
-        """The invalid texts of the last refusal to quit with such texts."""
+        """The invalid texts of the last refusal to quit with invalid texts."""
 
     def follow_signals(self) -> None:
-        """Make the app leave on the signals that end a program."""
+        """Leave the app on signals that end a program."""
         if sys.platform != "win32" and not self._app.is_headless:
             self._loop = asyncio.get_running_loop()
             self._signals = SignalWatch(self._leave_for, self._leave_soon)
 
     def _leave_soon(self, number: signal.Signals) -> None:
-        """Prepare for the end, on the thread that receives signals, before the event loop handles the signal."""
+        """Prepare for the end. Called in the thread that receives signals, before the event loop handles the signal."""
         self.is_urgent = True
         self._see_to_end(SIGNAL_CODE + number)
 
     def closed(self) -> None:
         """Clean up after the app has ended."""
         wait((self._begin_closing(),), MAX_ENDING_SECONDS)
-        # A run may have opened the runtime again in the meantime.
+        # A run may have opened the runtime again meanwhile.
         self._services.runner.close()
         if self._signals is not None:
             self._signals.close()
         if not self._app.return_code:
-            # Results may be printed now, which takes a while and is not a hang.
+            # Results may be printed now. Printing takes a while but is not a hang.
             self._has_ended.set()
 
     def _begin_closing(self) -> Future[None]:
@@ -205,7 +204,7 @@ class Leaving:
         os._exit(code)
 
     def _last_words(self, is_closed: bool) -> None:
-        """Restore the terminal and log the part that hangs; unsaved changes are safe in the journals."""
+        """Restore the terminal, and log which part hangs. Unsaved changes are safe in the journals."""
         if (driver := self._app.staged_driver) is not None:
             driver.give_back()
         log = one_line(str(self._services.program.folders.log / LOG_NAME))
@@ -258,7 +257,7 @@ class Leaving:
             self._asked_without = invalid_texts
             text = f"Ctrl+Q again quits without {without[0].invalid_text_message}"
         if text is not None:
-            # A dialog may cover the bottom row, where notices are.
+            # A dialog may cover the bottom row with the notices.
             if isinstance(app.screen, Dialog):
                 app.screen.say_keys((Span(f" {GLYPHS.warned} {text}", "warned"),))
             else:
@@ -272,7 +271,7 @@ class Leaving:
             self._leave(0)
 
     def something_else(self) -> None:
-        """Record another action of the user, after which quitting is refused once more."""
+        """Record another action of the user. Quitting is then refused once more."""
         self._asked_at_s = None
 
     @property
@@ -286,7 +285,7 @@ class Leaving:
             self._leave(0)
 
     def terminal_gone(self) -> None:
-        """Leave after the terminal closed without a signal."""
+        """Leave after the terminal was closed without a signal."""
         self._see_to_end(SIGNAL_CODE + signal.SIGHUP)
         self._leave(SIGNAL_CODE + signal.SIGHUP)
 
@@ -319,7 +318,7 @@ class Leaving:
             app.exit(code, return_code=code)
 
     def broke(self, error: Exception) -> None:
-        """Leave after an internal error, with a message that says how to get unsaved changes back."""
+        """Leave after an internal error. The message explains how to recover unsaved changes."""
         self.has_broken = True
         self._see_to_end(1)
         app = self._app
@@ -362,6 +361,6 @@ def _as_typed(path: Path) -> str:
     except (ValueError, OSError):
         return str(path.absolute())
     if typed.startswith("-"):
-        # A name that begins with a dash would be taken for an option.
+        # A name that begins with a dash would be read as an option.
         return f"./{typed}"
     return typed

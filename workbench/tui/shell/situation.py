@@ -35,10 +35,10 @@ _OF_SHOWN_RUN = frozenset({each.id for group in (ShownRunActions, StepActions) f
 
 
 def situation_of(screen: PanesScreen) -> MainSituation:
-    """Return the present situation of the main screen."""
+    """Return the current situation of the main screen."""
     selection, book, tree = screen.selection, screen.book, screen.selection.tree
     movable = tuple(step for step in (-1, 1) if tree.neighbour(step) is not None)
-    # Each key asks for the situation, so nothing here may read files or walk through trajectories.
+    # Each key needs the situation, so this code must not read files or walk through trajectories.
     now = MainSituation(
         pane=screen.pane,
         runnable=int(tree.whole is not None and any_runnable_below(tree, tree.whole, book)),
@@ -105,7 +105,7 @@ def _with_suite(now: MainSituation, suite: OpenSuite) -> MainSituation:
 
 
 def _with_run(now: MainSituation, screen: PanesScreen, run: RunRecord) -> MainSituation:
-    """Return a situation with the facts about the displayed run added."""
+    """Add the facts of the displayed run to a situation."""
     now = replace(
         now,
         shown=_shown_as(run),
@@ -191,7 +191,7 @@ def _other_call(screen: PanesScreen, run: RunRecord) -> str | None:
 
 
 def _why_not_taken(screen: PanesScreen, *, answered: bool) -> str | None:
-    """Return why the selected call cannot be added to the case; `answered` calls need their result, too."""
+    """Return why the selected call cannot be added to the case. `answered` calls need a result."""
     suite, run, call_id = screen.selection.suite, screen.selection.run, screen.run_pane.call_meant
     if run is None or call_id is None:
         return "put the cursor on a call or its result"

@@ -1,4 +1,4 @@
-"""The start of the app: reading suites, the first frame, and the position of the last session."""
+"""The start of the app: reads suites, draws the first frame, and restores the position of the last session."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 MAX_FOLDED = 1_000
-"""The maximum number of folded branches that are stored."""
+"""The maximum number of stored folds."""
 
 _FOLDABLE: dict[str, RowKind] = {"folder": "folder", "suite": "suite"}
 
@@ -68,7 +68,7 @@ def _exists(book: ModelBook, model: str, folders: Collection[Path]) -> bool:
 
 
 def restore_position(remembered: Remembered, main: MainScreen) -> None:
-    """Restore the layout and, if its suite and case still exist, the last position in the project."""
+    """Restore the layout and the last position in the project, as far as suites and cases still exist."""
     if remembered.view is not None:
         main.case_pane.view = remembered.view
     main.right = remembered.right or main.right
@@ -89,10 +89,10 @@ def restore_position(remembered: Remembered, main: MainScreen) -> None:
 
 
 def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
-    """Return `remembered` with the present layout and position: the selected case, the folds, models and variants."""
+    """Return `remembered` with the current layout and position: the selected case, folds, models and variants."""
     selection, project = main.selection, project_of(main.selection.open_suites.workspace)
     models = selection.models
-    # Models from the command line are not remembered for the project.
+    # Models of the command line are not remembered for the project.
     if selection.models_for_now:
         models = remembered.projects.get(project, Place()).models
     variants = tuple(sorted(selection.variants.names))
@@ -120,7 +120,7 @@ def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
 
 
 FIRST_PAINT_S = 0.25
-"""The time to wait for the suites before the first frame is drawn without them."""
+"""The time in seconds to wait for the suites before the first frame is drawn without them."""
 
 
 class Starting:
@@ -129,8 +129,8 @@ class Starting:
     `begin` are runs to start at once. `look_on` is the number of another process's batch to observe. `problems` are the
     problems found so far in the user's own files."""
 
-    # Nothing is drawn until the suites are read or FIRST_PAINT_S has passed. Textual otherwise draws three or four
-    # whole frames at its start.
+    # Nothing is drawn until the suites are read or FIRST_PAINT_S has passed. Otherwise Textual would draw three or four
+    # whole frames at the start.
 
     def __init__(
         self,
@@ -147,12 +147,12 @@ class Starting:
         self._look_on = look_on
         self._problems = tuple(problems)
         self._new: tuple[Path, ...] = ()
-        """The given paths that do not exist yet; suites are made there."""
+        """The given paths that do not exist yet. Suites will be created there."""
         self._held_back = ExitStack()
         self.is_over = False
         """Whether the first frame was drawn."""
         self.compared: Compared | None = None
-        """The comparison that the app was started with, if any."""
+        """The comparison that starts with the app, if any."""
 
     def hold_back(self) -> None:
         """Draw nothing until `show_first`."""
@@ -238,7 +238,7 @@ class Starting:
 
 
 def _notice(search: Search, workspace: Workspace) -> str | None:
-    """Return a notice about a search for suites that found none or left folders out, otherwise `None`."""
+    """Return a notice if a search found no suites or skipped folders, otherwise `None`."""
     if workspace.samples:
         why = "Search stopped before any suite" if search.is_stopped else "No suites here"
         if search.skipped:

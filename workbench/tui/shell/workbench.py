@@ -83,7 +83,7 @@ _log = logging.getLogger(__name__)
 
 
 class Workbench(StagedApp):
-    """The app, opened on the suites at some paths."""
+    """The app on the suites at some paths."""
 
     containment: Containment
 
@@ -92,9 +92,9 @@ class Workbench(StagedApp):
         Binding("colon", "command_palette", "All commands", show=False, id="palette"),
         Binding("ctrl+l", "draw_anew", "Redraw the screen", show=False, priority=True, id="redraw"),
     ]
-    # This switches off Textual's own palette; `action_command_palette` opens that of the app.
+    # This disables Textual's palette. `action_command_palette` opens the app's palette.
     ENABLE_COMMAND_PALETTE = False
-    # Textual's selection by mouse fails in widgets that were just removed.
+    # Textual's selection by mouse fails in just removed widgets.
     ALLOW_SELECT = False
 
     def __init__(
@@ -122,7 +122,7 @@ class Workbench(StagedApp):
         super().__init__(driver_class=_driver_class(terminal), ansi_color=True if terminal.no_colour else None)
         self.appearance.dress(self)
         self.theme = self.appearance.first
-        # Secrets come first: the other filters change characters, and a changed secret is no longer found.
+        # Secrets come first, because the other filters change characters, and a changed secret is no longer found.
         filters: list[LineFilter] = [SecretsFilter(program.secrets), Guard()]
         if terminal.ascii:
             filters.append(AsciiFilter(all_of_it=not terminal.utf8))
@@ -190,11 +190,11 @@ class Workbench(StagedApp):
         self.main.announce(text, "warned", GLYPHS.warned)
 
     def key_name(self, action_id: str) -> str:
-        """Return the names of an action's keys, empty if it has none."""
+        """Return the names of an action's keys, "" without a key."""
         return self.keymap.names(ALL_ACTIONS[action_id])
 
     def theme_changed(self) -> None:
-        """Apply the current theme again, after its colours changed."""
+        """Apply the current theme again after its colours changed."""
         self.mutate_reactive(type(self).theme)
 
     @property
@@ -203,9 +203,9 @@ class Workbench(StagedApp):
         return self.focused is not None and self.focused.check_consume_key("a", "a")
 
     def announce(self, text: str, role: Role = "text", sign: str = "", *, gently: bool = False) -> None:
-        """Show a notice at the bottom of the top screen or, below a dialog, of the main screen.
+        """Show a notice at the bottom of the top screen. Below a dialog, use the main screen.
 
-        With `gently`, it is always on the main screen and does not replace a warning."""
+        With `gently`, the notice is always on the main screen and does not replace a warning."""
         shown = self.side_screens()
         if shown and shown[-1] is self.screen and not gently:
             shown[-1].announce(text, role, sign)
@@ -245,7 +245,6 @@ class Workbench(StagedApp):
 
     @property
     def shows_main(self) -> bool:
-        """Whether the main screen is the top one."""
         return self.screen is self.main
 
     def copy(self, text: str, what: str, announce: Announce) -> None:
@@ -264,13 +263,13 @@ class Workbench(StagedApp):
         self.work(copying, "copy")
 
     def quit(self) -> None:
-        """Close all screens above the main one, and quit, after a question if something is unsaved or running."""
+        """Close all screens above the main screen, and quit. Ask first if there are unsaved changes or active runs."""
         while self.screen is not self.main:
             self.pop_screen()
         self.main.call_after_refresh(self.ask_to_quit)
 
     def acted(self) -> None:
-        """Record an action of the user, after which quitting asks again."""
+        """Record an action of the user. Quitting then asks again."""
         self.leaving.something_else()
 
     def part(self, kind: Callable[[Workbench], Part]) -> Part:
@@ -287,7 +286,7 @@ class Workbench(StagedApp):
 
     def perform(self, action_id: str) -> None:
         """Perform an available action of the main screen."""
-        # While text for a held run is typed, some keys have another meaning, which `StepActions.take` handles.
+        # While the user types a text for a held run, some keys have another meaning, handled by `StepActions.take`.
         if not action_id.endswith("quit"):
             self.leaving.something_else()
         if not self.part(StepActions).take(action_id):
@@ -304,7 +303,7 @@ class Workbench(StagedApp):
             self.perform(action_id)
 
     def side_screens(self) -> list[SideScreen[Any]]:
-        """Return the screens above the main one, from the lowest up, without dialogs."""
+        """Return the screens above the main screen without dialogs, lowest first."""
         if len(self.screen_stack) == 1:
             return []
         from workbench.tui.kit.side_screen import SideScreen
@@ -329,7 +328,7 @@ class Workbench(StagedApp):
         self.services.stop_all()
 
     def on_paste_cleaned(self, event: PasteCleaned) -> None:
-        """Announce the parts of a paste that were left out."""
+        """Announce the omitted parts of a paste."""
         if not event.behind:
             # Keys read before the paste would remove the notice, so the message goes through the queue of keys once.
             (self.focused or self.screen).post_message(PasteCleaned(event.left_out, was_cut=event.was_cut, behind=True))
@@ -351,7 +350,7 @@ class Workbench(StagedApp):
         self.announce(MAX_FIELD_CHARS.reached(length=counted(event.length, "character")), "warned", GLYPHS.warned)
 
     def on_app_focus(self) -> None:
-        """Check the user's files for changes, since the terminal has the focus again."""
+        """Check the user's files for changes, because the terminal has regained the focus."""
         self.appearance.look_again(self)
         self.services.watch.at_return()
 
@@ -363,7 +362,7 @@ class Workbench(StagedApp):
         """Perform the binding of a key that no widget used, or announce that the key has no command here.
 
         Dialogs show all their keys, so a dialog ignores a key without a binding."""
-        # The handler of Textual would only perform the binding.
+        # Textual's handler would only perform the binding.
         event.prevent_default()
         if not await self.performs(event.key) and not self.is_typing and not self.screen.is_modal:
             key = one_line(key_name(event.key))
@@ -376,14 +375,14 @@ class Workbench(StagedApp):
                 self.main.announce(text, "muted", gently=True)
 
     def ask_to_quit(self) -> None:
-        """Quit, or announce that a second request will."""
+        """Quit, or announce that a second request will quit."""
         self.leaving.ask()
 
     async def action_quit(self) -> None:
         self.ask_to_quit()
 
     def action_command_palette(self) -> None:
-        """Open the palette for the top screen; dialogs have none, except the help, which closes first."""
+        """Open the palette for the top screen. Dialogs have no palette, except the help, which closes first."""
         from workbench.tui.kit.help import HelpScreen
 
         if isinstance(self.screen, HelpScreen):
@@ -405,7 +404,7 @@ class Workbench(StagedApp):
         self.show(HelpScreen(sections, now, partial(keys_elsewhere, *here), reads_at_once=all_screens_are_imported()))
 
     def action_help_quit(self) -> None:
-        """Announce the keys that stop runs, go back and quit, in answer to Ctrl+C; dialogs show their own keys."""
+        """Announce the keys that stop runs, go back and quit, after Ctrl+C. Dialogs show their own keys."""
         shown = self.side_screens()
         if shown and shown[-1] is self.screen:
             typing = shown[-1].situation.typing
@@ -426,11 +425,11 @@ class Workbench(StagedApp):
         self.announce(", ".join(hints) or "Quit is among all commands")
 
     def action_terminal_gone(self) -> None:
-        """Leave after the terminal closed without a signal."""
+        """Leave after the terminal was closed without a signal."""
         self.leaving.terminal_gone()
 
     def remember(self) -> None:
-        """Store the present position for the next session."""
+        """Store the current position for the next session."""
         if self.open_suites.workspace.roots:
             self.memory.change(lambda known: current_position(known, self.main))
 
@@ -455,5 +454,5 @@ def _driver_class(terminal: TerminalEnvironment) -> type[Driver] | None:
         return ServedDriver
     if os.name == "posix":
         return TolerantDriver
-    # Textual then chooses its own driver.
+    # Textual then chooses a driver.
     return None

@@ -33,7 +33,7 @@ class FileActions(MainActions):
 
     @action("f5 ctrl+r", "Reload the suites from disk", name="reload", label="reload", words="refresh import open")
     def reload(self) -> None:
-        """Reload the suites, and the last results of their cases, from disk."""
+        """Reload the suites and the last results of their cases."""
         services = self.app.services
         services.saver.put_off.clear()
         services.reader.read_soon()
@@ -50,7 +50,6 @@ class FileActions(MainActions):
         words="write store",
     )
     def save(self) -> None:
-        """Save the selected suite."""
         suite = self.app.selection.suite
         if suite is None:
             return
@@ -61,11 +60,10 @@ class FileActions(MainActions):
 
     @action("S", "Save all suites", name="save.all", needs=_save_all, changes=True, words="write store")
     def save_all(self) -> None:
-        """Save every suite with unsaved changes."""
         self.app.services.saver.save_soon(self.app.open_suites.dirty)
 
     @action("", "Save the suite under another name", name="save.as", needs=_save_as, changes=True, words="export copy")
     def save_as(self) -> None:
-        """Save the selected suite under a name that the user types."""
+        """Ask for another name, and save the selected suite."""
         if (suite := self.app.selection.suite) is not None:
             self.app.services.saver.save_as_soon(suite)

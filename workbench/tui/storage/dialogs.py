@@ -62,7 +62,7 @@ RewrittenAnswer = Literal["save", "no"]
 
 
 class RewrittenScreen(AskScreen[RewrittenAnswer]):
-    """Asks before saving a suite if that would lose comments or formatting."""
+    """Asks before saving a suite loses comments or formatting."""
 
     TITLE_LINE = "Saving writes more than you changed"
 
@@ -76,7 +76,7 @@ class RewrittenScreen(AskScreen[RewrittenAnswer]):
 
 
 def difference_lines(path: Path, texts: Sequence[tuple[str, Role]], found: Difference, width: int) -> list[Line]:
-    """Return the lines of a question about a suite: its path, texts, and a difference."""
+    """Return the lines of a question on a suite: path, texts, and a difference."""
     lines: list[Line] = [EMPTY]
     lines += with_margin(str(path), width, "strong")
     for text, role in texts:
@@ -88,7 +88,7 @@ LeftAnswer = Literal["take", "away", "later"]
 
 
 class LeftScreen(AskScreen[LeftAnswer]):
-    """Asks about unsaved changes of an earlier session; `when` is the time of the last change, as text."""
+    """Asks about unsaved changes of an earlier session. `when` is the time of the last change, as text."""
 
     TITLE_LINE = "Unsaved changes from an earlier session: take them?"
 
@@ -113,7 +113,7 @@ UnsavedAnswer = Literal["save", "drafts", "discard", "stay"]
 
 
 class UnsavedScreen(AskScreen[UnsavedAnswer]):
-    """Asks at the end of the app about unsaved changes; `trouble` is why drafts cannot be stored."""
+    """Asks about unsaved changes when the app ends. `trouble` is why drafts cannot be stored."""
 
     TITLE_LINE = "Save before quitting?"
 
@@ -151,7 +151,7 @@ _OTHER_ROWS = 5
 
 
 class SaveAsScreen(Dialog[Path]):
-    """Asks for the path of a new file; `refusal` returns why a path cannot be used, `None` if it can."""
+    """Asks for the path of a new file. `refusal` returns why a path cannot be used, `None` if it can."""
 
     TITLE_LINE = "Save under another name"
     DEFAULT_CSS = """

@@ -1,4 +1,4 @@
-"""Drafts of unsaved changes: written to a journal at each change, and offered again at the next start."""
+"""Drafts of unsaved changes. A journal records each change, and the next start offers the drafts again."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class Drafting:
         self._selection = selection
         self._drafts = Drafts(folder)
         self._trouble: str | None = None
-        """Why drafts cannot be written at the moment, `None` if they can."""
+        """Why drafts cannot be written now, `None` if they can."""
 
     def follow(self, change: SuitesChanged) -> None:
         """Store the drafts of suites that were changed in the app."""
         if change.how == "read":
-            # Suites that were just read have the text on disk, and need no draft.
+            # Newly read suites have the text on disk and need no draft.
             return
         for suite in change.suites:
             self.keep(suite)
 
     def keep(self, suite: OpenSuite) -> None:
-        """Store the present text of a suite as its draft, or remove the draft of a saved suite."""
-        # A failure is announced once and does not stop the user, who can still save.
+        """Store the current text of a suite as its draft. Remove the draft of a saved suite."""
+        # A failure is announced once and does not stop the user, because the user can still save.
         try:
             if suite.dirty:
                 self._drafts.keep(suite.path, suite.disk.text, suite.on_disk, suite.document.text)
@@ -57,7 +57,7 @@ class Drafting:
 
     @property
     def drafts_text(self) -> str:
-        """The end of a sentence that says whether unsaved changes are stored as a draft."""
+        """The end of a sentence on whether unsaved changes are stored as a draft."""
         if self._trouble is None:
             return "your text is kept as a draft"
         return "and it cannot be kept as a draft either"
@@ -67,7 +67,7 @@ class Drafting:
         self._drafts.forget(suite.path)
 
     def close(self) -> None:
-        """Close all journals, whose content is offered at the next start."""
+        """Close all journals. The next start offers their content."""
         self._drafts.close()
 
     async def recover(self) -> None:
@@ -128,7 +128,7 @@ class Drafting:
         self._selection.select(suite.path)
 
     def path_here(self, path: Path) -> Path:
-        """Return a path in the form that open suites use."""
+        """Return a path in the form used by open suites."""
         known = self._drafts.known_as(path)
         for root in self._open_suites.workspace.roots:
             for place in self._drafts.places(root):
@@ -137,12 +137,12 @@ class Drafting:
         return path
 
     async def may_leave(self, save: Callable[[Sequence[OpenSuite]], Awaitable[bool]]) -> bool:
-        """Ask about unsaved changes, and return whether the program may end; `save` saves suites."""
+        """Ask about unsaved changes. Return whether the program may end. `save` saves suites."""
         dirty = self._open_suites.dirty
         if not dirty:
             return True
         for suite in dirty:
-            # A draft that could not be written before, on a full disk for example, is tried again.
+            # A draft that failed to be written, for example on a full disk, is tried again.
             self.keep(suite)
         from workbench.tui.storage.dialogs import UnsavedScreen
 

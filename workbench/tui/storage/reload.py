@@ -1,4 +1,4 @@
-"""Reloading suites from disk, on request and after changes of files, and the searches for suites."""
+"""Reloads suites from disk, on request and after changes of files. Searches for suites."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHOWN_AFTER_S = 1.0
 """The time in seconds after which a search is announced with its progress."""
 
 _SHOWN_EVERY_S = 0.5
-"""The interval at which the progress of a search is updated."""
+"""The time in seconds between updates of a search's progress."""
 
 Found = TypeVar("Found")
 
@@ -62,7 +62,7 @@ class Searches:
     def stop(self) -> bool:
         """Stop the announced search. Return `False` if there is none."""
         if self._shown is None or self._shown.folder is None:
-            # Without a folder, the search has ended and its suites are being read.
+            # Without a folder, the search has ended and the suites are being read.
             return False
         self._shown.stop()
         return True
@@ -119,7 +119,7 @@ class Reader:
     ) -> None:
         """Reload all suites in the background, and announce `notice` or a `failure`.
 
-        A `notice` that is a function is called in a thread after reading. With `gently`, the notice does not replace a
+        If `notice` is a function, it is called in a thread after reading. With `gently`, the notice does not replace a
         warning. Does nothing before the suites were read for the first time."""
         open_suites = self._open_suites
         if not open_suites.workspace.roots:
@@ -162,7 +162,7 @@ class Reader:
             found = await self._searches.run(search, partial(read_again, before, self._models, search))
             if search.is_stopped:
                 raise StoppedError
-            # If something was saved, deleted or opened during the reading, this result is out of date.
+            # If a suite was saved, deleted or opened during the reading, the result is outdated.
             if open_suites.workspace is before:
                 row = self._selection.row
                 conflicts = open_suites.read(found)
@@ -215,7 +215,7 @@ class Reader:
 def _outcome(workspace: Workspace, gone: Sequence[Path], made: Sequence[Path], notice: str) -> tuple[str, Role, str]:
     """Return the announcement after reloading: `notice`, or that suites are `gone` or have errors.
 
-    Suites `made` here, which are not on disk yet, are not counted."""
+    Suites `made` here and not yet on disk do not count."""
     broken = sum(file.suite is None and file.path not in (*gone, *made) for file in workspace.files)
     if gone:
         text = f"{gone[0].name} no longer exists" if len(gone) == 1 else f"{len(gone)} suites no longer exist"

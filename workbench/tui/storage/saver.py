@@ -1,4 +1,4 @@
-"""Saving suites, and merging them with changes on disk."""
+"""Saves suites, and merges suites with changes on disk."""
 
 # Only text that was parsed again as a whole is written. A file that changed on disk is overwritten only after a
 # question. The user may type during writing, and such changes stay unsaved.
@@ -49,12 +49,11 @@ class Saver:
         self._is_bundled = is_bundled
         self._busy = asyncio.Lock()
         self._rewritten: set[Path] = set()
-        """The paths of suites for which the user accepted the loss of formatting."""
+        """The paths of suites with a loss of formatting that the user accepted."""
         self._wanted: frozenset[Path] = frozenset()
         """The paths of suites about to be saved. Saving asks about them, so nothing else may ask."""
         self.put_off: dict[Path, str] = {}
-        """The hash of the file on disk (empty: deleted) that the user already knows of by a question or a notice, by
-        path."""
+        """By path, the hash of the file on disk ("": deleted) that a question or a notice has already reported."""
 
     def save_soon(self, suites: Sequence[OpenSuite]) -> None:
         """Save suites in the background, and announce the result."""
@@ -62,11 +61,11 @@ class Saver:
         self._stage.work(self.save(suites), group="ask")
 
     def save_as_soon(self, suite: OpenSuite) -> None:
-        """Ask for a name and save a suite under it, in the background."""
+        """Ask for a name and save a suite under that name, in the background."""
         self._stage.work(self._save_as_asked(suite), group="ask")
 
     async def save(self, suites: Sequence[OpenSuite]) -> bool:
-        """Save suites, and return whether all of them are on disk now."""
+        """Save suites. Return whether all of them are now on disk."""
         async with self._busy:
             saved = [suite for suite in suites if await self._save(suite)]
             self._wanted = frozenset()
@@ -118,7 +117,7 @@ class Saver:
         return await self._write(suite, document, text, suite.on_disk)
 
     async def _checked(self, suite: OpenSuite, document: Document) -> SuiteText | None:
-        """Return the text to write, parsed again as a whole, or announce why it cannot be saved."""
+        """Return the text to write, parsed again as a whole. If it cannot be saved, announce why."""
         if not document.is_sound or document.parts is None:
             where, why = "its text", "is not TOML"
             # Only invalid TOML prevents saving. Other errors only prevent running.
@@ -193,7 +192,7 @@ class Saver:
             return True
         known_hash = suite.on_disk.hash if suite.on_disk else None
         if not again and theirs.hash in (self.put_off.get(path), known_hash):
-            # The question was put off, or the suite was saved since the change was noticed.
+            # The question was put off, or the suite was saved after the change was noticed.
             return False
         if theirs.hash and theirs.text == suite.document.text:
             suite.reloaded(theirs, FileState(theirs.hash))
@@ -236,7 +235,7 @@ class Saver:
         return False
 
     def _tell(self, suite: OpenSuite, theirs: SuiteFile) -> None:
-        """Announce that the suite cannot be merged, because the file on disk is gone or not TOML."""
+        """Announce that the suite cannot be merged because the file on disk is gone or not TOML."""
         self.put_off[suite.path] = theirs.hash
         kept = "your changes are kept"
         if not theirs.hash:
@@ -249,10 +248,10 @@ class Saver:
 
     async def _merged(self, suite: OpenSuite, theirs: SuiteFile, chosen: Mapping[Key, Side]) -> Merged | None:
         """Merge a suite with the text on disk. Return `None` if only one of them can be kept."""
-        # If the suite is outdated, the text read last is not the common base of both texts that a merge needs.
+        # A merge needs a common base of both texts. If the suite is outdated, the last read text is not the base.
         if suite.is_behind or not _can_be_merged(theirs):
             return None
-        # The user may continue typing during a merge, which is then repeated.
+        # The user may type during a merge. Then the merge is repeated.
         while True:
             document, base = suite.document, suite.disk.parts
             if not document.is_sound or document.parts is None or base is None or theirs.parts is None:
@@ -262,7 +261,7 @@ class Saver:
                 return merged
 
     async def _take(self, suite: OpenSuite, theirs: SuiteFile, merged: Merged, *, again: bool) -> bool:
-        """Take over a merge, after asking about each conflict, and return whether nothing is left to save."""
+        """Apply a merge after asking about each conflict. Return whether nothing is left to save."""
         from workbench.show.difference import difference
         from workbench.tui.storage.dialogs import ChangedScreen
 
@@ -369,13 +368,13 @@ def _what_happened(conflict: Conflict) -> str:
 
 
 def _can_be_merged(theirs: SuiteFile) -> bool:
-    # A file that is just being written may be gone, empty or not TOML.
+    # A file may be gone, empty or not TOML while another program writes it.
     return bool(theirs.text.strip()) and theirs.parts is not None
 
 
 def _taken_apart(file: SuiteFile) -> SuiteFile:
     """Parse a suite file's text for editing. Parsing may take long, so call it in a thread."""
-    # The parts are parsed at their first use, then kept.
+    # The parts are parsed on first use and then kept.
     _ = file.parts
     return file
 

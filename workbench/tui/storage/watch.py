@@ -1,4 +1,4 @@
-"""Watching the files of suites for changes by other programs."""
+"""Watches the files of suites for changes by other programs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 
 
 LOOK_S = 1.0
-"""The time between two looks at the files; unlike events of the system, looks also work on network file systems."""
+"""The time in seconds between two checks of the files. Unlike events of the system, checks work on network file
+systems."""
 
 REST_SHARE = 200
-"""The least pause between two looks, as a multiple of the duration of the last look: looks take at most 0.5 % of the
+"""The minimum pause between two checks, as a multiple of the last check's duration. Checks take at most 0.5 % of the
 time."""
 
 STABLE_S = 0.15
-"""The time without a change after which a file is complete; programs empty, write and rename it in several steps."""
+"""The time in seconds without a change after which a file is complete. Programs empty, write and rename a file in
+several steps."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class _Seen:
 
 
 class Watch:
-    """The watch over the files of open suites and, for new suites, over their folders; a look takes one `stat` each."""
+    """Watches the files of open suites, and their folders for new suites. A check takes one `stat` per file."""
 
     def __init__(self, stage: Workbench, selection: Selection, reader: Reader, saver: Saver) -> None:
         self._stage = stage
@@ -63,7 +65,7 @@ class Watch:
         self._settling: Worker[object] | None = None
 
     def begin(self) -> None:
-        """Begin to check the files at intervals, until the app ends."""
+        """Begin to check the files at intervals until the app ends."""
         self._stage.work(self._keep_looking, group="watch")
 
     def at_key(self) -> None:
@@ -73,7 +75,7 @@ class Watch:
             self._found(_Seen((suite,)))
 
     def at_return(self) -> None:
-        """Check all files now, since the terminal has the focus again."""
+        """Check all files now, because the terminal has regained the focus."""
         self._stage.work(self._look_once, group="look")
 
     async def _keep_looking(self) -> None:
@@ -129,7 +131,7 @@ class Watch:
         return _Seen(changed, states, tuple(come))
 
     def _found(self, seen: _Seen) -> None:
-        """Reload unedited suites and open new ones; if there are none, merge edited suites."""
+        """Reload unedited suites, and open new suites. If there are none, merge edited suites."""
         for suite in seen.changed:
             self._rows.pop(suite.path, None)
         touched = [suite for suite in seen.changed if suite.dirty]

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from workbench.tui.terminal.colour_depth import in_256
 
 _UNSURE = ("M", "C")
-"""Unicode categories on whose width terminals differ: marks, controls and characters that are not assigned."""
+"""Unicode categories with widths that differ between terminals: marks, controls and unassigned characters."""
 
 _EMOJI_STYLE = "\ufe0f"
 """The variation selector that turns the character before it into an emoji, two cells wide."""
@@ -34,7 +34,7 @@ def is_sure(cell: str) -> bool:
 
 
 class Cells(NamedTuple):
-    """A text cut into cells; the second cell of a wide character is empty."""
+    """A text cut into cells. The second cell of a wide character is empty."""
 
     leading: str
     """Characters without width at the beginning of the text. They belong to the previous cell."""
@@ -77,10 +77,10 @@ _OFF = {
     **dict.fromkeys(("51", "52"), "54"),
     "53": "55",
 }
-"""The SGR code that ends each attribute; some codes end two attributes."""
+"""The SGR code that ends each attribute. Some codes end two attributes."""
 
 _UNSEEN_ON_BLANKS = frozenset({"1", "2", "3", "8"})
-"""Attributes that change nothing on a blank: bold, dim, italic and hidden."""
+"""Attributes that are invisible on a blank: bold, dim, italic and hidden."""
 
 
 class Look:
@@ -94,7 +94,7 @@ class Look:
         self.attributes = attributes
         self.link = link
         self.ground = bg if not link and _UNSEEN_ON_BLANKS.issuperset(attributes) else None
-        """The background if a blank of this look shows nothing else, otherwise `None`."""
+        """The background if a blank of this look shows only its background, otherwise `None`."""
         self._steps: dict[Look, str] = {}
 
     def to(self, after: Look) -> str:
@@ -122,7 +122,7 @@ class Look:
             link = f"\x1b]8;{after.link or ';'}\x1b\\"
         if not changes:
             return link
-        # An empty first code is a reset, after which the whole look is written. That may be shorter.
+        # An empty first code is a reset. The whole look follows. That may be shorter.
         anew = ["", *after.attributes]
         anew += [code for code in (after.fg, after.bg) if code not in (_DEFAULT_FG, _DEFAULT_BG)]
         codes = min(";".join(changes), ";".join(anew), key=len)
@@ -171,7 +171,8 @@ def look_of(style: Style | None, colours: ColorSystem) -> Look:
 
 def _read(codes: str) -> Look:
     fg, bg, attributes = _DEFAULT_FG, _DEFAULT_BG, []
-    # Codes of attributes come first: 4 and 40 begin with the same digit. Backgrounds are 40 to 49 and 100 to 107.
+    # Codes of attributes come first, because 4 and 40 begin with the same digit. Backgrounds are 40 to 49 and 100 to
+    # 107.
     for code in _whole(codes):
         if code in _OFF:
             attributes.append(code)

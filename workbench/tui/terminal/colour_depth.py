@@ -1,4 +1,4 @@
-"""Fits colours to terminals with 256 colours: the nearest of the fixed 240, with the contrast kept."""
+"""Fits colours to terminals with 256 colours: chooses the nearest of 240 fixed colours and keeps the contrast."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEVELS = (7.0, 4.5, 3.0)
 
 _CUBE = (0, 95, 135, 175, 215, 255)
 _HUE_WEIGHT = 5.0
-"""The weight of a difference in hue against one in lightness: a grey cannot stand in for a colour."""
+"""The weight of a difference in hue relative to lightness. A grey cannot replace a colour."""
 
 
 def _fixed_colours() -> Iterator[tuple[str, int]]:
@@ -28,7 +28,8 @@ def _fixed_colours() -> Iterator[tuple[str, int]]:
 
 
 FIXED: Mapping[str, int] = dict(_fixed_colours())
-"""The numbers of the colours that are equal on all terminals with 256 colours; the first 16 depend on the user."""
+"""The numbers of the colours that are equal on all terminals with 256 colours. Users can change the first 16
+colours."""
 
 
 def fitted_to_256(colours: Mapping[str, str]) -> dict[str, str]:
@@ -67,7 +68,7 @@ def fitted_to_256(colours: Mapping[str, str]) -> dict[str, str]:
 
 @lru_cache(maxsize=1024)
 def in_256(style: Style) -> Style:
-    """Return a style with its colours replaced by the nearest of the fixed colours."""
+    """Return a style with its colours replaced by the nearest fixed colours."""
     fitted = [colour and _fixed(colour) for colour in (style.color, style.bgcolor)]
     return style + Style.from_color(*fitted)
 
@@ -138,7 +139,7 @@ def _luminance(value: str) -> float:
 
 @cache
 def _oklab(value: str) -> tuple[float, float, float]:
-    """Return a colour in the Oklab space, where distances are as large as they look."""
+    """Return a colour in the Oklab space, where distances match perceived differences."""
     # The matrices of Björn Ottosson, "A perceptual color space for image processing" (2020).
     red, green, blue = _linear(value)
     long = (0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue) ** (1 / 3)

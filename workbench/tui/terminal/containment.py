@@ -44,26 +44,26 @@ IN_A_ROW = 3
 """The number of equal errors in a row that end the app."""
 
 SHOWN_CHARACTERS = 60
-"""The maximum length of an error in its announcement; the log has the whole error."""
+"""The maximum length of an error in its announcement. The log has the whole error."""
 
 UNDRAWN_ROWS = 3
-"""The height of a widget whose height cannot be computed."""
+"""The height of a widget if its height cannot be computed."""
 
 CANNOT_BE_DRAWN = " this cannot be drawn; the log says why"
 
 
 class Containment:
-    """The handling of an app's internal errors."""
+    """Handles an app's internal errors."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app
         self.handled = 0
-        """The number of messages that the app's widgets handled."""
+        """The number of messages handled by the app's widgets."""
         self.recent: deque[Exception] = deque(maxlen=10)
         self.undrawn: WeakSet[Widget] = WeakSet()
         """Widgets that failed to draw since the last key. They are tried again after the next key."""
         self._doomed: WeakSet[Any] = WeakSet()
-        """Screens being closed because they cannot be drawn."""
+        """Screens that are closing because they cannot be drawn."""
         self._last: tuple[object, ...] = ()
         self._in_a_row = 0
         self._was_quiet = True
@@ -75,9 +75,10 @@ class Containment:
         return self._app.leaving.is_urgent
 
     def happened(self, error: Exception, *, undrawn: Widget | None = None, ends: bool = False) -> None:
-        """Log and announce an internal error, and end the app if it cannot continue (`ends`) or after `IN_A_ROW`.
+        """Log and announce an internal error.
 
-        `undrawn` is the widget that could not be drawn or set up."""
+        Ends the app if the app cannot continue (`ends`), or after `IN_A_ROW` equal errors. `undrawn` is the widget that
+        could not be drawn or set up."""
         cause = error
         if isinstance(error, WorkerFailed) and isinstance(error.error, Exception):
             cause = error.error
@@ -101,7 +102,7 @@ class Containment:
                 self._doomed.add(doomed)
             elif undrawn is not app.main:
                 self.undrawn.add(undrawn)
-        # The reaction comes later, because the error may have happened within a layout or a drawing.
+        # The reaction comes later, because the error may have happened during a layout or a drawing.
         app.call_later(self._go_on, f"{type(cause).__name__}: {self._words(cause)}", doomed)
 
     def caught(self, error: Exception) -> None:
@@ -110,7 +111,7 @@ class Containment:
         self.happened(error, undrawn=undrawn, ends=undrawn is main and not main.is_mounted)
 
     def _is_closing(self, node: object) -> bool:
-        """Return whether a node belongs to a closing screen, whose errors have no further effect."""
+        """Return whether a node belongs to a closing screen. Errors there have no further effect."""
         if not isinstance(node, Widget):
             return False
         screen = _screen_of(node)
@@ -135,7 +136,7 @@ class Containment:
         app.announce(f"Something failed, and the rest still works: {message} (details in {log})", "error", GLYPHS.error)
 
     def happened_in_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Handle an error in a callback of the event loop, which Textual does not see."""
+        """Handle an error in a callback of the event loop. Textual does not see such errors."""
         error = context.get("exception")
         if isinstance(error, Exception):
             self.happened(error)
@@ -143,7 +144,7 @@ class Containment:
             loop.default_exception_handler(context)
 
     def key_done(self) -> None:
-        """React to a handled key: undrawn widgets are tried again, and a key without an error ends a series."""
+        """React to a handled key: try undrawn widgets again. A key without an error ends a series of errors."""
         if self._was_quiet:
             self._last = ()
         self._was_quiet = not self.undrawn
@@ -213,7 +214,7 @@ async def _dispatch_contained(self: MessagePump, message: Message) -> None:
     if containment is not None:
         containment.handled += 1
         if containment.is_urgent:
-            # A widget with waiting messages never returns to the event loop, which delivers the signal.
+            # A widget with waiting messages never returns to the event loop, and the loop delivers the signal.
             await asyncio.sleep(0)
             if isinstance(message, events.InputEvent | events.Paste):
                 return
@@ -222,7 +223,7 @@ async def _dispatch_contained(self: MessagePump, message: Message) -> None:
     except Exception as error:
         if containment is None:
             raise
-        # A widget that was not set up cannot be drawn. Without its app or main screen, the app cannot continue.
+        # A widget that was not set up cannot be drawn. The app cannot continue without its app object or main screen.
         begins = isinstance(message, events.Load | events.Compose | events.Mount)
         ends = begins and self in (self.app, self.app.main)  # type: ignore[attr-defined]  # of the app that contains
         undrawn = self if begins and isinstance(self, Widget) else None

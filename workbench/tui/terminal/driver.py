@@ -116,10 +116,10 @@ LATE_S = 0.1
 """The time in seconds in which a lone Escape that was already passed on may still turn out to begin a sequence."""
 
 REST_S = 1.0
-"""The time to wait for the rest of a sequence."""
+"""The time in seconds to wait for the rest of a sequence."""
 
 PASTE_S = 3.0
-"""The time to wait for the rest of a paste."""
+"""The time in seconds to wait for the rest of a paste."""
 
 BURST = 2_000
 """The minimum number of characters in one read that counts as a paste in a terminal without paste marks."""
@@ -144,7 +144,7 @@ _NOT_PASTED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 @dataclass(frozen=True)
 class Typed:
-    """Typed characters, or one complete escape sequence."""
+    """Typed characters or one complete escape sequence."""
 
     text: str
 
@@ -174,11 +174,11 @@ class TerminalInput:
     def __init__(self, escape_s: float = ESCAPE_S) -> None:
         self._escape_s = escape_s
         self._held = ""
-        """The incomplete end of the last read: of a sequence or, inside a paste, of its end mark."""
+        """The incomplete end of the last read: part of a sequence or, inside a paste, part of its end mark."""
         self._left_out_until: re.Pattern[str] | None = None
-        """The pattern of the end of a string or sequence that is being dropped."""
+        """The pattern that ends a dropped string or sequence."""
         self._opening = ""
-        """The two characters that begin a string, until more follows; they may be a key with Alt."""
+        """The two characters that begin a string, until more characters follow. They may be a key with Alt."""
         self._pasted: list[str] | None = None
         self._pasted_size = 0
         self._given_up = False
@@ -186,7 +186,7 @@ class TerminalInput:
         self._is_burst = False
         self._read_s = 0.0
         self._passed_on = ""
-        """The lone Escape or key with Alt that the last pause passed on."""
+        """The lone Escape or key with Alt that was passed on at the last pause."""
 
     def take(self, text: str, now_s: float) -> list[Arrived]:
         """Return the input in a text that was read at `now_s`."""
@@ -200,7 +200,7 @@ class TerminalInput:
         return list(self._cut(rest))
 
     def wait_s(self, now_s: float) -> float | None:
-        """Return the seconds left to wait for the rest of an incomplete sequence, `None` if there is none."""
+        """Return the time in seconds to wait for the rest of an incomplete sequence, `None` if there is none."""
         patience_s = self._patience_s
         if patience_s is None:
             return None
@@ -252,7 +252,7 @@ class TerminalInput:
             yield from arrived
 
     def _sequence(self, rest: str) -> tuple[str, Sequence[Arrived]]:
-        """Return the text after a sequence, and the input that the sequence stands for."""
+        """Return the text after a sequence, and the input for the sequence."""
         if (whole := _WHOLE.match(rest)) is not None:
             if whole[0] == START:
                 self._pasted, self._pasted_size, self._given_up = [], 0, False
@@ -327,14 +327,14 @@ GIVING_BACK = (
     b"\x1b[?2004l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 )
 GIVING_BACK_S = 0.5
-"""The time to wait until the terminal accepts `GIVING_BACK`."""
+"""The time in seconds to wait until the terminal accepts `GIVING_BACK`."""
 
 MAX_WAITING = 200
-"""The number of messages waiting for the app above which reading pauses; further input waits in the terminal."""
+"""The number of waiting messages above which reading pauses. More input then waits in the terminal."""
 
 
 class StagedDriver(Driver):
-    """The base of the app's drivers: frames pass an output stage, and any input can be read."""
+    """The base of the app's drivers. Frames pass an output stage, and any input can be read."""
 
     stage: OutputStage
     _draws = False
@@ -351,7 +351,7 @@ class StagedDriver(Driver):
             self._draws = False
 
     def give_back(self) -> None:
-        """Restore the terminal, from any thread, and write nothing more."""
+        """Restore the terminal and write nothing more. Callable in any thread."""
 
     def _pass_on(self, arrived: Iterable[Arrived]) -> None:
         for one in arrived:
@@ -368,7 +368,7 @@ class StagedDriver(Driver):
         parser = self._parser
         try:
             messages = list(parser.feed(typed))
-            # The parser holds a lone Escape until a timeout. The timeout has passed already.
+            # The parser holds a lone Escape until a timeout, and the timeout has already passed.
             if parser._timeout_time is not None:
                 parser._timeout_time = 0.0
                 messages += parser.tick()
@@ -380,7 +380,7 @@ class StagedDriver(Driver):
 
 
 class TolerantDriver(StagedDriver, LinuxDriver):
-    """The driver of a terminal: it reads any bytes, and discards output when the terminal is gone."""
+    """The driver of a terminal. Reads any bytes. Discards output when the terminal is gone."""
 
     # In Textual's own driver, one byte that is not UTF-8 ends the app (an X10 mouse report after attaching tmux, for
     # example). A lost terminal blocks Textual's driver.
@@ -470,7 +470,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
 
 
 def _read(descriptor: int) -> bytes:
-    """Return the available bytes of a terminal, none if it is gone."""
+    """Return the available bytes of a terminal, or none if the terminal is gone."""
     try:
         return os.read(descriptor, READ_BYTES)
     except OSError:
@@ -478,7 +478,7 @@ def _read(descriptor: int) -> bytes:
 
 
 class _Terminal:
-    """A terminal as a file to write to; output to a terminal that is gone is discarded."""
+    """A terminal as a file to write to. If the terminal is gone, output is discarded."""
 
     def __init__(self, file: IO[str]) -> None:
         self._terminal = file

@@ -1,4 +1,4 @@
-"""The abilities of the terminal that the app runs in, read from environment variables."""
+"""The capabilities of the app's terminal, read from environment variables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EDITORS = ("sensible-editor", "editor", "nano", "vim", "vi", "micro", "emacs -nw
 """Editors to look for if the user named none, in order of preference."""
 
 Colours = Literal["standard", "256", "truecolor"]
-"""The colours of a terminal, in the words of `TEXTUAL_COLOR_SYSTEM`: at most 16, 256, or all."""
+"""The colours of a terminal, named as in `TEXTUAL_COLOR_SYSTEM`: at most 16, 256, or all."""
 
 _LIGHT = ("7", "15")
 """The numbers of white and bright white in `COLORFGBG`."""
@@ -38,10 +38,10 @@ _NO = ("0", "no", "false", "off")
 
 @dataclass(frozen=True)
 class TerminalEnvironment:
-    """The abilities of a terminal."""
+    """The capabilities of a terminal."""
 
     remote: bool
-    """Whether the terminal is on the other side of a network (SSH)."""
+    """Whether the terminal is remote (SSH)."""
     no_colour: bool
     colours: Colours
     light: bool
@@ -58,7 +58,7 @@ class TerminalEnvironment:
     clipboards: tuple[tuple[str, ...], ...]
     """Commands that fill the clipboard of the user's desktop, in order of preference."""
     takes_osc52: bool
-    """Whether the terminal may support OSC 52 (copying by an escape sequence), which no terminal confirms."""
+    """Whether the terminal may support OSC 52 (copying by an escape sequence). No terminal confirms OSC 52."""
     served: bool = False
     """Whether the app runs in a browser, started by `workbench serve`."""
 
@@ -82,11 +82,11 @@ IN_BROWSER = TerminalEnvironment(
     takes_osc52=True,
     served=True,
 )
-"""The abilities of a browser; the terminal in which the server was started does not matter."""
+"""The capabilities of a browser. The server's own terminal does not matter."""
 
 
 def terminal_environment(environment: Mapping[str, str], *, only_ascii: bool = False) -> TerminalEnvironment:
-    """Return the terminal's abilities by its environment variables; `only_ascii` asks for ASCII whatever they say."""
+    """Return the terminal's capabilities according to environment variables. `only_ascii` forces ASCII."""
     if SERVED in environment:
         if not only_ascii:
             return IN_BROWSER
@@ -127,8 +127,8 @@ def _editor_of_system(path: str) -> str | None:
 
 
 def _is_utf8(environment: Mapping[str, str]) -> bool:
-    # The order is that of the C library: the first variable that is set decides. Without a locale, as in many
-    # containers, the terminal almost always uses UTF-8.
+    # The order is that of the C library: the first set variable decides. Without a locale, as in many containers, the
+    # terminal almost always uses UTF-8.
     for name in ("LC_ALL", "LC_CTYPE", "LANG"):
         locale = environment.get(name)
         if locale:
@@ -149,7 +149,7 @@ def _clipboards(environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
         commands.append(("wl-copy",))
     if environment.get("DISPLAY"):
         commands += [("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input")]
-    # `pbcopy` exists only on macOS, and needs no display.
+    # `pbcopy` exists only on macOS and needs no display.
     commands.append(("pbcopy",))
     return tuple(commands)
 

@@ -46,7 +46,7 @@ class PasteRefused(Message):
 
 
 def refuses(field: Widget | None, event: events.Paste) -> bool:
-    """Return whether a paste is too long for the focused field, and post `PasteRefused` if it is."""
+    """Return whether a paste is too long for the focused field. If so, post `PasteRefused`."""
     if len(event.text) <= MAX_FIELD_CHARS or field is None or not field.check_consume_key("a", "a"):
         return False  # short enough, or no text field
     if getattr(field, "TAKES_LONG_PASTES", False):
@@ -74,7 +74,7 @@ def _with_newlines(text: str) -> str:
 
 
 LOOK_AGAIN_S = 0.02
-"""The interval of looking for an opened or closed screen while keys wait."""
+"""The interval in seconds of checks for an opened or closed screen while keys wait."""
 
 ROUNDS = 2
 """The message rounds between two keys: one for the key, one for the messages caused by the key."""
@@ -98,12 +98,12 @@ class KeyQueueApp(App[int]):
         super().__init__(driver_class=driver_class, ansi_color=ansi_color)
         self._waiting: deque[events.Key | events.Paste] = deque()
         self._carrier: Widget | None = None
-        """The widget that has the marker, if any; it must handle the marker before the next key."""
+        """The widget with the marker, if any. It must handle the marker before the next key."""
         self._followed: Screen[object] | None = None
         """The last known top screen: the screen that handled the last key, or a screen opened later."""
         self._number = 0
         self._is_text = False
-        """Whether the key that is being passed on is a character for a text field."""
+        """Whether the current key is a character for a text field."""
         self.sequences: frozenset[str] = frozenset()
         """The keys that are sequences of two characters, such as `gg`."""
         self._begun = ""
@@ -147,7 +147,7 @@ class KeyQueueApp(App[int]):
                 return
 
     async def _pass_on(self) -> None:
-        """Pass on waiting keys whose turn has come."""
+        """Pass on waiting keys, each after the effects of the previous key."""
         while self._waiting and self._has_turn():
             event = self._waiting.popleft()
             if isinstance(event, events.Paste) and refuses(self.focused, event):
@@ -163,7 +163,7 @@ class KeyQueueApp(App[int]):
             if (whole := self._with_begun(event)) is None:
                 continue
             event = whole
-            # The receiver is read first, since the key may move the focus.
+            # The receiver is read first, because the key may move the focus.
             behind = self.focused or self.screen
             await super().on_event(event)
             self._number += 1
@@ -175,7 +175,7 @@ class KeyQueueApp(App[int]):
             self._looking = self.set_timer(LOOK_AGAIN_S, self._look_again)
 
     def key_passed_on(self) -> None:
-        """React to each key and paste when its effect has begun; does nothing unless overridden."""
+        """React to each key and paste when its effect has begun. Does nothing unless overridden."""
 
     def _with_begun(self, event: events.Key | events.Paste) -> events.Key | events.Paste | None:
         """Return a sequence completed by an event, `None` if the event begins a sequence, otherwise the event.
@@ -211,7 +211,7 @@ class KeyQueueApp(App[int]):
         return self._carrier is None or (self._carrier.is_mounted and not self._carrier.is_running)
 
     def _is_for_field(self, event: events.Key | events.Paste) -> bool:
-        """Return whether an event is a character for the focused text field, which needs no waiting."""
+        """Return whether an event is a character for the focused text field. Such an event needs no waiting."""
         field = self.focused
         if field is None or not isinstance(event, events.Key) or not event.is_printable:
             return False
@@ -234,11 +234,11 @@ async def act_at_once(field: Widget, event: events.Key) -> None:
 
 def taken(event: events.Key | events.Paste) -> None:
     """Mark a key or paste as used. No other handler gets it."""
-    # Textual offers an event to the handler of each base class, and then to the parents of the widget.
+    # Textual offers an event to the handler of each base class, then to the parents of the widget.
     event.stop()
     event.prevent_default()
 
 
 def bind_here(widget: Widget, key: str, action: str) -> None:
-    """Bind a key on one widget; a class's `BINDINGS` would bind it on all widgets of the class."""
+    """Bind a key on one widget. `BINDINGS` would bind the key on all widgets of the class."""
     widget._bindings.bind(key, action)

@@ -1,4 +1,4 @@
-"""Filters for all drawn text: they cover secrets, replace control characters, and draw signs in ASCII."""
+"""Filters for all drawn text: hide secrets, replace control characters, and draw signs in ASCII."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _covered(segments: list[Segment], text: str, finder: Finder) -> list[Segment
     _, places = finder.decided(text, 0, over=True)
     for first, last, name in places:
         for at, sign in enumerate(name[: last - first].ljust(last - first, "*"), first):
-            # Each character is covered in its width: two cells by two stars, a character of width 0 by nothing.
+            # Each character is covered in its own width: two stars for two cells, nothing for width 0.
             width = cell_len(text[at])
             signs[at] = sign * width if width < 2 else "**"
     shown: list[Segment] = []
@@ -177,7 +177,7 @@ _MOVES = re.compile(rf"{ACTED_ON.pattern}|[\t\n]")
 
 
 class Guard(LineFilter):
-    """Replaces control characters, which the app's own views already do, but Textual's fields and lists do not."""
+    """Replaces control characters. The app's own views already do so, but Textual's fields and lists do not."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         if not any(_MOVES.search(segment.text) for segment in segments):

@@ -50,7 +50,7 @@ def compose(compositor: Compositor, regions: Iterable[Region]) -> list[Piece]:
     """Return the content of the screen in some regions."""
     screen = compositor.size.region
     opened: dict[int, list[tuple[int, int]]] = {}
-    """The spans of columns that no widget has filled yet, by row."""
+    """The spans of columns not yet filled by a widget, by row."""
     for y, start, end in compositor._regions_to_spans(region.intersection(screen) for region in regions):
         opened.setdefault(y, []).append((start, end))
     pieces: list[Piece] = []
@@ -70,7 +70,7 @@ def compose(compositor: Compositor, regions: Iterable[Region]) -> list[Piece]:
                         left.append((start, end))
                         continue
                     pieces.append(Piece(y, max(start, x), strip.crop(max(start - x, 0), min(end, right) - x)))
-                    # The widget may lie within the span and leave a part at each side.
+                    # The widget may be inside the span and leave a part at each side.
                     if start < x:
                         left.append((start, x))
                     if right < end:
@@ -86,7 +86,7 @@ def _is_open(spans: Sequence[tuple[int, int]], x: int, right: int) -> bool:
 
 def _together(rows: list[int]) -> Iterator[tuple[int, int]]:
     """Yield the first row and the length of each unbroken series in ascending rows."""
-    # A row minus its index is the same throughout a series.
+    # A row minus its index is constant throughout a series.
     for _, series in groupby(enumerate(rows), lambda numbered: numbered[1] - numbered[0]):
         members = [y for _, y in series]
         yield members[0], len(members)
@@ -98,11 +98,11 @@ _render_update = Compositor.render_update
 def _update(
     self: Compositor, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
 ) -> RenderableType | Update | None:
-    """Return the next update of the screen, `None` if nothing changed; replaces `Compositor.render_update`."""
+    """Return the next update of the screen, `None` without changes. Replaces `Compositor.render_update`."""
     # Screenshots ask for simplified updates.
     if simplify:
         return _render_update(self, full, screen_stack, simplify)
-    # As Textual does: set the stack of screens that widgets read while drawing, and clear the changed regions.
+    # Like Textual, set the stack of screens that widgets read while drawing, and clear the changed regions.
     visible_screen_stack.set(screen_stack or [])
     regions = {self.size.region} if full else self._dirty_regions.copy()
     self._dirty_regions.clear()
@@ -114,22 +114,23 @@ def _update(
 Compositor.render_update = _update  # type: ignore[assignment]
 
 
-# The output stage. It keeps a model of the terminal, the character and the look of each cell, and writes a frame as the
-# difference to that model, as curses does in `doupdate`: over a slow line, the number of bytes decides how fast the app
+# The output stage keeps a model of the terminal: the character and the look of each cell. A frame is written as the
+# difference to the model, as curses does in `doupdate`. Over a slow line, the number of bytes decides how fast the app
 # feels. A frame takes four steps:
 #
-# 1. `_put` writes its pieces into copies of the rows that it changes, cell by cell, as a terminal would. 2.
-# `_differing` compares these rows with the model and yields the ranges that look different. Of a blank, only the
-# background is visible. A gap of equal cells shorter than the escape sequence of a move is written again. 3. `Pen` cuts
-# the ranges into runs of one look. It erases blanks where that is shorter than writing them, provided that erased cells
-# get the right background, as terminfo says. 4. `Pen.written` makes the text twice, in order of rows and in order of
-# looks, and takes the shorter one: where colours have many digits, a move costs less than a change of colour.
+# 1. `_put` writes the frame's pieces into copies of the changed rows, cell by cell, like a terminal.
+# 2. `_differing` compares these rows with the model, and yields the ranges that look different. Of a blank, only the
+#    background is visible. A gap of equal cells is written again if the sequence of a move would be longer.
+# 3. `Pen` cuts the ranges into runs of one look. It erases blanks if erasing is shorter than writing and, according to
+#    terminfo, erased cells get the right background.
+# 4. `Pen.written` makes the text twice, in order of rows and in order of looks, and returns the shorter text. If
+#    colours have many digits, a move costs less than a change of colour.
 #
-# The model must never differ from the terminal, or wrong cells stay on the screen. Terminals disagree about the width
-# of some characters, so a row with one of them is written as a whole, with a move after each such character. All other
-# output, of Textual or of a program in the foreground, is reported to `OutputStage.passes`: unless it is known to leave
-# the cells alone (`HARMLESS`), the model is forgotten and the next frame clears the screen. A resize and a frame that
-# failed halfway have the same effect.
+# The model must never differ from the terminal, or wrong cells stay on the screen. Terminals disagree on the width of
+# some characters. A row with such a character is written whole, with a move after each such character. All other
+# output, by Textual or by a program in the foreground, is reported to `OutputStage.passes`. Unless the output is known
+# to leave the cells alone (`HARMLESS`), the model is discarded, and the next frame clears the screen. A resize and a
+# frame that failed halfway have the same effect.
 
 HARMLESS = re.compile(
     r"(?:\x07|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # bell; title, clipboard
@@ -139,7 +140,7 @@ HARMLESS = re.compile(
 """Matches output that leaves cells, attributes and the cursor's place unchanged."""
 
 MOVE = 5
-"""The bytes of a move within a row, such as `ESC [ 12 C`. A gap of fewer equal cells is written again."""
+"""The number of bytes of a move within a row, such as `ESC [ 12 C`. A shorter gap of equal cells is written again."""
 
 ERASE = 9
 """The number of bytes to erase blanks within a row and move past them, such as `ESC [ 12 X` and `ESC [ 12 C`."""
@@ -150,7 +151,7 @@ FEW = 4
 
 @dataclass(frozen=True)
 class Erasing:
-    """A terminal's abilities to erase cells."""
+    """A terminal's capabilities to erase cells."""
 
     keeps_colour: bool = False
     """Whether erased cells get the current background (terminfo's `bce`) instead of the default one."""
@@ -159,7 +160,7 @@ class Erasing:
 
 
 def erasing(term: str, descriptor: int) -> Erasing:
-    """Return the abilities that terminfo lists for the terminal type `term`, none for an unknown type."""
+    """Return the capabilities in terminfo for the terminal type `term`, none for an unknown type."""
     try:
         import curses
 
@@ -206,7 +207,7 @@ class OutputStage:
         self._known = False
 
     def knows(self, width: int, height: int) -> bool:
-        """Return whether the model holds for a terminal of this size; otherwise the next frame must be complete."""
+        """Return whether the model is valid for a terminal of this size. Otherwise, the next frame must be complete."""
         return self._known and self._size == (width, height)
 
     def forget(self) -> None:
@@ -214,7 +215,7 @@ class OutputStage:
         self._known = False
 
     def passes(self, sequence: str) -> None:
-        """Register output that is not a frame, and discard the model unless the output is `HARMLESS`."""
+        """Register output outside of frames. Discard the model unless the output is `HARMLESS`."""
         if HARMLESS.fullmatch(sequence) is None:
             self.forget()
 
@@ -223,7 +224,7 @@ class OutputStage:
 
         Attributes are reset before and after a frame."""
         known = self.knows(width, height)
-        # Until the end, the model counts as unknown, in case the drawing fails halfway.
+        # Until the end, the model counts as unknown, because the drawing may fail halfway.
         self._known = False
         self._size = (width, height)
         if not known:
@@ -289,7 +290,7 @@ def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
             looks += [look_of(style, colours)] * len(of_text.cells)
             sure = sure and of_text.sure
     x, end = piece.x, min(piece.x + len(cells), width)
-    # A piece may overwrite half of a wide character. Terminals then show a blank in place of the other half.
+    # A piece may overwrite half of a wide character. Terminals then show a blank instead of the other half.
     if not row.sure:
         for at in (x, end):
             if at < width and not row.cells[at]:
@@ -347,7 +348,7 @@ class _Run(NamedTuple):
 
 
 class Pen:
-    """The writes of one frame, collected row by row and then put into the order with the fewest bytes."""
+    """Collects the writes of one frame row by row, and puts them into the order with the fewest bytes."""
 
     def __init__(self, erasing: Erasing, width: int) -> None:
         self._erasing = erasing
@@ -375,15 +376,15 @@ class Pen:
                 drawn = self._cut(y, max(start, drawn), end, new)
 
     def written(self, cleared: Look | None) -> str:
-        """Return the collected writes as text; if `cleared` is a look, the screen is first cleared with it."""
+        """Return the collected writes as text. If `cleared` is a look, clear the screen with it first."""
         by_row = _written((*self._in_order, *self._runs), cleared)
         by_look = _written((*self._in_order, *_by_look(self._runs)), cleared)
         return min(by_row, by_look, key=len)
 
     def _cut(self, y: int, x: int, end: int, row: Row) -> int:
-        """Collect the cells from `x` to `end` as runs, and return the column where they end.
+        """Collect the cells from `x` to `end` as runs. Return the column where the runs end.
 
-        That is after `end` if the rest of the row was erased."""
+        The column is after `end` if the rest of the row was erased."""
         # Blanks are collected first. They are erased if erasing is shorter, otherwise written with any look of their
         # background. If the letter after them has the same background, they begin the run of the letter instead.
         cells, looks = row.cells, row.looks
@@ -424,13 +425,13 @@ class Pen:
         return None
 
     def _known(self, x: int) -> int:
-        """Return the cursor's column after writing up to `x`, -1 if that is not known."""
-        # After the last column, terminals differ: the cursor stays there, or wraps at the next character.
+        """Return the cursor's column after writing up to `x`, -1 if the column is unknown."""
+        # After the last column, terminals differ: the cursor stays there or wraps at the next character.
         return x if x < self._width else -1
 
 
 def _behind_blanks(row: Row, x: int, end: int, ground: str) -> int:
-    """Return the end, at most `end`, of the blanks of one background that begin at `x`."""
+    """Return the first column after the blanks of one background that begin at `x`, at most `end`."""
     cells, looks = row.cells, row.looks
     while x < end and cells[x] == " " and looks[x].ground == ground:
         x += 1
@@ -481,7 +482,7 @@ def _written(runs: Iterable[_Run], cleared: Look | None) -> str:
 
 
 def _move(from_y: int, from_x: int, y: int, x: int) -> str:
-    """Return the shortest sequence that moves the cursor to a cell; `from_x` is -1 if its column is not known."""
+    """Return the shortest sequence that moves the cursor to a cell. `from_x` is -1 for an unknown column."""
     moves = [f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H"]
     if from_x >= 0:
         across = "\b" * (from_x - x) if x < from_x else _steps(x - from_x, "C", "D")

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 
 class _PlainLines(StylesCache):
-    """A cache of the lines of a widget, which skips Textual's styling if the widget has no border and no padding."""
+    """A cache of a widget's lines. It skips Textual's styling if the widget has no border and no padding."""
 
     def render_widget(self, widget: Widget, crop: Region) -> list[Strip]:
         assert isinstance(widget, PlainLinesWidget)
@@ -39,7 +39,7 @@ class _PlainLines(StylesCache):
 
 
 class PlainLinesWidget(Widget):
-    """A widget whose `render_line` returns finished lines, in the width and the colours of the screen."""
+    """A widget whose `render_line` returns finished lines in the width and the colours of the screen."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(id=widget_id)
@@ -54,7 +54,7 @@ class PlainLinesWidget(Widget):
     @contextmanager
     def of_one_size(self) -> Iterator[Size]:
         """Keep `size` constant within the context, and return it."""
-        # Textual looks up the size in the layout at every use, and drawing a line uses it several times.
+        # Textual looks up the size in the layout at every use, and drawing a line uses the size several times.
         outer = self._one_size
         self._one_size = size = self.size
         try:

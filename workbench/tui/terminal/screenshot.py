@@ -30,7 +30,7 @@ def text_of(app: App[Any]) -> str:
 
 
 def save_picture(folders: Sequence[Path], svg: str, text: str) -> tuple[Path, Path]:
-    """Save a screenshot under the next free name in the first writable folder, and return both files, SVG and text.
+    """Save a screenshot under the next free name in the first writable folder. Return the SVG file and the text file.
 
     Raises:
         OSError: No folder is writable.

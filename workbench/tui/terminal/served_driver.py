@@ -38,7 +38,7 @@ _STARTS = "\x1b[?1049h\x1b[?1000h\x1b[?1003h\x1b[?1015h\x1b[?1006h\x1b[?25l\x1b[
 """The start of the app: alternate screen, mouse reports, no cursor, whole frames, marks around pastes."""
 
 _EMULATOR = Erasing(keeps_colour=True, within_row=True)
-"""The abilities of xterm.js, the terminal in the browser."""
+"""The capabilities of xterm.js, the terminal in the browser."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ _pipes: list[Pipes] = []
 
 
 def take_pipes() -> None:
-    """Reserve standard input and output for the driver; standard input is then empty, and prints go to standard error.
+    """Reserve standard input and output for the driver. Standard input is then empty, and prints go to standard error.
 
-    Otherwise a print, or a program that the app starts, would write between packets or read typed text."""
+    Otherwise, a print or a program started by the app would write between packets or read typed text."""
     _pipes.append(Pipes(os.dup(0), os.dup(1)))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

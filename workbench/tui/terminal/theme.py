@@ -1,4 +1,4 @@
-"""Themes: the style of each role on each background, and the user's own theme files."""
+"""Themes: the style of each role on each background. The user's own theme files."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _ANSI_ON_LIGHT = {"ansi-background": "ansi_white", "ansi-foreground": "ansi_blac
 
 
 def textual_theme(theme: ThemeFile) -> Theme:
-    """Return a theme in the form that Textual's own widgets use."""
+    """Return a theme in the form used by Textual's widgets."""
     colour = theme.colours
-    # The selection stands out from its field, because the next letter would replace the selected text.
+    # The selection must be visible in its field, because the next letter replaces the selected text.
     selection, on_selection = colour["accent"], colour["on_accent"]
     if theme.is_ansi:
         selection, on_selection = colour["cursor"], "ansi_black"
@@ -68,13 +68,13 @@ def textual_theme(theme: ThemeFile) -> Theme:
 
 
 Ground = Literal["background", "panel", "cursor", "resting_cursor"]
-"""The background of a line; `resting_cursor` is that of the cursor in a pane without the focus."""
+"""The background of a line. `resting_cursor` is the cursor's background in a pane without the focus."""
 
 
 class Palette:
-    """The styles of the app's own lines in one theme: one for each role on each background."""
+    """The styles of the app's own lines in one theme, one per role and background."""
 
-    # With the terminal's own colours, or none, no fixed colour is sure to be readable. The cursor is then reversed, and
+    # With the terminal's own colours or none, no fixed colour is sure to be readable. The cursor is then reversed, and
     # secondary text dim.
 
     def __init__(self, theme: ThemeFile, *, no_colour: bool = False) -> None:
@@ -90,7 +90,7 @@ class Palette:
         return self._styles[role, ground]
 
     def _made(self, role: Role, ground: Ground) -> Style:
-        # For Rich, `None` leaves an attribute alone, while `False` switches it off.
+        # For Rich, `None` keeps an attribute, while `False` disables it.
         bold = role in _BOLD or None
         italic = role in _ITALIC or None
         if role == "badge":
@@ -143,7 +143,7 @@ COLOURS = (
     "number",
     "literal",
 )
-"""The names of the colours that every theme has."""
+"""The names of the colours in every theme."""
 
 SETTINGS = ("name", "title", "dark", "extends", "colours")
 
@@ -155,7 +155,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 class ThemeError(ValueError):
-    """Raised for an invalid theme file; the message names the file, the error and the remedy."""
+    """Raised for an invalid theme file. The message names the file, the error and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def load_themes(bundled: Path, own: Path) -> Themes:
 
 
 def stamp_of(folder: Path) -> Stamp:
-    """Return the present state of a theme folder; it differs after any change of a file."""
+    """Return the current state of a theme folder. The state differs after any change of a file."""
     found = []
     for path in _theme_files(folder):
         try:

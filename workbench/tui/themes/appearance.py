@@ -41,9 +41,9 @@ class Appearance:
         remembered = memory.read().theme
         chosen = self._themes.by_name.get(remembered or "")
         self.first = DARK_THEME
-        """The name of the theme to begin with."""
+        """The name of the initial theme."""
         if plain:
-            # With at most 16 colours, only themes with the terminal's own colours are sure to be readable.
+            # With at most 16 colours, only themes in the terminal's own colours are sure to be readable.
             self.first = PLAIN_LIGHT_THEME if terminal.light else PLAIN_THEME
         if wanted is not None and wanted in self._themes.by_name:
             self.first = wanted
@@ -54,7 +54,7 @@ class Appearance:
         if wanted is not None and wanted not in self._themes.by_name:
             self.unknown = wanted
         self.problems_at_start = self._themes.problems
-        """Problems with the user's theme files and last choice, found at the start."""
+        """Problems at the start with the user's theme files and last choice."""
         if remembered is not None and chosen is None and wanted is None:
             gone = f"The theme {remembered}, chosen last time, no longer exists: this is {self.first}"
             self.problems_at_start = (gone, *self.problems_at_start)

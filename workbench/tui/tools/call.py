@@ -1,4 +1,4 @@
-"""A call by hand: the form of its arguments, and the screen with the form, the request and the answer."""
+"""A call by hand: the form of its arguments, and the screen with form, request and answer."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ NULL = "null"
 
 
 class CallForm:
-    """The parameters of a tool and the texts that the user typed; a parameter without text is not sent."""
+    """The parameters of a tool, with the typed texts. A parameter without text is not sent."""
 
     def __init__(self, tool: ToolDefinition) -> None:
         self.tool = tool
         fields = [field for field in parameters_of(tool.parameters) if field.depth == 0 and not field.item]
         self.fields: tuple[Parameter, ...] = tuple(sorted(fields, key=lambda field: not field.required))
-        """The parameters, required ones first."""
+        """The parameters. Required parameters come first."""
         self._schemas = {field.name: with_definitions(field.schema, tool.parameters) for field in self.fields}
         self._texts: dict[str, str] = {}
         # A required parameter must be sent even if it has a default, so the form starts with the default.
@@ -84,7 +84,7 @@ class CallForm:
         self._read()
 
     def text(self, name: str) -> str:
-        """Return the text of a parameter, empty if it is not given."""
+        """Return the text of a parameter, "" if it has none."""
         return self._texts.get(name, "")
 
     def type_of(self, name: str) -> str:
@@ -92,7 +92,7 @@ class CallForm:
         return type_words(self._schemas[name])
 
     def choices(self, name: str) -> tuple[str, ...]:
-        """Return the values that the schema of a parameter lists, as texts; empty if it lists none."""
+        """Return the values listed by the schema of a parameter, as texts."""
         schema = self._schemas[name]
         values = allowed_values(schema)
         if values is None and types_of(schema) - {"null"} == {"boolean"}:
@@ -100,7 +100,7 @@ class CallForm:
         return tuple(shown_value(value, schema) for value in values or ())
 
     def set(self, name: str, text: str) -> None:
-        """Set the text of a parameter; a blank text removes the argument, `""` is the empty string."""
+        """Set the text of a parameter. A blank text removes the argument. `""` is the empty string."""
         if text.strip():
             self._texts[name] = text
         else:
@@ -108,7 +108,7 @@ class CallForm:
         self._read()
 
     def choose_next(self, name: str, step: int) -> None:
-        """Select the next (1) or previous (-1) choice; between the last and the first, none is selected."""
+        """Select the next (1) or previous (-1) choice. Between the last and the first, no choice is selected."""
         choices, text = ("", *self.choices(name)), self.text(name)
         at = 0
         if text in choices:
@@ -119,7 +119,7 @@ class CallForm:
         self.arguments: dict[str, JsonValue] = {}
         """The arguments to send: those with valid texts."""
         self.problems: dict[str, str] = {}
-        """The problem of each parameter, by name; the empty name has that of all arguments together."""
+        """The problem of each parameter, by name. The empty name has the problem of all arguments together."""
         for name, text in self._texts.items():
             try:
                 self.arguments[name] = self._value(name, text)
@@ -145,7 +145,7 @@ class CallForm:
 
     def _value(self, name: str, text: str) -> JsonValue:
         schema = self._schemas[name]
-        # The text `null` means the value null, unless the schema lists it as a text or does not allow null.
+        # The text `null` means the value null, unless the schema lists it as a text or forbids null.
         if text.strip() == NULL and "null" in types_of(schema) and NULL not in self.choices(name):
             return None
         return cast("JsonValue", read_value(text, schema))
@@ -179,7 +179,7 @@ INDENT = 2
 class CallOutcome:
     """The state of the last call: not made, `running`, answered (`executed`), or ended by an `error`.
 
-    `output` is the end of the standard error of a server that failed."""
+    `output` is the end of a failed server's standard error."""
 
     running: bool = False
     executed: Executed | None = None
@@ -188,9 +188,9 @@ class CallOutcome:
 
 
 class CallPicture(NamedTuple):
-    """The lines of a call, and the parameter to which each line belongs, if any (`fields`).
+    """The lines of a call, with the parameter of each line, if any (`fields`).
 
-    Values begin at the terminal cell `value_at` of a parameter's first line, the answer at the line `answer`."""
+    The value of a parameter begins at the cell `value_at` of its first line. The answer begins at the line `answer`."""
 
     lines: list[Line]
     fields: list[str | None]
@@ -259,7 +259,7 @@ def _field(form: CallForm, name: str, name_width: int, room: int, width: int) ->
 
 
 def _value(form: CallForm, name: str, default: JsonValue) -> Line:
-    """Return the value of a parameter; a string has quotes if it could be mistaken for another type."""
+    """Return the value of a parameter. A string that looks like another type has quotes."""
     text = form.text(name)
     if text and name in form.problems:
         return (Span(one_line(text), "failed"),)
@@ -318,7 +318,7 @@ def _content(content: str, width: int, role: Role) -> Sequence[Line]:
 
 
 class CallView(LineView):
-    """The lines of a call, with a cursor and a field that opens over the value of a parameter."""
+    """The lines of a call, with a cursor. A field opens over the value of a parameter."""
 
     def __init__(self, form: CallForm, build: Callable[[int], CallPicture], widget_id: str) -> None:
         super().__init__(widget_id)
@@ -327,7 +327,7 @@ class CallView(LineView):
         self._picture = CallPicture([], [], 0)
         self._built_at = -1
         self._typed: str | None = None
-        """The parameter whose field is open."""
+        """The parameter with the open field."""
         self._before = ""
         """The text of the parameter when its field was opened."""
 
@@ -363,7 +363,7 @@ class CallView(LineView):
         return self._picture.fields[self.cursor]
 
     def rebuild(self) -> None:
-        """Build the lines again; the cursor stays on its parameter."""
+        """Build the lines again. The cursor stays on its parameter."""
         name = self.parameter
         self._built_at = -1
         if self.line_count() and name is not None and self.parameter != name:
@@ -406,7 +406,7 @@ class CallView(LineView):
         self.screen.set_focus(field)
 
     def close_field(self, *, keep: bool = True) -> None:
-        """Close the field; without `keep`, restore the text that the parameter had before."""
+        """Close the field. Without `keep`, restore the previous text of the parameter."""
         if self._typed is None:
             return
         name, self._typed = self._typed, None
@@ -432,7 +432,7 @@ class CallView(LineView):
             self.open_field()
 
     def _line_break(self, text: str) -> None:
-        # A value stays on one line: a string with line breaks is typed in quotes, with `\n`.
+        # A value stays on one line. A string with line breaks is typed in quotes, with `\n`.
         self.query_one(LineField).take_joined(text)
 
     def _place_field(self) -> None:
@@ -443,14 +443,14 @@ class CallView(LineView):
         field.styles.width = max(self.text_width - self._picture.value_at, 4)
 
     def choose(self, step: int) -> None:
-        """Select the next (1) or previous (-1) value that the schema lists for the parameter under the cursor."""
+        """Select the next (1) or previous (-1) value in the schema of the selected parameter."""
         name = self.parameter
         if name is not None and self._form.choices(name):
             self._form.choose_next(name, step)
             self.rebuild()
 
     def clear_argument(self) -> None:
-        """Remove the text of the parameter under the cursor."""
+        """Remove the text of the selected parameter."""
         if (name := self.parameter) is not None:
             self._form.set(name, "")
             self.rebuild()
@@ -491,7 +491,7 @@ def _answered(now: CallNow) -> str | None:
 
 
 class NotInCaseError(Exception):
-    """Raised when no case of the tool's suite is selected in the tree."""
+    """Raised if the tree's cursor is on no case of the tool's suite."""
 
 
 IntoCase = Callable[[Path, Callable[[Table], Table], str], str]
@@ -505,8 +505,8 @@ the errors of changing a case.
 class CallScreen(SearchedScreen[None]):
     """The screen of a call by hand.
 
-    `grant` asks for trust in the server, and returns `None` if it may not start. `into_case` changes the selected case,
-    `show_log` shows the log of the server.
+    `grant` asks for trust in the server, and returns `None` if the server may not start. `into_case` changes the
+    selected case. `show_log` shows the log of the server.
     """
 
     NAME = "call"
@@ -584,29 +584,25 @@ class CallScreen(SearchedScreen[None]):
 
     @action("enter", "Type the argument", label="type", changes=True)
     def do_type(self) -> None:
-        """Type the argument under the cursor."""
         self._view.open_field()
 
     @action("right space", "Next value that the schema lists", changes=True)
     def do_next(self) -> None:
-        """Select the next value that the schema lists."""
         self._view.choose(1)
 
     @action("left", "Previous value that the schema lists", changes=True)
     def do_previous(self) -> None:
-        """Select the previous value that the schema lists."""
         self._view.choose(-1)
 
     @action("del backspace", "Remove the argument", changes=True)
     def do_clear(self) -> None:
-        """Remove the argument."""
         self._view.clear_argument()
 
     # Calling
 
     @action("r", "Run the call with these arguments", label="call", needs=_make_call, changes=True)
     def do_call(self) -> None:
-        """Call the tool, after confirmation if it may change something."""
+        """Call the tool. Ask first if the tool may change something."""
         problems = self._form.problems
         if problems:
             name, text = next(iter(problems.items()))
@@ -641,7 +637,7 @@ class CallScreen(SearchedScreen[None]):
         except ToolsError as error:
             self._show(CallOutcome(error=str(error)))
         except asyncio.CancelledError:
-            # Either the user cancelled the call, or leaving the screen cancelled this worker.
+            # The user cancelled the call, or leaving the screen cancelled this worker.
             if self.is_mounted and calling.cancelled():
                 self._show(CallOutcome(error="you did not wait for the answer; the tool may have been executed"))
             else:
@@ -662,7 +658,7 @@ class CallScreen(SearchedScreen[None]):
 
     @action("y", "Copy the answer, or the arguments", label="copy")
     def do_copy(self) -> None:
-        """Copy the answer or, without one, the arguments."""
+        """Copy the answer. Without an answer, copy the arguments."""
         executed = self._outcome.executed
         if executed is not None:
             text, what = executed.answer.content, "the answer"
@@ -672,7 +668,6 @@ class CallScreen(SearchedScreen[None]):
 
     @action("l", "Live log of the server", label="log", changes=True)
     def do_log(self) -> None:
-        """Show the log of the server."""
         self._show_log(self.announce)
 
     # Using the answer
@@ -694,7 +689,7 @@ class CallScreen(SearchedScreen[None]):
     def _use(self, change: Callable[[Table], Table], done: str) -> None:
         suite_file = self._server.suite_file
 
-        # The call was made with the real values; a suite file must not contain secrets.
+        # The call was made with the real values, but a suite file must not contain secrets.
         def without_secrets(case: Table) -> Table:
             return table_without_secrets(change(case), case, self._secrets)
 

@@ -1,4 +1,4 @@
-"""The drafting of new cases for a tool by a model: the questions to the user, and the change of the suite."""
+"""Lets a model draft new cases for a tool: the questions to the user, and the change of the suite."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class NotDraftedError(Exception):
-    """Raised with the reason when no case can be drafted."""
+    """Raised with the reason if no case can be drafted."""
 
 
 class ToolDrafter:
@@ -107,7 +107,7 @@ class ToolDrafter:
         found = drafts_in(answered, [tool.name], by_name, before, self._program.secrets)
         if not found.kept:
             raise NotDraftedError("; ".join(map(str, (*found.failed, *found.dropped))))
-        # Each draft is run several times, and dropped if a run does not pass.
+        # Each draft is run several times and dropped if any run does not pass.
         runs = f"{counted(len(found.kept), 'draft')}, {counted(options.repeats, 'time')} each"
         announce(f"Running {runs}; {key_for('tools.draft')} stops it", "running", GLYPHS.running)
         checking = checking_suite(found.kept, by_name, path, now, None)
@@ -126,7 +126,7 @@ class ToolDrafter:
         announce(f"{change.summary}; {key_for('edit.undo')} takes them back", "passed", GLYPHS.passed)
 
     async def _results(self, plan: Plan) -> Sequence[RunResult]:
-        """Run a plan; its runs are not shown with the runs of the suites."""
+        """Run a plan. The runs are not shown with the runs of the suites."""
         from workbench.evaluation.run import Evaluation
 
         approval = await self._approve(plan)
@@ -145,7 +145,7 @@ class ToolDrafter:
 
 
 class _BeforeScreen(AskScreen[Literal["ask", "no"]]):
-    """Asks the user before a model is asked for drafts, which may cost money."""
+    """Asks the user before a model is asked for drafts, because that may cost money."""
 
     TITLE_LINE = "Let a model draft cases?"
 
@@ -170,7 +170,7 @@ class _BeforeScreen(AskScreen[Literal["ask", "no"]]):
 
 
 class _AfterScreen(AskScreen[Literal["add", "no"]]):
-    """Shows the dropped drafts and the change of the suite, and asks whether to add the others."""
+    """Shows the dropped drafts and the change of the suite. Asks whether to add the other drafts."""
 
     TITLE_LINE = "Add the drafted cases?"
     DEFAULT_CSS = "_AfterScreen > Vertical { width: 116; }"

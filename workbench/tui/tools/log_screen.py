@@ -1,4 +1,4 @@
-"""The screen of a server's log, which is updated while the server writes."""
+"""The screen of a server's log, updated while the server writes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from workbench.tui.shell.workbench import Workbench
 
 LOOK_EVERY_S = 0.5
-"""The time between two looks at the file of an open log."""
+"""The time in seconds between two checks of an open log's file."""
 
 MAX_LINE_CHARS = 4_000
-"""The largest number of characters of a line that are shown; copying includes all."""
+"""The maximum number of displayed characters per line. Copying includes all characters."""
 
 
 def _copy(now: Situation) -> str | None:
@@ -34,7 +34,7 @@ def _copy(now: Situation) -> str | None:
 
 
 class LogView(LineView):
-    """The lines of a log, wrapped; the view stays at the end unless the user has moved up."""
+    """The wrapped lines of a log. The view stays at the end unless the user moved up."""
 
     def __init__(self, widget_id: str) -> None:
         super().__init__(widget_id)
@@ -44,17 +44,17 @@ class LogView(LineView):
 
     @property
     def rows(self) -> list[Line]:
-        """All rows of the log at the present width."""
+        """All rows of the log at the current width."""
         if self._laid_out != self.text_width:
             self._laid_out = self.text_width
             room = max(self.text_width - 2, 10)
             self._rows = []
             for text in self._lines:
-                # Lines of Workbench itself stand out less than those of the server.
+                # Lines by Workbench stand out less than lines by the server.
                 role: Role = "text"
                 if text.startswith(("== ", "[workbench] ")):
                     role = "muted"
-                # A server may write anything, so control characters are made visible and have no effect.
+                # A server may write anything, so control characters are made visible and harmless.
                 shown = one_line(text[:MAX_LINE_CHARS])
                 if len(text) > MAX_LINE_CHARS:
                     shown += ELLIPSIS
@@ -72,7 +72,7 @@ class LogView(LineView):
         return self.rows[index]
 
     def take(self, lines: list[str]) -> None:
-        """Show the present lines of the log."""
+        """Show the current lines of the log."""
         follows = self.cursor >= len(self.rows) - 1
         self._lines, self._laid_out = lines, -1
         last = len(self.rows) - 1
@@ -108,7 +108,7 @@ class LogScreen(SearchedScreen[None]):
         right: Line = (Span(f"{one_line(str(self._file))} ", "muted"),)
         self.query_one("#log-title", Bar).say(lambda width: title_line(left, (right, ()), width))
         self.set_interval(LOOK_EVERY_S, self._look)
-        # The log is read at once, as soon as the lines know their width.
+        # The log is read at once, as soon as the width of lines is known.
         self.call_after_refresh(self._look)
 
     async def _look(self) -> None:
@@ -143,5 +143,4 @@ class LogScreen(SearchedScreen[None]):
 
     @action("y", "Copy the log", label="copy", needs=_copy)
     def do_copy(self) -> None:
-        """Copy the whole log."""
         self.stage.copy(self._text, "the log", self.announce)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class ToolServers:
-    """Starts and stops servers, and calls `tell` on the app's loop with every change of their states."""
+    """Starts and stops servers. Calls `tell` on the app's loop with every change of their states."""
 
     def __init__(
         self, runner: Runner, call_later: Callable[..., object], tell: Callable[[ServerToolsKey, ServerStatus], None]
@@ -58,7 +58,7 @@ class ToolServers:
         self._watched: dict[ServerToolsKey, Future[ServerStatus]] = {}
 
     async def look(self, sources: Iterable[ServerTools]) -> None:
-        """Report the present states of servers."""
+        """Report the current states of servers."""
         serving = self._runner.serving
         servers: list[tuple[ServerToolsKey, ServerOf]] = []
         for source in sources:
@@ -85,13 +85,12 @@ class ToolServers:
         return status
 
     async def stop(self, key: ServerToolsKey, server: ServerOf) -> None:
-        """Stop a server."""
         self._forget(key)
         serving = await self._runner.open_serving()
         self._report(serving, key, server, await asyncio.wrap_future(serving.stop(server)))
 
     def close(self) -> None:
-        """Report no more changes; the servers keep their states."""
+        """Stop reporting changes. The servers keep running."""
         for key in tuple(self._watched):
             self._forget(key)
 
@@ -101,7 +100,7 @@ class ToolServers:
         if status.state == "not started":
             return
         loop = asyncio.get_running_loop()
-        # The future ends at the next change, on another thread; then the next change is awaited.
+        # The future ends at the next change, in another thread. Then the next change is awaited.
         future = self._watched[key] = serving.changed(server, status)
 
         def on_done(done: Future[ServerStatus]) -> None:
@@ -135,7 +134,7 @@ class ToolsNow(Situation):
     server: ServerState | None = None
     """The state of the selected server or the tool's server, `None` if the suite defines the tools."""
     running: int = 0
-    """The number of runs in progress."""
+    """The number of active runs."""
 
 
 _DEFINED_IN_SUITE = "these tools are defined in the suite: there is no server"
@@ -235,7 +234,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             known = {file.path: listings.of(file.suite, file.path) for file in self._files if file.suite}
             return ToolList(self._files, known)
 
-        # The tools are loaded in a thread, because the listings of earlier starts are read from files.
+        # A thread loads the tools, because the listings of earlier starts are read from files.
         self.state = await asyncio.to_thread(remembered)
         self._list.state = self.state
         self._loading = False
@@ -295,7 +294,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
             super()._show_state(moved=moved)
 
     def second_passed(self) -> None:
-        # The list is drawn again, because it shows the seconds of a starting server.
+        # The list shows the seconds since a server began to start, so it is drawn again.
         if any(source.starting_since for source in self.state.sources):
             self._show_state(moved=False)
 
@@ -337,7 +336,6 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     @action("enter right", "Show what the cursor is on")
     def do_show(self) -> None:
-        """Go to the details of the selected row."""
         if self.state.selected is not None:
             self._go_to("detail")
 
@@ -356,7 +354,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         changes=True,
     )
     def do_draft(self) -> None:
-        """Let a model draft cases for the selected tool, or stop that."""
+        """Let a model draft cases for the selected tool, or stop drafting."""
         row = self.state.selected
         if row is not None and row.tool is not None:
             path = row.source.file.path
@@ -366,7 +364,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     @action("V", "Make a variant: try another description of the tool", label="variant", needs=_tool, changes=True)
     def do_variant(self) -> None:
-        """Try another description of the selected tool, in a variant of its suite."""
+        """Make a variant of the suite with another description of the selected tool."""
         row = self.state.selected
         if row is not None and row.tool is not None:
             self.stage.part(VariantMaker).of_tool(
@@ -394,7 +392,6 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     @action("l", "Live log of the server", label="log", needs=_log)
     def do_log(self) -> None:
-        """Show the log of the selected server."""
         row = self.state.selected
         if row is not None and row.source.server is not None:
             show_log(self.stage, row.source.file.path, row.source.server, self.announce)
@@ -403,17 +400,14 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     @action("", "Start the server", needs=_start, changes=True)
     def do_start(self) -> None:
-        """Start the selected server."""
         self._serve_soon("start")
 
     @action("x", "Stop the server", label="stop", needs=_stop, changes=True)
     def do_stop(self) -> None:
-        """Stop the selected server."""
         self._serve_soon("stop")
 
     @action("r", "Run or restart the server", label="start", needs=_renew, changes=True)
     def do_renew(self) -> None:
-        """Restart the selected server."""
         self._serve_soon("renew")
 
     def _serve_soon(self, what: Literal["start", "stop", "renew"]) -> None:
@@ -449,7 +443,6 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     @action("i", "Call the tool by hand", label="call", needs=_call, changes=True)
     def do_call(self) -> None:
-        """Open the form of the selected tool."""
         row = self.state.selected
         if row is None or row.tool is None or (server := server_of(row.source)) is None:
             return
@@ -471,7 +464,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         self.stage.show(screen, lambda _: self._called(row.source))
 
     def _called(self, source: ServerTools) -> None:
-        """Update the state of a server and its suite after a call by hand or a new variant."""
+        """Update a server's state and its suite after a call by hand or a new variant."""
         if not self.is_mounted:
             return
         file = self._file_at(source.file.path)
@@ -486,7 +479,7 @@ class ToolsScreen(ListScreen[None, ToolList]):
         return suite.file
 
     def _change_case(self, suite_file: Path, change: Callable[[Table], Table], done: str) -> str:
-        """Change the selected case, as described at `IntoCase`."""
+        """Change the selected case as described at `IntoCase`."""
         suite, case = self.stage.selection.suite, self.stage.selection.outline
         if suite is None or case is None or suite.path != suite_file:
             raise NotInCaseError
@@ -509,7 +502,6 @@ class CallForms:
 
 
 def open_tools(app: Workbench) -> None:
-    """Show the tools of the selected suite or folder."""
     suites, place = app.selection.suites_below()
-    # The form of the case completes the known tools, which may have changed when the screen closes.
+    # The form of the case completes known tools, and these may have changed when the screen closes.
     app.show(ToolsScreen(app, [suite.file for suite in suites], place), lambda _: app.selection.show_again())

@@ -1,4 +1,4 @@
-"""Opening the log of a server."""
+"""Opens the log of a server."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def open_log(app: Workbench) -> None:
-    """Show the log of the server that ended the selected run, otherwise of the suite's first server."""
+    """Show the log of the server that ended the selected run, or else of the suite's first server."""
     suite, run = app.selection.suite, app.selection.run
     if suite is None or suite.file.suite is None or not suite.file.suite.servers:
         app.announce("This suite has no servers, so there is no log", "warned", GLYPHS.warned)
         return
     servers = suite.file.suite.servers
-    # Only servers that the program starts itself, by a command, have a log here.
+    # Only servers started by the program, by a command, have a log here.
     server = next((server for server in servers if server.command is not None), servers[0])
     if run is not None and run.result is not None:
         finish = run.result.trajectory.finish
@@ -35,7 +35,7 @@ def open_log(app: Workbench) -> None:
 
 
 def show_log(app: Workbench, suite_file: Path, server: Server, announce: Announce) -> None:
-    """Show the log of a server, or announce why it has none."""
+    """Show the log of a server, or announce why there is none."""
     if server.command is None:
         where = "in the program's log, because it runs inside Workbench"
         if server.url is not None:

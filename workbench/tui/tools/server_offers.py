@@ -37,7 +37,9 @@ class ServerOffers:
         approve: Callable[[SuiteFile], Coroutine[Any, Any, Approval | str]],
         is_typing: Callable[[], bool],
     ) -> None:
-        """Create the offers; `approve` asks for trust, and returns the approval for a suite's servers or why not."""
+        """Create the offers.
+
+        `approve` asks for trust, and returns the approval for a suite's servers, or why there is none."""
         self._stage = stage
         self._open_suites = open_suites
         self._runner = runner
@@ -46,7 +48,7 @@ class ServerOffers:
         self._seen: dict[Path, set[str]] = {}
         """The definitions of servers that were offered or came with a file, by suite."""
         self._edited: set[Path] = set()
-        """The suites whose settings were edited since the last look."""
+        """The suites with settings edited since the last check."""
 
     def follow(self, change: SuitesChanged) -> None:
         """Record edited settings, and the servers of suites that were read."""
@@ -59,12 +61,12 @@ class ServerOffers:
         self.look_soon()
 
     def look_soon(self) -> None:
-        """Look for new servers as soon as the present key has been handled."""
+        """Look for new servers after the current key was handled."""
         if self._edited:
             self._stage.call_later(self._look)
 
     def _look(self) -> None:
-        # The edits stay recorded until the user has stopped typing and is on the main screen.
+        # The edits stay recorded until the user stops typing and is on the main screen.
         if self._is_typing() or not self._stage.shows_main:
             return
         for path in tuple(self._edited):

@@ -45,15 +45,15 @@ RowKind = Literal["suite", "source", "tool", "note"]
 
 
 ServerToolsKey = tuple[Path, str | None, str | None]
-"""The identity of a source of tools: the suite, the name of the server, and the id of the case."""
+"""The identity of a source of tools: path of the suite, name of the server, id of the case."""
 
 
 @dataclass(frozen=True)
 class ServerTools:
-    """A source of tools: a server of a suite or, if `server` is `None`, the suite or the case with the id `case`.
+    """A source of tools: a server of a suite. If `server` is `None`, the suite, or the case with the id `case`.
 
-    `listed_at` is set if the tools are those of an earlier listing. `reason` is why the server is down, `output` the
-    end of its output. `starting_since`, in seconds of the monotonic clock, is set while the server starts."""
+    `listed_at` is set if the tools come from an earlier listing. `reason` is why the server is down. `output` is the
+    end of the server's output. `starting_since`, in seconds of the monotonic clock, is set while the server starts."""
 
     file: SuiteFile
     server: Server | None
@@ -64,14 +64,14 @@ class ServerTools:
     listed_at: datetime | None = None
     starting_since: float | None = None
     downloads: bool = False
-    """Whether a launcher is downloading the server that starts."""
+    """Whether a launcher is downloading the starting server."""
     case: str | None = None
     task_tools: tuple[str, ...] = ()
     """The names of tools that are not offered to models, because they can only be called as MCP tasks."""
     issues: tuple[ListingIssue, ...] = ()
-    """The violations of the protocol in the server's last list of tools."""
+    """The protocol violations in the server's last list of tools."""
     instructions: str = ""
-    """The server's text on how to use its tools."""
+    """The server's instructions on its tools."""
 
     @property
     def key(self) -> ServerToolsKey:
@@ -81,12 +81,12 @@ class ServerTools:
 
     @cached_property
     def tokens(self) -> int:
-        """The estimated number of tokens that the definitions of the tools take in a request."""
+        """The estimated number of tokens of the tools' definitions in a request."""
         return tokens_of(self.tools)
 
     @property
     def suite_name(self) -> str:
-        """The name of the suite; empty if it has errors."""
+        """The name of the suite, "" if the suite has errors."""
         if self.file.suite is None:
             return ""
         return self.file.suite.name
@@ -101,7 +101,7 @@ class ToolRow(NamedTuple):
 
     @property
     def key(self) -> tuple[RowKind, ServerToolsKey, str]:
-        """The identity of the row, which stays the same when the state of a server changes."""
+        """The identity of the row. It stays the same when the state of a server changes."""
         tool = ""
         if self.tool is not None:
             tool = self.tool.name
@@ -153,7 +153,7 @@ class ToolList(ListState[ToolRow]):
         if status.state == "starting":
             since = time.monotonic() - status.starting_s
             source = replace(source, starting_since=since, downloads=status.downloads)
-        # The filter searches descriptions, which may have changed.
+        # The filter searches descriptions, and these may have changed.
         self._texts.clear()
         self._sources[at] = source
         self._rebuild()
@@ -161,14 +161,14 @@ class ToolList(ListState[ToolRow]):
         return not same_list or source.instructions != before.instructions
 
     def take_file(self, file: SuiteFile) -> None:
-        """Take over a changed suite."""
+        """Replace a changed suite."""
         for at, source in enumerate(self._sources):
             if source.file.path == file.path:
                 self._sources[at] = replace(source, file=file)
         self._rebuild()
 
     def tools_of(self, path: Path) -> tuple[ToolDefinition, ...]:
-        """Return all known tools of a suite that models are offered together: without those of single cases."""
+        """Return all known tools of a suite that models are offered together, without tools of single cases."""
         tools: list[ToolDefinition] = []
         for source in self._sources:
             if source.file.path == path and source.case is None:
@@ -186,7 +186,7 @@ class ToolList(ListState[ToolRow]):
                     self._about.setdefault((of, name), []).append(finding)
 
     def findings_on(self, row: ToolRow) -> tuple[LintFinding, ...]:
-        """Return the findings about a tool or, for another row, those about all tools of the suite together."""
+        """Return the findings on a tool. For any other row, return the findings on all tools of the suite together."""
         name: ToolName | None = None
         if row.tool is not None:
             name = ToolName(row.tool.name, row.tool.server, row.source.case)
@@ -263,7 +263,7 @@ def _text_of(source: ServerTools, tool: ToolDefinition) -> str:
 
 INDENT = 2
 MAX_DESCRIPTION_CHARS = 20_000
-"""The largest number of characters of a description that are shown."""
+"""The maximum number of displayed characters of a description."""
 
 _STATE_SIGNS: Mapping[str, tuple[str, Role]] = {
     "not started": (GLYPHS.never, "muted"),
@@ -362,7 +362,7 @@ def list_message(state: ToolList) -> Message:
 
 
 def detail_lines(state: ToolList, row: ToolRow, width: int, now: datetime) -> Sequence[Line]:
-    """Return the lines about the tool, server or suite of a row."""
+    """Return the lines on the tool, server or suite of a row."""
     if row.tool is not None:
         # A schema may have thousands of lines, so lines are laid out on demand.
         return JoinedLines([_tool_lines(state, row, row.tool, width, now), _schema_lines(row.tool, width)])
@@ -432,7 +432,7 @@ def _tool_lines(state: ToolList, row: ToolRow, tool: ToolDefinition, width: int,
         server = f"on {one_line(tool.server)}"
     tokens = f"about {count_text(tokens_of([tool]))} tokens"
     lines = [cut_line((Span(" "), Span(one_line(tool.name), "tool"), Span(f"  {server}", "muted")), width)]
-    # A server may send a description of any length, with any characters.
+    # A server may send a description of any length with any characters.
     description = visible(tool.description[:MAX_DESCRIPTION_CHARS]).strip()
     if not description:
         lines += paragraph("It has no description.", width, "warned")

@@ -70,8 +70,6 @@ def _accept(now: MainSituation) -> str | None:
 
 
 class ShownRunActions(MainActions):
-    """The actions on the displayed run."""
-
     GROUP = "The displayed run"
 
     @action(
@@ -84,7 +82,7 @@ class ShownRunActions(MainActions):
         listed=False,
     )
     def expand(self) -> None:
-        """Expand or fold the item under the cursor, or open the last run of the case from the history."""
+        """Expand or fold the item under the cursor, or open the case's last run in the history."""
         run_list = self.app.main.run_pane.run_list
         if run_list.lines is not None:
             run_list.toggle()
@@ -93,13 +91,11 @@ class ShownRunActions(MainActions):
 
     @action("", "Search the run", name="run.find", needs=_item, words="grep")
     def find(self) -> None:
-        """Search the run."""
         self.app.main.go_to("run")
         self.app.main.run_pane.search()
 
     @action("ctrl+g", "Next match of the search", name="run.find_next", where="run", needs=_item, listed=False)
     def find_next(self) -> None:
-        """Go to the next match."""
         self.app.main.run_pane.find(1)
 
     @action(
@@ -111,17 +107,15 @@ class ShownRunActions(MainActions):
         words="result",
     )
     def previous(self) -> None:
-        """Show the previous run of the case."""
         self._choose_run(-1)
 
     @action("right", "Next model or repeat", name="run.next", where="run", needs=why_no_other_run, words="result")
     def next(self) -> None:
-        """Show the next run of the case."""
         self._choose_run(1)
 
     def _choose_run(self, step: int) -> None:
         selection = self.app.selection
-        # After the last run comes the first.
+        # The first run follows the last.
         selection.choose_run((selection.chosen_run + step) % len(selection.runs))
 
     @action(
@@ -134,12 +128,11 @@ class ShownRunActions(MainActions):
         words="expect update snapshot approve golden baseline assert",
     )
     def accept(self) -> None:
-        """Accept the call under the cursor or, outside of the run pane, the whole run."""
+        """Accept the call under the cursor. Outside of the run pane, accept the whole run."""
         self._accept(whole=self.app.main.pane != "run")
 
     @action("A", "Accept the whole run", name="accept.run", needs=_accept, changes=True)
     def accept_run(self) -> None:
-        """Accept the whole run."""
         self._accept(whole=True)
 
     def _accept(self, *, whole: bool) -> None:
@@ -169,7 +162,6 @@ class ShownRunActions(MainActions):
         words="agent claude codex explain repair advice",
     )
     def copy_fix_prompt(self) -> None:
-        """Copy a prompt that asks a coding agent to fix the failure."""
         run = self.app.selection.run
         if run is None or (result := run.shown_result) is None:
             return
@@ -190,7 +182,6 @@ class ShownRunActions(MainActions):
         words="branch continue",
     )
     def fork(self) -> None:
-        """Fork the run at the cursor."""
         from workbench.tui.holds.fork_screen import Forker
 
         self.app.part(Forker).fork()
@@ -205,7 +196,6 @@ class ShownRunActions(MainActions):
         words="export record replay",
     )
     def save(self) -> None:
-        """Save the run as a recording."""
         if (run := self.app.selection.run) is not None:
             self.app.services.run_saver.save_soon(run, self.app.announce)
 

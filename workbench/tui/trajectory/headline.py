@@ -33,7 +33,7 @@ def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
 
 
 def began(run: RunRecord) -> str:
-    """Return the local time at which a run began; empty if it has not begun."""
+    """Return the local start time of a run, "" if it has not begun."""
     if not run.started_at:
         return ""
     return f"{datetime.fromisoformat(run.started_at).astimezone():%Y-%m-%d %H:%M:%S}"
@@ -64,21 +64,21 @@ def facts(run: RunRecord) -> list[str]:
 
 
 def model_time(figures: RunSummary) -> str:
-    """Return the time that the model took to answer; empty if it is unknown or the model never answered."""
+    """Return the time of the model's answers, "" if unknown or if the model never answered."""
     if figures.asked and figures.latency_ms:
         return duration_text(figures.latency_ms)
     return ""
 
 
 def limited_time(figures: RunSummary) -> str:
-    """Return the time that the case's latency limit measures; empty if it is unknown or the model never answered."""
+    """Return the time limited by the case's latency limit, "" if unknown or if the model never answered."""
     if figures.asked and figures.limited_ms:
         return duration_text(figures.limited_ms)
     return ""
 
 
 def headline(name: str, run: RunRecord, width: int) -> Line:
-    """Return a run's name, status and as many of its `facts` as have room; a long name is cut."""
+    """Return a run's name, its status, and as many of its `facts` as fit. A long name is cut."""
     ends: list[Line] = [verdict(run)]
     for fact in facts(run):
         ends.append((*ends[-1], Span(f" {GLYPHS.dot} {fact}", "muted")))
@@ -89,7 +89,7 @@ def headline(name: str, run: RunRecord, width: int) -> Line:
 
 
 def unfinished(run: RunRecord) -> Note:
-    """Return the state of a run in progress."""
+    """Return the state of an active run."""
     if run.asks:
         return Note(GLYPHS.asks, "asks whether a call may be executed", "warned")
     if run.held:

@@ -45,9 +45,9 @@ class RunPane(SearchedRun):
         self._stage = stage
         self._run: RunRecord | None = None
         self.editor: HeldEditor | None = None
-        """The editor of text for a held run, if any is typed."""
+        """The editor of a text for a held run, `None` while the user types no such text."""
         self._drafts: dict[tuple[str, HeldKind], tuple[HeldText, str, bool]] = {}
-        """Unsent texts: the target, the text, and whether it is a tool error."""
+        """Unsent texts: the target, the text, and whether the text is a tool error."""
 
     def compose(self) -> ComposeResult:
         yield PaneTitle("run-title")
@@ -92,7 +92,7 @@ class RunPane(SearchedRun):
 
     @property
     def call_meant(self) -> str | None:
-        """The id of the call under the cursor, otherwise of the call at which the run is held."""
+        """The id of the call under the cursor, or else of the held call."""
         run, place = self._run, self.run_list.place
         if place is not None and place.call_id is not None:
             return place.call_id
@@ -102,7 +102,7 @@ class RunPane(SearchedRun):
 
     @property
     def target(self) -> Widget:
-        """The widget that takes the focus of the pane."""
+        """The widget that gets the focus of the pane."""
         if self.editor is not None and self.editor.is_mounted:
             return self.editor.editor
         return self.run_list
@@ -111,13 +111,13 @@ class RunPane(SearchedRun):
 
     @property
     def typing(self) -> HeldKind | None:
-        """The kind of text being typed, while the editor has the focus."""
+        """The kind of text, while the editor has the focus."""
         if self.editor is None or not self.editor.is_mounted:
             return None
         return self.editor.typing
 
     def takes(self, action_id: str) -> bool:
-        """Return whether an action applies to the text that is typed for a held run, instead of the suite."""
+        """Return whether an action applies to the text typed for a held run, not to the suite."""
         return self.typing is not None and action_id in OF_TYPED_TEXT
 
     def type_in(self, held: HeldText) -> None:
@@ -134,7 +134,7 @@ class RunPane(SearchedRun):
         self.mount(self.editor)
 
     def has_unsent(self, run: RunRecord) -> bool:
-        """Return whether there is unsent text for the present hold of a run."""
+        """Return whether there is an unsent text for the current hold of a run."""
         drafts = [held for held, _, _ in self._drafts.values()]
         if self.editor is not None and self.editor.is_changed:
             drafts.append(self.editor.held)
@@ -158,7 +158,7 @@ class RunPane(SearchedRun):
         if self.editor is editor:
             self.end_typing(dropped=True)
         else:
-            # The pane shows another run by now, and has stored the text as unsent.
+            # The pane shows another run by now and has stored the text as unsent.
             self._drafts.pop(editor.held.key, None)
 
     def follow_run(self) -> None:
@@ -176,7 +176,7 @@ class RunPane(SearchedRun):
         self._turned()
 
     def _turned(self) -> None:
-        # The keys that apply depend on whether the editor has the focus.
+        # The active keys depend on whether the editor has the focus.
         if self.editor is not None:
             self.post_message(self.Turned())
 
@@ -201,7 +201,7 @@ class RunPane(SearchedRun):
 
 
 _MIN_TAB_CELLS = 19
-"""The least width of a name in a tab; with less, the names of models would look the same."""
+"""The minimum width of a name in a tab. With less, the names of models would look the same."""
 
 _MORE_CELLS = 10
 """The width of the number of hidden tabs at one side."""
@@ -213,7 +213,7 @@ class RunChoice(Bar):
     GROUND: ClassVar[Ground] = "background"
 
     class Chosen(TextualMessage):
-        """Posted when a tab is clicked, with the index of its run."""
+        """Posted when a tab is clicked. `index` is the index of the tab's run."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -296,7 +296,7 @@ def _cut_tab(tab: Line, room: int) -> Line:
 
 
 class BranchLine(Bar):
-    """The line below the tabs: the description of a fork, or a note on a model that is not selected; else hidden."""
+    """The line below the tabs: the description of a fork, or a note on an unselected model. Hidden otherwise."""
 
     GROUND: ClassVar[Ground] = "background"
 

@@ -16,9 +16,9 @@ from workbench.show.views.run_view import RunView
 
 
 class Place(NamedTuple):
-    """A line of an item, counted from the item's first line, and the item's last known index (`number`).
+    """A line of an item, counted from the item's first line. `number` is the item's last known index.
 
-    A place stays valid while lines are added above it."""
+    A place stays valid while lines are added above."""
 
     item: Item
     line: int
@@ -38,7 +38,7 @@ class RunLines(LaidOut):
         super().__init__(width)
         self.view = view
         self.looked_for = ""
-        """The searched text; empty without a search."""
+        """The searched text, "" without a search."""
         self._pattern: re.Pattern[str] | None = None
         self._times: list[int] = []
         """The number of matches in each item."""
@@ -47,13 +47,13 @@ class RunLines(LaidOut):
         """The selected match: the index of its item, and its index within the item."""
         self._annotate: Annotate | None = None
         self._expanded: set[int] = set()
-        """The expanded items by identity, because their indices can change."""
+        """The identities of the expanded items. Their indices can change."""
         view.take_changes()
         view.take_cut()
         self._begin_anew()
 
     def line(self, index: int) -> Line:
-        """Return one line with matches marked; empty beyond the end."""
+        """Return one line with highlighted matches. Return an empty line beyond the end."""
         line, item = super().line(index), self.item_at(index)
         if not line or item is None:
             return line
@@ -83,7 +83,7 @@ class RunLines(LaidOut):
                 return None
 
     def step_start(self, step: int) -> int | None:
-        """Return the line with the heading of a step, counted from 1; `None` if the step has not begun."""
+        """Return the line of a step's heading (steps count from 1), `None` if the step has not begun."""
         for index, item in enumerate(self._items):
             if isinstance(item, StepItem) and item.step == step:
                 # An empty line comes before the heading.
@@ -92,14 +92,14 @@ class RunLines(LaidOut):
 
     @property
     def failure_start(self) -> int | None:
-        """The line of the first call with an issue, or of the first expected call that was never made."""
+        """The line of the first call with an issue, or of the first missing expected call."""
         for index, item in enumerate(self._items):
             if isinstance(item, CallItem | MissingItem) and item.issues:
                 return self.start_of(index)
         return None
 
     def heights_from(self, first: int) -> int:
-        """Return the number of items that have lines, from the item `first` on."""
+        """Return the number of items with lines, from the item `first` on."""
         return self._heights.shown_from(first)
 
     def place_of(self, index: int) -> Place | None:
@@ -110,12 +110,12 @@ class RunLines(LaidOut):
         return Place(self._items[item], index - self._heights.start_of(item), item)
 
     def index_of(self, place: Place | None, otherwise: int) -> int:
-        """Return the present index of a place, or `otherwise` if its item is gone.
+        """Return the current index of a place, or `otherwise` if its item is gone.
 
-        If the item became shorter, its last line takes the place."""
+        If the item became shorter, return its last line."""
         if place is None:
             return otherwise
-        # The item is nearly always still where it was.
+        # The item has nearly always kept its index.
         if self._items[place.number : place.number + 1] and self._items[place.number] is place.item:
             return self._index_in(place.number, place.line)
         for item, other in enumerate(self._items):
@@ -124,7 +124,7 @@ class RunLines(LaidOut):
         return min(otherwise, self.count)
 
     def sync(self) -> bool:
-        """Take over the changes of the run, and return whether there were any."""
+        """Apply the changes of the run. Return whether there were any."""
         rebuilt, changed = self.view.take_changes()
         cut = self.view.take_cut()
         if rebuilt:
@@ -165,7 +165,7 @@ class RunLines(LaidOut):
     # Searching
 
     def search(self, text: str) -> None:
-        """Search for a text; a blank text ends the search."""
+        """Search for a text. A blank text ends the search."""
         longer = bool(self.looked_for.strip()) and text.startswith(self.looked_for)
         self.looked_for, self._pattern, self._current = text, pattern_for(text), None
         self._found.clear()
@@ -185,9 +185,9 @@ class RunLines(LaidOut):
         return sum(self._times[:item]) + number
 
     def go_to_match(self, step: int, line: int) -> int | None:
-        """Select the next (`step` 1) or previous (-1) match, wrapping around, and return its line.
+        """Select the next (`step` 1) or previous (-1) match, wrapping around. Return its line.
 
-        Without a selected match, the search begins at `line`. Returns `None` if there are no matches."""
+        Without a selected match, the search begins at `line`. Returns `None` without matches."""
         total = self.matches
         if not total:
             return None
@@ -197,7 +197,7 @@ class RunLines(LaidOut):
             now = sum(self._times[:item])
             if self._times[item]:
                 now += bisect_left([found.line for found in self._matches_in(item)], line - self.start_of(item))
-            # The match at or after the line is the next one itself.
+            # The match at or after the line is itself the next match.
             if step > 0:
                 now -= step
         wanted = (now + step) % total
@@ -206,7 +206,7 @@ class RunLines(LaidOut):
             wanted -= self._times[item]
             item += 1
         self._current = item, wanted
-        # The match is in a part of the item that is folded.
+        # The match is in a folded part of the item.
         if len(self._matches_in(item)) < self._times[item] and id(self._items[item]) not in self._expanded:
             self.toggle(item)
         found = self._matches_in(item)
@@ -215,14 +215,14 @@ class RunLines(LaidOut):
         return self.start_of(item) + found[min(wanted, len(found) - 1)].line
 
     def _count_matches(self, *, longer: bool = False) -> None:
-        """Count the matches of all items; `longer` is true if the search pattern only grew by letters at its end."""
+        """Count the matches of all items. `longer` is whether the pattern only grew by letters at its end."""
         pattern, before = self._pattern, self._times
         if pattern is None:
             self._times = [0] * len(self._items)
             return
         self._times = []
         for index, item in enumerate(self._items):
-            # An item without a match for the beginning of a text has no match for the whole text.
+            # An item without a match of the shorter text has no match of the longer text.
             if longer and not before[index]:
                 self._times.append(0)
             else:
@@ -240,7 +240,7 @@ class RunLines(LaidOut):
         return self._found[item]
 
     def _pieces(self, item: int, line: int) -> list[tuple[int, int, Role]]:
-        """Return the parts of an item's line that are marked as matches."""
+        """Return the parts of an item's line to highlight as matches."""
         found = self._matches_in(item)
         current = -1
         if self._current is not None and self._current[0] == item:
@@ -278,7 +278,7 @@ class RunLines(LaidOut):
             self._current = None
 
     def _take(self, changed: Iterable[int]) -> None:
-        """Take over changed and new items."""
+        """Apply changed and new items."""
         for item in changed:
             if item == len(self._items):
                 self._items.append(self.view.items[item])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrajectoryNow(Situation):
-    """The situation of the screen of one run; `why_not_graded` is the reason why the run has no grades, if so."""
+    """The situation of the screen of one run. `why_not_graded` is why the run has no grades, if it has none."""
 
     shown: Shown = "nothing"
     why_not_graded: str | None = None
@@ -57,7 +57,7 @@ def _save(now: TrajectoryNow) -> str | None:
 class ReadRunList(RunList, inherit_bindings=False):
     """The lines of a read-only run."""
 
-    # The bindings lack the keys that act on a run of the main screen.
+    # The bindings exclude keys that act on a run of the main screen.
     BINDINGS: ClassVar[list[BindingType]] = bindings_for(MOVING)
 
 
@@ -114,7 +114,6 @@ class TrajectoryScreen(SideScreen[None]):
             self._show()
 
     def _show(self) -> None:
-        """Show the current state of the run."""
         self.run.run_list.show(
             self.record.view,
             waiting_message(self.record, self.stage.selection.book.held_runs, self.stage.selection.book.starting),
@@ -156,7 +155,6 @@ class TrajectoryScreen(SideScreen[None]):
 
     @action("=", "Grades: the run as each grader scores it", label="grades", needs=_grades)
     def do_grades(self) -> None:
-        """Show the grades of every grader."""
         from workbench.tui.grades.screen import GradesScreen
         from workbench.tui.grades.state import GradesState
 
@@ -166,28 +164,23 @@ class TrajectoryScreen(SideScreen[None]):
 
     @action("y", "Copy what the cursor is on", label="copy", needs=_copy)
     def do_copy(self) -> None:
-        """Copy the item under the cursor in full."""
         if (item := self.run.run_list.item) is not None:
             self.stage.copy(*copied_text(item), self.announce)
 
     @action("enter", "Show all of a value, or fold it", label="expand")
     def do_expand(self) -> None:
-        """Expand or fold the item under the cursor."""
         self.run.run_list.toggle()
 
     @action("/", "Search the run", label="search")
     def do_find(self) -> None:
-        """Search the run."""
         self.run.search()
 
     @action("ctrl+g", "Next match of the search")
     def do_find_next(self) -> None:
-        """Go to the next match."""
         self.run.find(1)
 
     @action("w", "Save the run as a recording", label="save", needs=_save, changes=True)
     def do_save(self) -> None:
-        """Save the run as a recording."""
         self.stage.services.run_saver.save_soon(self.record, self.announce)
 
     @action("esc", "End the search, or leave the screen", label="back")

@@ -40,7 +40,7 @@ class RunList(LineView):
         """Posted when the number of unseen steps or of matches has changed."""
 
     class Wanted(Message):
-        """Posted when an action in the held line is clicked, with its id."""
+        """Posted when an action in the held line is clicked. Carries the id of the action."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
@@ -51,17 +51,17 @@ class RunList(LineView):
         self.lines: RunLines | None = None
         self.following = True
         self.unseen = 0
-        """The number of items that were added while the view did not follow the run."""
+        """The number of items added while the view did not follow the run."""
         self.looked_for = ""
         """The searched text. It stays when another run is displayed."""
         self._began: Place | None = None
-        """The place at which typing the searched text began, until the user moves to a match."""
+        """The place where the user began to type the searched text. Cleared when the user moves to a match."""
         self._known = 0
-        """The number of items that the user has seen."""
+        """The number of items seen by the user."""
         self._held: Item | None = None
-        """The item of the hold to which the view moved last."""
+        """The item of the last hold that the view moved to."""
         self._was_over = False
-        """Whether the run had ended when it was displayed last."""
+        """Whether the run had ended when it was last displayed."""
         self._text: Text = ()
         self._annotate: Annotate | None = None
         self.breakpoints: frozenset[str] = frozenset()
@@ -73,7 +73,6 @@ class RunList(LineView):
 
     @property
     def item(self) -> Item | None:
-        """The item under the cursor."""
         place = self._place_of(self.cursor)
         if place is None:
             return None
@@ -91,7 +90,7 @@ class RunList(LineView):
 
     @property
     def item_and_before(self) -> tuple[Item | None, Item | None]:
-        """The item under the cursor, and the item before it."""
+        """The item under the cursor and the previous item."""
         place = self._place_of(self.cursor)
         if place is None or self.lines is None:
             return None, None
@@ -101,7 +100,7 @@ class RunList(LineView):
 
     @property
     def place(self) -> RunPlace | None:
-        """The place in the run under the cursor; `None` at the end of the run, and without a run."""
+        """The place in the run under the cursor. `None` at the end of the run or without a run."""
         at = self._place_of(self.cursor)
         if at is None or self.lines is None:
             return None
@@ -147,7 +146,7 @@ class RunList(LineView):
             self._put_cursor(start + line, start + line - self.top)
 
     def flush(self) -> None:
-        """Take over new events of the run."""
+        """Show new events of the run."""
         if self.lines is None:
             return
         shown, cursor = self.lines.place_of(self.top), self.lines.place_of(self.cursor)
@@ -161,7 +160,7 @@ class RunList(LineView):
             if self.lines.held is None or self._held_item is not self._held:
                 self._follow()
                 return
-        # Lines inserted above do not move the visible ones.
+        # Lines inserted above do not move the visible lines.
         self.top = self.lines.index_of(shown, self.top)
         self.cursor = self.lines.index_of(cursor, self.cursor)
         if self.following:
@@ -197,7 +196,7 @@ class RunList(LineView):
         self._put_cursor(min(self.cursor, max(self.lines.start_of(index), last)), offset)
 
     def go_to_held(self) -> bool:
-        """If the run is held, move to the line of the hold and follow the run from there; return whether it is."""
+        """If the run is held, move to the line of the hold and follow the run. Return whether the run is held."""
         if self.lines is None or self.lines.held is None:
             return False
         self.follow()
@@ -233,11 +232,11 @@ class RunList(LineView):
     # Searching
 
     def look_for(self, text: str) -> None:
-        """Search for a text and move to the first match after the cursor; an empty text ends the search."""
+        """Search for a text, and move to the first match after the cursor. An empty text ends the search."""
         self.looked_for = text
         if self.lines is not None:
             self.lines.search(text)
-            # Each typed letter searches from where the first one did, not from the match found with fewer letters.
+            # Each typed letter searches again from the start of the search, not from the match of the shorter text.
             began = self._began or self.lines.place_of(self.cursor)
             self._began = None
             if text:
@@ -323,7 +322,7 @@ class RunList(LineView):
     def on_click(self, event: events.Click) -> None:
         action = held_action(self.line_at(self.top + event.y), event.x)
         if action is not None:
-            # Otherwise the handler of the base class would select the line.
+            # Otherwise, the handler of the base class would select the line.
             event.prevent_default()
             self.post_message(self.Wanted(action))
 
@@ -365,7 +364,7 @@ class RunList(LineView):
         return self.lines.view.items[self.lines.view.held]
 
     def _put_cursor(self, line: int, offset: int) -> None:
-        """Put the cursor on a line, about `offset` rows below the top, and stop following."""
+        """Move the cursor to a line, about `offset` rows below the top, and stop following."""
         assert self.lines is not None
         self.following = False
         self._known = len(self.lines.view.items)
@@ -387,7 +386,7 @@ class RunList(LineView):
 
 
 class SearchedRun(SearchedPane):
-    """A run with a search bar; subclasses compose a `RunList`."""
+    """A run with a search bar. Subclasses compose a `RunList`."""
 
     @property
     def run_list(self) -> RunList:

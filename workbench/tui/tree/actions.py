@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _new(now: MainSituation) -> str | None:
-    # Without a suite at the cursor the action makes a suite, which needs no editable file.
+    # Without a suite at the cursor, the action makes a suite and needs no editable file.
     if now.has_file:
         return now.not_editable
     return None
@@ -65,7 +65,7 @@ class TreeActions(MainActions):
         words="find search grep",
     )
     def filter(self) -> None:
-        """Type to filter the tree, or to search the run if its pane has the focus."""
+        """Filter the tree. If the run pane has the focus, search the run."""
         main = self.app.main
         if main.pane == "run" and main.selection.runs:
             main.run_pane.search()
@@ -76,7 +76,7 @@ class TreeActions(MainActions):
     def open(self) -> None:
         """Go to the case or its run, or fold the branch.
 
-        An empty tree offers to begin a suite."""
+        An empty tree offers to create a suite."""
         main, row, tree = self.app.main, self.app.selection.row, self.app.selection.tree
         if row is None:
             if not tree.filter:
@@ -95,7 +95,6 @@ class TreeActions(MainActions):
 
     @action("right", "Unfold the branch", name="tree.unfold", where="suites", listed=False)
     def unfold(self) -> None:
-        """Unfold the branch."""
         self._fold(False)
 
     def _fold(self, folded: bool) -> None:
@@ -118,7 +117,7 @@ class TreeActions(MainActions):
         words="add create insert test",
     )
     def new(self) -> None:
-        """Open the line for new cases, or make a suite where the cursor is on a folder."""
+        """Open the line for new cases. On a folder, make a suite."""
         suite = self.app.selection.suite
         if suite is None:
             self._suites.ask()
@@ -127,7 +126,6 @@ class TreeActions(MainActions):
 
     @action("N", "New suite", name="tree.new_suite", changes=True, words="add create import file server mcp")
     def new_suite(self) -> None:
-        """Make a suite."""
         self._suites.ask()
 
     @action(
@@ -166,7 +164,6 @@ class TreeActions(MainActions):
         words="reorder",
     )
     def up(self) -> None:
-        """Move the case up."""
         self._changer.move(-1)
 
     @action(
@@ -179,7 +176,6 @@ class TreeActions(MainActions):
         words="reorder",
     )
     def down(self) -> None:
-        """Move the case down."""
         self._changer.move(1)
 
     @action(
@@ -208,7 +204,7 @@ class TreeActions(MainActions):
         """Delete the case or suite."""
         self._changer.delete()
 
-    # Imported on first use, because the first screen shows the tree without the code that changes it.
+    # Lazy import: the first screen shows the tree without the code that changes it.
 
     @property
     def _changer(self) -> SuiteChanger:

@@ -1,4 +1,4 @@
-"""Audit findings of cases, cached while a case and its suite's settings stay the same."""
+"""Audit findings of cases, cached while a case and its suite's settings are unchanged."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class AuditBook:
         self._audited[asked.key] = _Audited(_identity(asked), tuple(findings))
 
     def forget(self) -> None:
-        """Clear everything, because tools changed."""
+        """Clear everything after tools changed."""
         self._audited.clear()
 
     def is_marked(self, row: Row) -> bool:

@@ -1,4 +1,4 @@
-"""The background audit of the visible cases: in a thread, after the cursor has rested for a second."""
+"""Audits visible cases in a thread, after the cursor has rested for a second."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 REST_S = 1.0
-"""How long the cursor rests before an audit starts: keys come first."""
+"""The rest of the cursor, in seconds, before an audit starts. Keys come first."""
 
 AT_ONCE = 20
-"""The number of cases audited before the tree is painted again."""
+"""The number of cases to audit before the tree is drawn again."""
 
 
 class Auditor:
-    """Audits the cases of visible rows, each once.
+    """Audits the cases of visible rows, each case once.
 
     Findings go to `TreeState.audits`."""
 
@@ -36,13 +36,13 @@ class Auditor:
         self._working = False
 
     def look_soon(self) -> None:
-        """Schedule an audit, because the tree shows different rows or cases."""
+        """Schedule an audit after the tree changed its rows or cases."""
         if self._resting is not None:
             self._resting.stop()
         self._resting = self._tree.set_timer(REST_S, self._look)
 
     def forget(self) -> None:
-        """Clear findings, because known tools changed."""
+        """Clear findings after known tools changed."""
         self._tree.state.audits.forget()
         self.look_soon()
 

@@ -1,4 +1,4 @@
-"""Changes of the structure of suites from the tree: duplicate, rename, move, delete.
+"""Changes the structure of suites in the tree: duplicate, rename, move, delete.
 
 Each change is one undo step."""
 
@@ -159,7 +159,7 @@ class SuiteChanger:
             self._stage.work(self._delete_case(suite, row.case), group="ask")
 
     async def _delete_case(self, suite: OpenSuite, case: CaseOutline) -> None:
-        # The case may be moved, renamed or run while the question is open.
+        # The case may be moved, renamed or run during the question.
         question = DeleteScreen(f"Delete the case {one_line(case.name)}?", (), ("Ctrl+Z brings it back", ""))
         if await self._stage.ask(question) != "delete" or not self._is_free(suite, case):
             return
@@ -182,7 +182,7 @@ class SuiteChanger:
                 self._refuse(error)
                 return
         folder = suite.path.parent
-        # The samples are part of the installed program: their copies go to the working directory.
+        # The samples are part of the installed program, so their copies go to the working directory.
         if self._stage.services.is_bundled(suite.path):
             folder = Path()
         path = free_path(folder / suite.path.name, (other.path for other in self._open_suites.suites))
@@ -221,9 +221,7 @@ class SuiteChanger:
     # Helpers
 
     def _take(self, suite: OpenSuite, change: Callable[[], Restructured]) -> bool:
-        """Make a change and select its result.
-
-        A failure is announced."""
+        """Make a change and select its result. Announce a failure."""
         try:
             self._check_open(suite)
             changed = change()
@@ -235,7 +233,9 @@ class SuiteChanger:
         return True
 
     def _check_open(self, suite: OpenSuite) -> None:
-        """Raise SpliceError if a suite was closed while a dialog was open."""
+        """Check that no dialog outlived its suite.
+
+        Raises SpliceError if the suite was closed."""
         if self._open_suites.at(suite.path) is not suite:
             raise SpliceError(f"{suite.path.name} is no longer there")
 
@@ -261,7 +261,7 @@ class SuiteChanger:
 
 
 def _put_away(path: Path, unsaved: str | None, folder: Path) -> list[Path]:
-    """Move a suite's file into a folder, and write unsaved text next to it.
+    """Move a suite's file into a folder, and write unsaved text beside it.
 
     Returns both paths. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -269,9 +269,9 @@ def _put_away(path: Path, unsaved: str | None, folder: Path) -> list[Path]:
     if unsaved is not None:
         name = f"{path.stem}-unsaved{path.suffix}" if path.exists() else path.name
         paths.append(free_path(folder / name, ()))
-        # Line ends and invalid characters stay as they were typed.
+        # Line ends and invalid characters stay as typed.
         paths[-1].write_text(unsaved, encoding="utf-8", errors="surrogatepass", newline="")
-    # A symbolic link to a file that is gone does not exist for pathlib, and is moved all the same.
+    # For pathlib, a symbolic link to a missing file does not exist. The link must be moved too.
     if path.exists() or path.is_symlink():
         paths.insert(0, free_path(folder / path.name, ()))
         shutil.move(path, paths[0])

@@ -29,7 +29,7 @@ MIN_GUESSED_CHARS = 3
 """The minimum length of a word for similar matches."""
 
 LIKENESS = 74.0
-"""The minimum similarity, of 100: one wrong letter of four, two of eight."""
+"""The minimum similarity, out of 100. It allows one wrong letter of four, or two of eight."""
 
 SPREAD = 10.0
 """The maximum difference in similarity between the best similar word and another accepted word."""
@@ -60,7 +60,7 @@ class Search:
         self._words: list[str] | None = None
 
     def forget(self) -> None:
-        """Clear the index, because suites came or went."""
+        """Clear the index after suites were added or removed."""
         self._texts = {}
         self._words = None
 
@@ -74,7 +74,7 @@ class Search:
                 tags.append(word.removeprefix(TAG))
             elif not word.startswith(STATUS) and word not in _TESTS:
                 words.append(_unquoted(word))
-        # Tags come first: fewer texts are left for the search of words, which costs more.
+        # Tags come first, because the search of words is slower and then has fewer texts.
         for tag in tags:
             left = _with_tag(suites, left, tag)
         for word in words:
@@ -85,7 +85,7 @@ class Search:
         return found
 
     def _of(self, rows: SuiteRows) -> list[str]:
-        """Return the case-folded texts of a suite's cases; only those of changed cases are built again."""
+        """Return the case-folded texts of a suite's cases. Only texts of changed cases are rebuilt."""
         suite = rows.suite
         named = _named(suite)
         known = self._texts.get(rows)
@@ -97,7 +97,7 @@ class Search:
             if row.case is not None:
                 table = suite.document.table(row.case.index)
             texts.cases.append((row, table))
-            # An edit makes a new row or a new table, so identity tells whether a case changed.
+            # An edit makes a new row or a new table, so identity shows which cases changed.
             if at < len(known.cases) and known.cases[at][0] is row and known.cases[at][1] is table:
                 texts.texts.append(known.texts[at])
             else:
@@ -128,8 +128,8 @@ class Search:
 
         if self._words is None:
             self._words = list(dict.fromkeys(_WORD.findall("\n".join(self._all(suites)))))
-        # `partial_ratio` looks for the shorter text in the longer one: without a minimum length, every short word of
-        # the tree that is part of the typed word would score 100.
+        # `partial_ratio` searches the longer text for the shorter text. Without a minimum length, every short word that
+        # is part of the typed word would score 100.
         shortest = len(word) - max(len(word) // 4, 1)
         candidates = [known for known in self._words if len(known) >= shortest]
         scored = process.extract(word, candidates, scorer=fuzz.partial_ratio, score_cutoff=LIKENESS, limit=MAX_NEAR)
@@ -233,7 +233,10 @@ def _list_of(table: Table, key: str) -> list[object]:
 
 
 def advice(text: str) -> str | None:
-    """Return a hint on the first word of a filter that looks like a misspelt prefix or status, `None` if none does."""
+    """Return a hint on the first word of a filter that looks like a misspelt prefix or status.
+
+    Return `None` without one.
+    """
     for word in text.casefold().split():
         name, colon, value = word.partition(":")
         if word.startswith(STATUS) and not any(known.startswith(value) for known in _TESTS):

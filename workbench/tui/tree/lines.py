@@ -101,9 +101,9 @@ def _case_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
 
 
 def _asks_otherwise(row: Row, book: RunBook) -> bool:
-    """Return whether the case of a row asks the model something else than its last run did.
+    """Return whether the case of a row now asks the model something else than in its last run.
 
-    A changed expectation grades that run again; a changed request needs another run."""
+    A changed expectation regrades the run. A changed request needs a new run."""
     if row.case is None or row.file is None or row.file.suite is None:
         return False
     now = row.file.case_of(row.case.index, row.case.id)
@@ -164,7 +164,7 @@ def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line, na
     own = width - cells(tuple(before))
     needed = min(cell_len(name.text), int(own * name_share))
     for shown in (right, *shorter, EMPTY):
-        # One blank keeps a result apart from the name.
+        # One blank separates a result from the name.
         room = width - cells(marks) - cells(shown) - bool(shown)
         if room - cells(tuple(before)) >= needed:
             break
@@ -173,7 +173,9 @@ def _marked(left: Line, marks: Line, right: Line, width: int, *shorter: Line, na
 
 
 def _tally(tree: TreeState, row: Row, book: RunBook) -> Line:
-    """Return how many of the graded cases below a row passed; without any, the number of cases if it is folded."""
+    """Return how many graded cases below a row passed.
+
+    Without graded cases, return the number of cases if the row is folded."""
     below = tree.cases_below(row)
     total = CaseTally()
     for suite, keys in below:
@@ -198,11 +200,11 @@ def _tool_role(row: Row) -> Role:
 
 
 def _step(row: Row, book: RunBook) -> tuple[Span, Line]:
-    """Return a step's sign and score, empty if nothing is known."""
+    """Return the sign and the score of a step, empty if nothing is known."""
     assert row.case is not None
     assert row.step is not None
     summary = book.step((row.key.path, row.case.key), row.step)
-    # A step has no status if the run ended before it.
+    # A step has no status if the run ended before the step.
     if summary is None:
         return _BLANK, EMPTY
     if summary.stage == "running":
@@ -251,7 +253,7 @@ def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime,
     if last.status == Status.ERROR and graded is not None:
         result = f"{GLYPHS.error} {result}"
     dated = f"{result} {age_text(last.began_ms, now)}"
-    # From the longest to the shortest: the first that leaves room for the name is shown.
+    # The first text that leaves room for the name is shown. The longest comes first.
     texts = [dated, result]
     if is_edited_since(row, last):
         texts = [f"edited {GLYPHS.dot} {dated}", f"{GLYPHS.by_hand} {dated}", result]
@@ -261,7 +263,7 @@ def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime,
 
 
 def _running(summary: CaseSummary | StepSummary) -> tuple[Span, Line]:
-    """Return the sign and text of a case or step that runs or waits for the user."""
+    """Return the sign and text of a running or waiting case or step."""
     if summary.asks:
         return Span(GLYPHS.asks, "warned"), (Span("asks", "warned"),)
     if summary.held:
@@ -276,7 +278,7 @@ def _result(status: Status, value: float | None, role: Role) -> Line:
 
 
 def tree_message(filtered: str) -> Message:
-    """Return the message of an empty tree, which depends on whether a filter (`filtered`) is active."""
+    """Return the message of an empty tree. `filtered` is the filter."""
     if filtered:
         lines: list[tuple[str, Role]] = [("No case fits the filter.", "strong"), ("", "text")]
         if text := advice(filtered):

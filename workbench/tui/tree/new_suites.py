@@ -1,4 +1,4 @@
-"""New suites: empty, or with the tools of a server; and the offers of an empty folder."""
+"""Makes new suites: empty, or with the tools of a server. Offers ways to begin in an empty folder."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class NewSuiteScreen(_Naming[NewSuite]):
         yield ChooseLines(SUITE_KINDS, widget_id="kinds")
 
     def action_server(self) -> None:
-        """Close with the typed file, for the tools of a server."""
+        """Close with the typed file. Tools will come from a server."""
         self.dismiss(NewSuite(self.query_one("#name", Input).value.strip(), from_server=True))
 
     def answer(self, text: str) -> None:
@@ -145,7 +145,9 @@ class WhichSuiteScreen(Dialog[int]):
 
 
 class DeleteScreen(AskScreen[Literal["delete", "no"]]):
-    """Asks before deleting a case or a suite's file; `how` says what happens to the file, at length and in short."""
+    """Asks before deleting a case or a suite's file.
+
+    `how` describes the effect on the file, in a long and a short form."""
 
     def __init__(self, title: str, texts: Sequence[str], how: tuple[str, str]) -> None:
         self.TITLE_LINE = title  # type: ignore[misc]
@@ -223,9 +225,9 @@ class ServerScreen(_Naming[FoundServers]):
         self._find = find
         self._folder = folder
         self.typed = proposed
-        """The proposed texts; after Enter, the typed ones."""
+        """The proposed texts. After Enter, the typed texts."""
         self.is_typed = False
-        """Whether the answer was typed; the other servers come from files."""
+        """Whether the user typed the server. All other servers come from files."""
         super().__init__(
             "A suite for an MCP server",
             proposed.server,
@@ -280,7 +282,7 @@ class ServerScreen(_Naming[FoundServers]):
         return None
 
     def action_other(self, step: int) -> None:
-        """Go to another server while one is typed."""
+        """Select another server while the user types one."""
         if self._found:
             choices = self.query_one("#clients", ChooseLines)
             choices.move_cursor((choices.cursor + step) % len(choices.options))
@@ -412,7 +414,7 @@ class ListingScreen(Dialog[Listed]):
 def first_suite_lines(
     asked: ServersToAsk, made: SuiteFile, tools: Sequence[str], keymap: Keymap, width: int
 ) -> list[Line]:
-    """Describe the suite for a server before it is made."""
+    """Describe the suite for a server before the suite is made."""
     assert made.suite is not None
     listed = f"{counted(len(tools), 'tool')}: {one_line(', '.join(tools))}."
     case = f"No case yet: {key_for('tree.new')} in the suite takes a request, and its calls become a case."
@@ -427,7 +429,7 @@ def first_suite_lines(
 
 
 class NewSuites:
-    """Makes suites and opens them; their files are written when the user saves."""
+    """Makes and opens suites. Their files are written when the user saves."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -474,7 +476,7 @@ class NewSuites:
         return f"The file, in {resolved(self._folder())}:"
 
     def named(self, text: str) -> Path | str:
-        """Return the file of a new suite with the typed name, or why it cannot be made."""
+        """Return the path of a new suite for the typed name, or why the suite cannot be made."""
         folder = self._folder()
         return named_path(folder, text, lambda path: self._why_not_new(folder, path))
 
@@ -554,7 +556,7 @@ class NewSuites:
 
         if not await self._stage.ask(PreviewScreen(title, lines, "open it, unsaved")):
             return
-        # Another program may have written the file in the meantime.
+        # Another program may have written the file meanwhile.
         if (why_not := self._why_not_new(self._folder(), path)) is not None:
             self._stage.announce(f"Nothing was made: {why_not}", "warned", GLYPHS.warned)
             return
@@ -589,7 +591,7 @@ class NewSuites:
             return f"{path.name} already exists"
         if signs := [sign for sign in _UNWRITABLE if sign in path.name or sign in path.parent.name]:
             return f"a file name cannot hold {' '.join(signs)} everywhere: use letters, digits, - and _"
-        # `is_relative_to` compares the texts of paths: `suites/../../x.toml` counts as a path below `suites`.
+        # `is_relative_to` compares texts of paths: `suites/../../x.toml` counts as a path below `suites`.
         if not path.is_relative_to(folder) or ".." in path.relative_to(folder).parts:
             return f"a new suite must be in {resolved(folder)}, or in a folder below it"
         if any(part.startswith(".") for part in path.relative_to(folder).parts):
@@ -605,7 +607,7 @@ class NewSuites:
             folder = row.key.path
         else:
             folder = row.key.path.parent
-        # The samples are part of the installed program: a suite of the user goes to the working directory.
+        # The samples are part of the installed program, so the user's suites go to the working directory.
         if self._stage.services.is_bundled(folder / "suite.toml"):
             return Path()
         return folder

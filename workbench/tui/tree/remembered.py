@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = 200
-"""The largest number of failed runs whose causes are looked for at once."""
+"""The maximum number of failed runs to explain at once."""
 
 
 class RememberedResults:
-    """The last results of cases that were read from the history."""
+    """The last results of cases in the history."""
 
     def __init__(self) -> None:
         self._results: LastResults = {}
@@ -63,7 +63,7 @@ class RememberedResults:
 
     def shown(self, case: CaseKey, book: RunBook) -> LastResult | None:
         """Return the last result of a case in the history, `None` if the case has a run of this session."""
-        # Every row of the tree asks at every repaint, so the cheapest test comes first.
+        # Every row of the tree needs this at every repaint, so the cheapest test comes first.
         result = self._results.get(case)
         if book.has_runs(case):
             return None
@@ -86,15 +86,15 @@ class RememberedResults:
         return self._any_to_run_again
 
     def unexplained(self, failed: Iterable[RunRow | RunRecord]) -> list[RunRow | RunRecord]:
-        """Return the failed runs whose main causes are not known yet."""
+        """Return the failed runs without known main causes."""
         return [run for run in failed if _id_of(run) not in self._causes]
 
     def explain(self, causes: Mapping[str, Cause]) -> None:
-        """Take over the main causes of failed runs, by their ids."""
+        """Store the main causes of failed runs, by their ids."""
         self._causes |= causes
 
     def causes_of(self, failed: Iterable[RunRow | RunRecord]) -> Counter[Cause]:
-        """Count failed runs by their main cause; runs whose cause is not known yet are left out."""
+        """Count failed runs by main cause, without runs whose cause is unknown."""
         counts: Counter[Cause] = Counter()
         for run in failed:
             if (cause := self._causes.get(_id_of(run))) is not None:
@@ -141,12 +141,12 @@ class HistoryReader:
         self._suites = suites
         self._shown = shown
         self._asked: set[str] = set()
-        """The failed runs whose causes were looked for."""
+        """The ids of the failed runs to explain or already explained."""
         self._read: dict[Path, str] | None = None
-        """The hashes of the suites whose results were read last; `None` before the first screen."""
+        """The hashes of the suites at the last reading, `None` before the first screen."""
 
     def begin(self) -> None:
-        """Read for the first time; called after the first screen, which is shown without the history."""
+        """Read for the first time. Called after the first screen, which is drawn without the history."""
         if self._read is None:
             self._read = {}
         self._read_changed()
@@ -175,7 +175,7 @@ class HistoryReader:
             self._stage.work(partial(self._read_them, self._file, files), "remembered", exclusive=True)
 
     def explain_soon(self, failed: Iterable[RunRow | RunRecord]) -> None:
-        """Find out on a thread why these runs failed."""
+        """Find out in a thread why these runs failed."""
         wanted = [run for run in self._results.unexplained(failed) if _id_of(run) not in self._asked]
         del wanted[AT_ONCE:]
         if wanted:
@@ -209,7 +209,7 @@ class HistoryReader:
 
 
 def _read_last(file: Path, suites: list[SuiteFile], redacted: Callable[[str], str]) -> tuple[LastResults, list[str]]:
-    """Read the last results, and the reasons why damaged runs are left out."""
+    """Return the last results, and why damaged runs are missing."""
     # Opening the history would create its file.
     if not file.exists():
         return {}, []
@@ -239,14 +239,14 @@ def _sentence(text: str) -> str:
 
 def is_edited_since(row: Row, last: LastResult) -> bool:
     """Return whether a case was edited since its last result, on disk or in its unsaved draft."""
-    # The history compares with the saved file; for a suite without a file, with its draft.
+    # The history compares with the saved file. For a suite without a file, it compares with the draft.
     if last.edited or row.open is None or row.case is None or row.open.is_new:
         return last.edited
     return row.open.is_changed(row.case.index)
 
 
 def last_result_message(row: Row, last: LastResult, now: datetime) -> Message:
-    """Return the message about the last result of a case: on each model, with the reason why it did not pass."""
+    """Return the message on a case's last result: the result on each model, and why the case did not pass."""
     lines: list[tuple[str, Role]] = [(f"Last run: {_when(last, now)}, batch #{last.runs[-1].batch}", "strong")]
     if is_edited_since(row, last):
         lines.append(("The case was edited since.", "warned"))

@@ -1,6 +1,6 @@
 """The rows of the suite tree.
 
-The rows of a suite are rebuilt only where it changed."""
+Only changed rows of a suite are rebuilt."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
     @property
     def step(self) -> int | None:
-        """The number of the row's step, from 1; `None` if the row is not a step."""
+        """The number of the row's step (from 1), `None` if the row is not a step."""
         if self.key.kind != "step":
             return None
         return int(self.key.part.rpartition("#")[2])
@@ -75,7 +75,7 @@ class Row(NamedTuple):
 
     @property
     def why_not_editable(self) -> str | None:
-        """The reason why the row's item cannot be edited; `None` if it can."""
+        """Why the suite or case of the row cannot be edited, `None` if it can."""
         if self.open is None:
             return None
         if self.case is None or not self.case.is_row or self.open.why_not_editable is not None:
@@ -111,7 +111,7 @@ class SuiteRows:
         self.follow()
 
     def follow(self) -> bool:
-        """Rebuild the rows of edited cases, and return whether any row changed."""
+        """Rebuild the rows of edited cases. Return whether any row changed."""
         suite = self.suite
         shown = (suite.cases, _shown_problems(suite), has_cases(suite), suite.rows)
         if shown == self._shown:
@@ -196,12 +196,14 @@ def keys_of(suite: OpenSuite, case: CaseOutline) -> tuple[str, ...]:
 
 
 def has_cases(suite: OpenSuite) -> bool:
-    """Return whether a suite shows its cases; otherwise its file could not be read as a suite, and shows problems."""
+    """Return whether a suite shows its cases.
+
+    Otherwise, its file is not a valid suite, and the suite shows problems."""
     return bool(suite.cases) or suite.file.suite is not None
 
 
 def _short_name(path: Path) -> str:
-    # The suffix of a recording has two parts, and `Path.stem` removes only the last one.
+    # The suffix of a recording has two parts, and `Path.stem` removes only the last part.
     if path.name.endswith(SUFFIX):
         return path.name.removesuffix(SUFFIX)
     return path.stem

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def runnable_below(tree: TreeState, row: Row, book: RunBook) -> list[tuple[OpenSuite, tuple[str, ...]]]:
-    """Return the cases at or below a row that can run and are not running, by suite."""
+    """Return the runnable, inactive cases at or below a row, by suite."""
     below = []
     for suite, keys in tree.cases_below(row):
         if free := tuple(_free(suite, keys, book)):
@@ -34,7 +34,7 @@ def runnable_below(tree: TreeState, row: Row, book: RunBook) -> list[tuple[OpenS
 
 
 def any_runnable_below(tree: TreeState, row: Row, book: RunBook) -> bool:
-    """Return whether `runnable_below` would return any case; stops at the first."""
+    """Return whether `runnable_below` would return any case. Stops at the first case."""
     return any(next(_free(suite, keys, book), None) is not None for suite, keys in tree.cases_below(row))
 
 
@@ -66,7 +66,7 @@ def _one_by_one(cases: Iterable[tuple[OpenSuite, tuple[str, ...]]]) -> list[tupl
 
 
 SelectionNews: TypeAlias = Literal["row", "run"]
-"""A change of the selection: of the selected row, or of the selected run of its case."""
+"""A change of the selected row, or of the selected run of its case."""
 
 
 class Selection:
@@ -79,26 +79,25 @@ class Selection:
         self.book = book
         self.tree = TreeState()
         self.models = models
-        """The models to run on. Empty means each suite's own."""
+        """The models to run on. If empty, each suite uses its own models."""
         self.models_for_now = models_for_now
-        """Whether the command line chose the models: such a choice is not remembered for the next start."""
+        """Whether the models come from the command line. Such models are not remembered."""
         self.variants: Variants = NO_VARIANTS
-        """The variants to run, and whether the suites as written run as well."""
+        """The variants to run, and whether the suites also run as written."""
         self.variants_for_now = False
         """Whether the variants come from the start of the app. Such variants are not remembered for the project."""
         self.chosen_run = 0
-        """The index of the selected run among the latest ones of the case."""
+        """The index of the selected run in the latest runs of the case."""
         self._followers: list[Callable[[SelectionNews], object]] = []
 
     def follow(self, follower: Callable[[SelectionNews], object]) -> None:
-        """Call a function whenever anything other than the cursor of the tree changes the selection."""
+        """Call a function at every change of the selection except movements of the tree's cursor."""
         self._followers.append(follower)
 
     # Selected items
 
     @property
     def row(self) -> Row | None:
-        """The selected row."""
         return self.tree.selected
 
     @property
@@ -146,7 +145,7 @@ class Selection:
         return row.label
 
     def suites_below(self) -> tuple[list[OpenSuite], str]:
-        """Return the selected suite, or all suites in the selected folder, and a name for them."""
+        """Return the selected suite or all suites in the selected folder, with a name for them."""
         row = self.row
         if row is not None and row.open is not None:
             return [row.open], one_line(row.open.path.name)
@@ -156,7 +155,7 @@ class Selection:
         return [suite for suite in self.open_suites.suites if suite.path.is_relative_to(folder)], name
 
     def runnable_below(self, row: Row | None) -> list[tuple[OpenSuite, tuple[str, ...]]]:
-        """Return the cases at or below a row that can run and are not running, by suite."""
+        """Return the runnable, inactive cases at or below a row, by suite."""
         if row is not None:
             return runnable_below(self.tree, row, self.book)
         return []
@@ -187,7 +186,7 @@ class Selection:
     def run(self) -> RunRecord | None:
         """The selected run of the case."""
         runs = self.runs
-        # The last batch of the case may have had more runs than the new one.
+        # The last batch of the case may have had more runs than the new batch.
         self.chosen_run = min(self.chosen_run, max(len(runs) - 1, 0))
         if not runs:
             return None
@@ -200,12 +199,12 @@ class Selection:
     # Selecting
 
     def select(self, path: Path, case: str | None = None) -> None:
-        """Select a suite or, by its key, a case."""
+        """Select a suite or a case. `case` is the key of the case."""
         self.tree.select(path, case)
         self._notify("row")
 
     def choose_run(self, index: int) -> None:
-        """Select a run of the case, by its index in `runs`."""
+        """Select a run of the case by its index in `runs`."""
         self.chosen_run = index
         self._notify("run")
 
@@ -231,7 +230,7 @@ class Selection:
 
 
 def go_to_run(selection: Selection, panes: MainScreen, stage: Workbench, run: RunRecord) -> None:
-    """Select a run and go to the run pane; announce it if the case of the run is gone."""
+    """Select a run and go to the run pane. If the case of the run is gone, announce that."""
     if selection.find_run(run):
         panes.go_to("run")
         return

@@ -25,10 +25,10 @@ from workbench.tui.tree.rows import Row, RowKey, RowKind, SuiteRows, has_cases, 
 __all__ = ["Row", "RowKey", "RowKind", "TreeState", "has_cases"]
 
 OPEN_AT_START_CASES = 300
-"""With more cases than this, suites start folded."""
+"""The maximum number of cases for unfolded suites at the start."""
 
 STEPS_OPEN_AT_START_CASES = 40
-"""With more cases than this, chains start folded."""
+"""The maximum number of cases for unfolded chains at the start."""
 
 
 @dataclass
@@ -84,7 +84,7 @@ class TreeState:
         self._unfiltered: RowKey | None = None
         """The row that was selected before the filter was set."""
         self._held: RowKey | None = None
-        """The case or suite that was edited last. It stays visible whatever the filter."""
+        """The last edited case or suite. It stays visible with any filter."""
         self.suites: tuple[OpenSuite, ...] = ()
         self._begin(roots, suites)
 
@@ -104,7 +104,6 @@ class TreeState:
 
     @property
     def selected(self) -> Row | None:
-        """The selected row."""
         if not self.rows:
             return None
         return self.rows[self.cursor]
@@ -120,7 +119,7 @@ class TreeState:
         return self.rows[at]
 
     def move_to(self, index: int) -> None:
-        """Move the cursor to a row, or the nearest one."""
+        """Move the cursor to a row or the nearest row."""
         self.cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
 
     def neighbour(self, step: int) -> int | None:
@@ -146,7 +145,7 @@ class TreeState:
         return row.key.kind in ("folder", "suite")
 
     def is_folded(self, row: Row) -> bool:
-        """Return whether a row is folded; while a filter is active, no folder or suite is."""
+        """Return whether a row is folded. While a filter is active, no folder or suite is folded."""
         if row.key.kind == "case":
             return row.key.part not in self._unfolded.get(row.key.path, ())
         return row.key in self._folded and not self.filter
@@ -173,7 +172,7 @@ class TreeState:
 
     @property
     def folded(self) -> frozenset[RowKey]:
-        """The folded folders and suites, displayed or not."""
+        """The folded folders and suites, displayed or hidden."""
         return frozenset(self._folded)
 
     def fold_only(self, keys: Iterable[RowKey]) -> None:
@@ -221,7 +220,7 @@ class TreeState:
         return with_status(suites, text, lambda case: self.remembered.summary(case, book))
 
     def follow_status(self, book: RunBook) -> bool:
-        """Update a filter by status after runs changed, and return whether its matches changed."""
+        """Update a filter by status after runs changed. Return whether its matches changed."""
         if self._of_status is None:
             return False
         row = self.selected
@@ -280,7 +279,7 @@ class TreeState:
     # Following changes
 
     def follow(self, change: SuitesChanged) -> None:
-        """Update the rows after a change of the open suites; undo and redo also select the changed case."""
+        """Update the rows after a change of the open suites. Undo and redo also select the changed case."""
         if change.first:
             self._begin(change.workspace.roots, change.open)
         elif change.how in ("read", "added"):
@@ -355,7 +354,7 @@ class TreeState:
                 self._tops.append(rows_of(root, 0))
                 continue
             top = _Folder(root)
-            # A suite below two roots is shown at the first: `rows_of` takes it out of `left`, hence the copy.
+            # A suite below two roots is shown at the first root. `rows_of` removes it from `left`, hence the copy.
             for path in list(left):
                 if not path.is_relative_to(root):
                     continue
@@ -370,7 +369,7 @@ class TreeState:
     # Rows
 
     def _rebuild(self, case: RowKey | None = None) -> None:
-        """Rebuild the rows; `case` is the new key of the selected case, if that may have changed."""
+        """Rebuild the rows. `case` is the new key of the selected case if the key may have changed."""
         row = self.selected
         if self.filter and not self._shown:
             self._filter()
@@ -404,13 +403,13 @@ class TreeState:
             if all(word in node.suite.path.name.casefold() for word in self.filter.casefold().split()):
                 self.rows += node.problems
             self.rows += self._cases(node.suite.path).rows
-        # A filter hides the folders and suites without matches.
+        # A filter hides folders and suites without matches.
         if self.filter and len(self.rows) == at + 1 and head.key != self._held:
             self.rows.pop()
             del self._starts[head.key]
 
     def _forget_shown(self, path: Path) -> None:
-        # Whether a filter matches similar words depends on the texts of all suites.
+        # The texts of all suites decide whether a filter matches similar words.
         if self.filter:
             self._shown = {}
         else:
@@ -429,7 +428,7 @@ class TreeState:
             if wanted is not None:
                 rows = [row for row in rows if (path, row.key.part) in wanted]
             if self._held is not None and self._held.path == path:
-                # The case that stays visible may not match the filter: it is inserted in the order of the suite.
+                # The held case may not match the filter. It is inserted in the order of the suite.
                 keys = {row.key for row in rows} | {self._held}
                 rows = [row for row in self._of_suites[path].cases if row.key in keys]
             self._shown[path] = self._shown_of(path, rows)
@@ -440,7 +439,7 @@ class TreeState:
         return _Shown(with_steps, keys)
 
     def _index_of(self, key: RowKey) -> int | None:
-        """Return the index of a row, `None` if it is not displayed; searches the rows of its suite only."""
+        """Return the index of a row, `None` if the row is hidden. Searches only the rows of its suite."""
         if key.kind in ("folder", "suite"):
             return self._starts.get(key)
         start = self._starts.get(RowKey("suite", key.path))
@@ -456,14 +455,14 @@ class TreeState:
         return None
 
     def _first_case(self) -> int:
-        """Return the row of the first case, otherwise of the first suite."""
+        """Return the row of the first case, or else of the first suite."""
         for index, row in enumerate(self.rows):
             if row.case is not None:
                 return index
         return next((index for index, row in enumerate(self.rows) if row.open is not None), 0)
 
     def _suites_in(self, path: Path) -> list[OpenSuite]:
-        """Return the suites in a folder and the folders below it."""
+        """Return the suites in a folder and its subfolders."""
         waiting = [top for top in self._tops if isinstance(top, _Folder)]
         while waiting:
             folder = waiting.pop()

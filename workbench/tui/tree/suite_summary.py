@@ -42,7 +42,7 @@ class LastRuns:
     def add(self, runs: Iterable[RunRow | RunRecord]) -> None:
         """Add the finished runs of one case."""
         for run in runs:
-            # A run has figures once it has ended.
+            # Only an ended run has figures.
             if run.figures is None:
                 continue
             self.runs.append(run.figures)
@@ -103,7 +103,7 @@ def summary_message(tree: TreeState, found: LastRuns, book: RunBook) -> Message:
 
 
 def _ages(began_ms: list[float], now: datetime) -> str:
-    """Return the ages of the oldest and the newest result, once if they are the same."""
+    """Return the ages of the oldest and the newest result. Return equal ages once."""
     first, last = age_text(min(began_ms), now), age_text(max(began_ms), now)
     if first != last:
         return f"{first} to {last} old"

@@ -44,7 +44,7 @@ class SuiteTree(LineView):
         self.state = state
         self.book = book
         self.message: tuple[tuple[str, Role], ...] = ()
-        """The message shown if there are no rows."""
+        """The message for an empty tree."""
 
     @property
     def has_cursor(self) -> bool:
@@ -78,7 +78,7 @@ class SuiteTree(LineView):
         self.post_message(self.Opened())
 
     def on_click(self, event: events.Click) -> None:
-        """Fold or unfold the row whose sign is clicked."""
+        """Fold or unfold the row with the clicked sign."""
         index = self.top + event.y
         if index >= len(self.state.rows):
             return
@@ -97,9 +97,9 @@ class SuiteTree(LineView):
 
 
 class FilterBox(SafeInput):
-    """The input line of the tree's filter, hidden until it is used."""
+    """The input line of the tree's filter. Hidden until it is used."""
 
-    # Hidden instead of mounted on demand: a widget that is being mounted cannot take the next key.
+    # Hidden instead of mounted on demand, because a widget cannot take the next key while it is mounted.
     DEFAULT_CSS = """
     FilterBox { height: 1; border: none; padding: 0 1; background: $panel; display: none; }
     FilterBox.open { display: block; }
@@ -120,7 +120,7 @@ class FilterBox(SafeInput):
         return self.screen.focused is self
 
     def begin(self) -> None:
-        """Begin to type, starting with the present filter."""
+        """Begin to type. Start with the current filter."""
         self._panes.go_to("suites")
         text = self._selection.tree.filter
         # The filter is active already, so showing it must not change the tree.
@@ -132,7 +132,7 @@ class FilterBox(SafeInput):
         self._panes.refresh_bars()
 
     def end(self, *, keep: bool) -> None:
-        """Return to the tree, keeping or clearing the filter."""
+        """Return to the tree. Keep or clear the filter."""
         self.remove_class("open")
         if not keep:
             self._selection.tree.set_filter("")

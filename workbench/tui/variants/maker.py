@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 
 Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
-"""Suites, each with the keys of some of its cases."""
+"""Suites with the keys of some of their cases."""
 
 
 class VariantMaker:
-    """Makes variants of suites, and runs them next to the suite as written."""
+    """Makes variants of suites, and runs them beside the suite as written."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -54,7 +54,7 @@ class VariantMaker:
         self._stage.perform("compare")
 
     def of_prompt(self) -> None:
-        """Make a variant with another system prompt, and offer to run it on the selected case or all cases."""
+        """Make a variant with another system prompt. Offer to run it on the selected case or on all cases."""
         suite, outline = self._selection.suite, self._selection.outline
         if suite is None:
             return
@@ -80,7 +80,7 @@ class VariantMaker:
         )
 
     def of_tool(self, path: Path, tool: ToolDefinition, announce: Announce, changed: Callable[[], object]) -> None:
-        """Make a variant with another description of a tool; `changed` is called when the dialogs have closed."""
+        """Make a variant with another description of a tool. `changed` is called after the dialogs have closed."""
         keys: tuple[str, ...] = ()
         suite = self._selection.open_suites.at(path)
         if suite is not None:
@@ -112,7 +112,7 @@ class VariantMaker:
     ) -> None:
         try:
             suite = self._selection.open_suites.editable(path)
-            # A suite that cannot be edited has refused by now, before anything is typed.
+            # A suite that cannot be edited has refused by now, before the user types anything.
             taken = set()
             for _, each in tables(suite.document.table(HEAD).get("variants")):
                 taken.add(each.get("name"))
@@ -126,7 +126,7 @@ class VariantMaker:
 
             asked = "A short name; runs are shown as MODEL × NAME."
             typed, name = present, ""
-            # Three dialogs: the text, the name, and the change. Each leads back to the text, without losing input.
+            # Three dialogs ask for the text, the name and the change. Each can return to the text without losing input.
             while True:
                 text = await self._stage.ask(VariantTextScreen(self._stage, title, explanation, present, typed))
                 if text is None:
@@ -215,7 +215,7 @@ class VariantTextScreen(Dialog[str]):
         return key == "ctrl+s"
 
     def _take(self) -> None:
-        """Close with the text, or show why it cannot be used."""
+        """Close with the text, or show why the text cannot be used."""
         text = self.query_one(TextEditor).typed.text.strip()
         if not text:
             self._say("Write a text: an empty one looks like none", "warned", GLYPHS.warned)
@@ -252,7 +252,7 @@ WhatNext = Literal["run", "write", "no"]
 
 
 class VariantScreen(AskScreen[WhatNext]):
-    """Asks whether to write a variant, and shows the changes of its text and of the suite's file."""
+    """Asks whether to write a variant. Shows the changes of the text and of the suite's file."""
 
     DEFAULT_CSS = "VariantScreen > Vertical { width: 110; }"
     HAS_SUBJECT: ClassVar[bool] = False

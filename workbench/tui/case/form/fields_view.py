@@ -1,4 +1,4 @@
-"""The form with an input field over the cell that is edited; every change of its text is applied at once."""
+"""The form with an input field over the edited cell. Every change of the text is applied at once."""
 
 from __future__ import annotations
 
@@ -66,7 +66,6 @@ class FormRows(LineView):
 
     @property
     def typing(self) -> bool:
-        """Whether a field is open."""
         return self.page.opened is not None
 
     @property
@@ -107,7 +106,7 @@ class FormRows(LineView):
         self._moved()
 
     def next_cell(self, step: int) -> None:
-        """Select the next or previous cell of the row."""
+        """Select the next (1) or previous (-1) cell of the row."""
         row = self.page.current
         if row is not None and 0 <= self.page.cell + step < len(row.cells):
             self.page.cell += step
@@ -138,14 +137,15 @@ class FormRows(LineView):
             self._moved()
 
     def _as_shown(self, source: FormSource) -> FormSource:
-        """Return a form with its shown rows."""
+        """Return a form with its visible rows."""
         return replace(source, every_key=self._every_key)
 
 
 OnChange = Callable[[Table, str, Hashable, bool], str | None]
 """Applies a table, with a description, an undo group, and whether the change was typed key by key.
 
-The function returns why the change is refused, `None` if it is not."""
+Returns why the change is refused, `None` if it is applied.
+"""
 
 OnGiveUp = Callable[[Hashable], bool]
 """Undoes an undo group if it holds the most recent changes. Returns whether it did."""
@@ -164,7 +164,7 @@ _FROM_THE_BEGINNING = CHOSEN | {"tool", "expected", "weight", "option", "key"}
 
 
 class FormFields(FormRows):
-    """A form with an input field; `on_change` is called with every change, and in turn calls `show`."""
+    """A form with an input field. Each change calls `on_change`, and `on_change` calls `show`."""
 
     DEFAULT_CSS = "FormFields { overflow: hidden; }"
 
@@ -176,7 +176,7 @@ class FormFields(FormRows):
             self.why = why
 
     class ExpectsNothing(TextualMessage):
-        """Posted after the message of a case without any expectation was typed."""
+        """Posted after the user typed the message of a case without expectations."""
 
     def __init__(self, widget_id: str | None = None) -> None:
         super().__init__(widget_id)
@@ -187,23 +187,23 @@ class FormFields(FormRows):
         self.case: str | None = None
         """The key of the case in this form."""
         self._revealed: Place | None = None
-        """The place of a key that is not written and is shown to be filled in."""
+        """The place of an unset key with a visible row to fill in."""
         self._added_tool: Place | None = None
         """The tool that was added last. Set while the user types its description."""
         self._revealed_from = 0
-        """The row that was selected before."""
+        """The row that was selected before the unset key was shown."""
         self._key: Hashable = None
         self._fixed: str | None = None
         """The reason why the form cannot be changed, `None` if it can."""
         self._place: Place | None = None
-        """The place for the cursor once the present change is shown."""
+        """The place for the cursor after the current change."""
         self._over: tuple[FormSource, FormRow, Cell] | None = None
-        """The form, row and cell at the opening of the field; typed text is applied to them."""
+        """The form, row and cell at the opening of the field. Typed text is applied to these."""
         self._made: Table = {}
-        """The table that the text of the field has produced last."""
+        """The last table made from the text of the field."""
         self._text = ""
         self._text_before = ""
-        """The text of the cell when its field was opened."""
+        """The text of the cell at the opening of the field."""
         self.several = False
         """Whether the field has several lines."""
         self._text_field: TextField | None = None
@@ -233,7 +233,7 @@ class FormFields(FormRows):
         if self.typing and (other or source is None or (changed and self.page.adding is not None)):
             self._report_invalid_text()
             self._close()
-        # The row of an open question is not part of the form: it stays until the question is answered.
+        # The row of an open question is not part of the form. The row stays until the question is answered.
         if self.page.adding is not None:
             return
         if source is not None:
@@ -277,10 +277,10 @@ class FormFields(FormRows):
         self._close()
 
     def _place_now(self, source: FormSource, place: Place) -> Place | None:
-        """Return the new place of a row of the edited form in a form that was changed elsewhere.
+        """Return the new place of a row after the form was changed elsewhere.
 
-        Returns `None` if the place was in an element of a list that is gone."""
-        # Only elements of lists move. A key may be unwritten and still have a row, so keys are not looked up.
+        Returns `None` if the place was in a removed element of a list."""
+        # Only elements of lists move. An unset key may have a row, so keys are not looked up.
         end = len(place)
         while end and not isinstance(place[end - 1], int):
             end -= 1
@@ -298,7 +298,7 @@ class FormFields(FormRows):
         self._place_field()
 
     def _apply(self, edit: Edit, *, by_keys: bool) -> str | None:
-        """Apply a change as an undo step of its own."""
+        """Apply a change as a separate undo step."""
         source = self.page.source
         assert source is not None
         if edit.table is source.table:
@@ -316,7 +316,7 @@ class FormFields(FormRows):
 
     @property
     def field(self) -> LineField | TextField:
-        """The open field, or the last one."""
+        """The open field, or the last open field."""
         if not self.several:
             return self.query_one(LineField)
         if self._text_field is None:
@@ -327,7 +327,6 @@ class FormFields(FormRows):
         return self._text_field
 
     def _open(self) -> None:
-        """Open a field over the selected cell."""
         row, cell, source = self.page.current, self.page.current_cell, self.page.source
         if row is None or cell is None or source is None:
             return
@@ -356,7 +355,7 @@ class FormFields(FormRows):
 
         The field holds the cell's text or the typed invalid text."""
         self._over, self._made, self._text = (source, row, cell), source.table, text
-        # A pane that has just been shown has no width yet.
+        # A pane has no width yet when it has just been shown.
         room = self.screen.size.width - ROOM_BESIDE
         if self.size.width:
             room = self.text_width - ROOM_BESIDE
@@ -393,9 +392,10 @@ class FormFields(FormRows):
         return placeholder(source, cell)
 
     def _line_broken(self, pasted: str) -> None:
-        """Handle a line break in a field of one line: pasted with other text or, if `pasted` is empty, typed.
+        """Handle a line break in a field of one line. `pasted` is the pasted text, or empty for a typed line break.
 
-        If the cell allows several lines, the field gets several; otherwise pasted lines are joined with blanks."""
+        If the cell allows several lines, the field gets several lines. Otherwise, pasted lines are joined with blanks.
+        """
         line = self.query_one(LineField)
         if self._over is None or self._over[2].kind not in _SEVERAL_LINES:
             line.take_joined(pasted)
@@ -419,13 +419,12 @@ class FormFields(FormRows):
         self._read_field()
 
     def on_text_area_changed(self, event: TextualMessage) -> None:
-        """Apply the changed text of a field of several lines."""
         event.stop()
         self._read_field()
 
     def _read_field(self) -> None:
-        """Apply the present text of the field."""
-        # The widget has the text at once; its message about a change waits in the queue, and may be outdated.
+        """Apply the current text of the field."""
+        # The widget has the text at once. Its message about the change waits in the queue and may be outdated.
         field = self.field
         if isinstance(field, LineField):
             self._typed(field.value)
@@ -433,7 +432,6 @@ class FormFields(FormRows):
             self._typed(field.text)
 
     def _typed(self, text: str) -> None:
-        """Apply the text of the field if it is valid."""
         if self._over is None or self.page.opened is None or text == self._text:
             return
         self._text = text
@@ -458,7 +456,6 @@ class FormFields(FormRows):
 
     @property
     def _is_by_keys(self) -> bool:
-        """Whether the text of the field was typed key by key."""
         return isinstance(self.field, LineField) and self.field.is_by_keys
 
     def _make(self, source: FormSource, edit: Edit, *, by_keys: bool) -> str:
@@ -521,12 +518,11 @@ class FormFields(FormRows):
         self._left("done")
 
     def _take(self, text: str) -> None:
-        """Put the text of a completion into the field."""
         self.query_one(CompletionList).close()
         field = self.field
         if isinstance(field, LineField):
             assert self._over is not None
-            # The program's own choices count as typed; other completions come from files and servers.
+            # The program's own choices count as typed. Other completions come from files and servers.
             known = text if text in self._over[2].choices else field.value
             field.fill(text, known=known)
         self._typed(text)
@@ -545,7 +541,8 @@ class FormFields(FormRows):
         chosen = completions.current
         would_take = chosen is not None and chosen.text != self._text
         if how == "back" and would_take and self._text != self._text_before:
-            # Esc closes the completions first: otherwise a text with a marked completion could only be replaced.
+            # Esc closes the completions first. Otherwise, Enter would always accept the marked completion instead of
+            # the text.
             completions.close()
         elif how == "back":
             self._give_up()
@@ -556,7 +553,7 @@ class FormFields(FormRows):
                 self._go_on(how)
 
     def _give_up(self) -> None:
-        """Close the field, and restore the cell as it was when the field was opened."""
+        """Close the field, and restore the text from the opening of the field."""
         over, adds = self._over, self.page.adding is not None
         assert over is not None
         source, row, cell = over
@@ -594,7 +591,7 @@ class FormFields(FormRows):
         self._moved()
 
     def _leave_field(self) -> bool:
-        """Close the field, unless its text is invalid; return whether to move on."""
+        """Close the field, unless its text is invalid. Return whether to move on."""
         opened, asked = self.page.opened, self.page.adding
         if opened is None:
             return True
@@ -627,7 +624,7 @@ class FormFields(FormRows):
 
     @property
     def _is_nameless(self) -> bool:
-        """Whether the open field is that of a name without text."""
+        """Whether the open field is for a name and empty."""
         return self._over is not None and self._over[2].place == ("name",) and not self._text.strip()
 
     def _go_on_adding(self, made: Edit | Adding | Place, *, by_keys: bool) -> None:
@@ -662,7 +659,7 @@ class FormFields(FormRows):
         return opened.refused
 
     def _added(self, edit: Edit, *, by_keys: bool) -> None:
-        """Apply an addition, and open a field if it has a value to fill in."""
+        """Apply an addition. Open a field if the addition has a value to fill in."""
         if self._apply(edit, by_keys=by_keys) is not None or (row := self.page.current) is None:
             return
         self._added_tool = None
@@ -671,7 +668,7 @@ class FormFields(FormRows):
             self._added_tool = edit.place
             self._reveal((*edit.place, "description"))
             return
-        # A message or server has its first value on the row below.
+        # The first value of a message or server is on the row below.
         if edit.place[-2] in ("messages", "servers"):
             self.page.go(self.page.row + 1)
             self._open()
@@ -681,7 +678,7 @@ class FormFields(FormRows):
         self._moved()
 
     def _close(self) -> None:
-        """Close the field, and give its focus to the form."""
+        """Close the field, and return the focus to the form."""
         field = self.field
         self.query_one(CompletionList).close()
         field.remove_class("open")
@@ -696,7 +693,7 @@ class FormFields(FormRows):
         self.post_message(self.Moved())
 
     def _fold(self) -> None:
-        """Hide the key that was shown to be filled in and stayed empty, and mark invalid text."""
+        """Hide an unset key that stayed empty, and mark invalid text."""
         self._revealed = None
         source = self.page.source
         if source is not None:

@@ -51,7 +51,7 @@ from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.kit.typed_text import value_line
 
 NARROW_COLUMN = 11
-"""The width of the labels in a narrow pane: enough for the keys that most cases have."""
+"""The width of the labels in a narrow pane. Most keys of cases fit."""
 
 MAX_LINES = 8
 """The largest number of lines of a value outside of its field."""
@@ -63,7 +63,7 @@ MIN_ROOM_CELLS = 12
 """The minimum width of a value beside other cells. A value with less room goes below them."""
 
 LONG_TEXT_ROOM = 40
-"""The minimum width of a field of several lines beside its label; with less, it goes below."""
+"""The minimum width of a field of several lines beside its label. Below this width, the field goes below the label."""
 
 _ROLES: dict[CellKind, Role] = {
     "number": "number",
@@ -85,7 +85,7 @@ _VALUES: frozenset[CellKind] = frozenset({"expected", "value", "option"})
 
 @dataclass(frozen=True)
 class Spot:
-    """The position of a form's cell in the lines of its row: the line, the first terminal cell, and the width."""
+    """The position of a cell in the lines of its row: the line, the first terminal cell, and the width."""
 
     line: int
     start: int
@@ -110,7 +110,9 @@ class RowLines:
 
 
 def lay_out(row: FormRow, width: int, active: int | None = None, opened: Opened | None = None) -> RowLines:
-    """Lay out a row in at most `width` terminal cells; `active` is the selected cell of the row, if it is selected."""
+    """Lay out a row in at most `width` terminal cells.
+
+    `active` is the selected cell, `None` unless the row is selected."""
     page = _Page(row, width, active, opened)
     page.head()
     for index in range(len(row.cells)):
@@ -130,15 +132,14 @@ class _Page:
         self.lines.append([Span(" " * (row.indent + 1))])
         self.spots: list[Spot] = []
         self.used = row.indent + 1
-        """The width of the last line so far."""
+        """The current width of the last line."""
 
     def head(self) -> None:
-        """Add the label and the note after it."""
         row = self.row
         if row.label:
             column = row.label_cells
             if self.width < 3 * column:
-                # Values matter more than aligned columns, so a longer label moves only its own value to the right.
+                # Values matter more than aligned columns, so a longer label moves only its own value.
                 column = min(column, NARROW_COLUMN)
             label = one_line(row.label)
             if PATH in label:
@@ -180,7 +181,7 @@ class _Page:
             self._column(index, line)
 
     def _weight(self, index: int, line: Line, width: int) -> None:
-        """Add a weight, on the next line if there is no room; a default weight is shown in the selected row only."""
+        """Add a weight, on the next line if there is no room. A default weight is visible only in the selected row."""
         absent = self.row.cells[index].absent
         if absent and (self.active is None or self.used + 6 > self.width):
             self._spot(0)
@@ -205,7 +206,7 @@ class _Page:
             self._add(" " * max(column - cells(line), 0) + "  ", "text")
 
     def below(self) -> None:
-        """Add the notes below the cells: why the text is invalid, values that the schema refuses, and problems."""
+        """Add the notes below the cells: the reason of invalid text, values refused by the schema, and problems."""
         indent = min(self.row.indent + 3, self.width // 3)
         if self.opened is not None and self.opened.refused:
             self._paragraph(GLYPHS.failed, self.opened.refused, "error", indent)
@@ -223,7 +224,7 @@ class _Page:
                 self._paragraph(" ", problem.hint, "muted", indent)
 
     def _shown(self, cell: Cell) -> Line:
-        """Return the content of a cell that is not being edited."""
+        """Return the content of a cell without an open field."""
         if cell.invalid is not None:
             return (Span(one_line(cell.invalid.text[:MAX_CHARS]), "error"),)
         if cell.summary:
@@ -235,7 +236,7 @@ class _Page:
         text = one_line(cell.text[:MAX_CHARS])
         if cell.kind in _VALUES:
             return value_line(text, several=lists_values(self.row.check))
-        # The default check says nothing new.
+        # The default check adds no information.
         if cell.kind == "check" and text == "is":
             return (Span(text, "muted"),)
         return (Span(text, _ROLES.get(cell.kind, "text")),)
@@ -254,7 +255,7 @@ class _Page:
             self.used = self.width
 
     def _reserve(self) -> None:
-        """Leave room for the open field: the rest of the line, or lines below it."""
+        """Reserve the place of the open field: the rest of the line, or lines below."""
         assert self.opened is not None
         wanted = MIN_ROOM_CELLS
         if self.opened.height > 1:
@@ -266,7 +267,7 @@ class _Page:
         self.used = self.width
 
     def _spot(self, width: int) -> None:
-        """Store the position of the next cell, which is `width` terminal cells wide."""
+        """Store the position of the next cell. `width` is in terminal cells."""
         self.spots.append(Spot(len(self.lines) - 1, self.used, width))
 
     def _break(self) -> None:
@@ -287,7 +288,7 @@ class _Page:
 
 
 def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
-    """Return the lines of a content, at most `MAX_LINES`; the last one says how many are hidden."""
+    """Return a content as at most `MAX_LINES` lines. The last line gives the number of hidden lines."""
     if cell.kind in _VALUES:
         rows = wrap_line(line, room)
         if len(rows) > MAX_LINES:
@@ -300,7 +301,7 @@ def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
     paragraphs = text.split("\n")
     rows = []
     for at, paragraph in enumerate(paragraphs):
-        # Only what can be shown is processed: a megabyte takes no longer than a screen.
+        # Only visible text is processed, so a megabyte takes no longer than a screen.
         shown = wrap(visible(paragraph[: room * (MAX_LINES + 1)].replace("\t", TAB)), room)
         rows += ((Span(row, role),) for row in shown)
         if len(rows) > MAX_LINES:
@@ -309,7 +310,7 @@ def _rows(cell: Cell, line: Line, room: int) -> list[Line]:
 
 
 def _more(left: int, room: int) -> Line:
-    """Return the line that replaces `left` hidden lines; 0 means an unknown number."""
+    """Return the line in place of `left` hidden lines. 0 means an unknown number."""
     more = ""
     if left:
         more = f"{counted(left, 'more line')}, "
@@ -389,7 +390,7 @@ def case_of_problem(problem: Problem | None) -> int:
 
 
 def why_no_form(suite: OpenSuite, index: int) -> Message:
-    """Return the message in place of a form: the first problem of the text, and the way to correct it."""
+    """Return the message in place of a form: the first problem of the text, and how to correct it."""
     reasons: list[tuple[str, Role]] = []
     problems = suite.problems_of(index) or suite.file.errors
     if problems:
@@ -415,7 +416,7 @@ def why_no_form(suite: OpenSuite, index: int) -> Message:
 def with_table(document: Document, index: int, table: Table) -> Document:
     """Return a document with another table for a case, or for the suite's settings (`HEAD`).
 
-    Raises SpliceError for values that TOML cannot express."""
+    Raises SpliceError if TOML cannot express a value."""
     if index != HEAD:
         return document.with_case(index, table)
     # Only changed keys are written, so the other keys keep the user's formatting.
@@ -476,7 +477,7 @@ class FormPage:
         if place and here and len(place) == len(here):
             typed = place
         self._is_behind = self.opened is not None and all(row.place != typed for row in rows)
-        # The new form has no row for an emptied value: the old rows stay until the field is closed.
+        # The new form has no row for an emptied value. The old rows stay until the field is closed.
         if self._is_behind:
             return
         self.rows = rows
@@ -492,7 +493,7 @@ class FormPage:
         self.lay_out()
 
     def catch_up(self) -> None:
-        """Show the current form, if older rows were kept for an open field."""
+        """Show the current form if an open field has kept older rows."""
         if self._is_behind:
             self.show(self.source)
 
@@ -522,7 +523,6 @@ class FormPage:
 
     @property
     def line_count(self) -> int:
-        """The number of lines."""
         return self._starts[-1]
 
     def line(self, index: int, *, marked: bool) -> Line:
@@ -545,7 +545,7 @@ class FormPage:
         return self._laid[row]
 
     def row_of(self, line: int) -> int:
-        """Return the row to which a line belongs."""
+        """Return the row of a line."""
         return bisect_right(self._starts, line) - 1
 
     def lines_of(self, row: int) -> tuple[int, int]:
@@ -583,7 +583,7 @@ class FormPage:
 
     @property
     def first_gap(self) -> int:
-        """The first row with a required value that is missing, otherwise the first row."""
+        """The first row without its required value, or else the first row."""
         return self._gap or 0
 
     @property
@@ -595,14 +595,14 @@ class FormPage:
 
     @property
     def start(self) -> int:
-        """The row where editing begins: the first with a missing required value, otherwise that of the message."""
+        """The row where editing begins: the first without its required value, or else the row of the message."""
         gap = self._gap
         if gap is not None:
             return gap
         return self.row_at_place(_MESSAGE) or 0
 
     def row_at_place(self, place: Place) -> int | None:
-        """Return the row with a place, if any."""
+        """Return the row of a place, if any."""
         return next((at for at, row in enumerate(self.rows) if row.place == place), None)
 
     def go(self, row: int, cell: int | None = None) -> None:
@@ -624,7 +624,7 @@ class FormPage:
     def go_cell(self, step: int) -> bool:
         """Select the next (1) or previous (-1) cell, across rows. Return `False` if there is none."""
         row, cell = self.row, self.cell + step
-        # The row may have gone while its field was open.
+        # The row may have disappeared while its field was open.
         if row >= len(self.rows):
             return False
         while not 0 <= cell < len(self.rows[row].cells):
@@ -681,7 +681,7 @@ class FormPage:
         return True
 
     def ask(self, adding: Adding | Search) -> None:
-        """Show a row that asks for the name of a new element, below the selected argument or list."""
+        """Show a row for the name of a new element, below the selected argument or list."""
         row = self.current
         assert row is not None
         is_option = bool(row.cells) and row.cells[0].kind in ("option", "optional", "required")
@@ -708,7 +708,7 @@ class FormPage:
             self._clamp()
 
     def say_above(self, row: int, text: str) -> None:
-        """Show a line above a row, until the form changes."""
+        """Show a line above a row until the form changes."""
         if self.source is not None and self.rows:
             self._said = (self.source.table, min(row, len(self.rows) - 1), text)
             self._put_above()
@@ -724,7 +724,6 @@ class FormPage:
             self._said = None
 
     def _clamp(self) -> None:
-        """Move the cursor to an existing cell."""
         self.row = min(self.row, max(len(self.rows) - 1, 0))
         last_cell = 0
         if self.current is not None:
@@ -733,7 +732,7 @@ class FormPage:
 
 
 def main_cell(row: FormRow) -> int:
-    """Return the main cell of a row: the expected value, otherwise the value, otherwise the first cell."""
+    """Return the main cell of a row: the expected value, or else the value, or else the first cell."""
     kinds = [cell.kind for cell in row.cells]
     if "expected" in kinds:
         return kinds.index("expected")

@@ -45,17 +45,15 @@ class FormActions(MainActions):
         listed=False,
     )
     def edit(self) -> None:
-        """Edit the value at the cursor, or switch it."""
+        """Edit or toggle the value at the cursor."""
         self.app.main.case_pane.form.edit()
 
     @action("left", "Previous cell of the row", name="form.left", where="form", listed=False)
     def left(self) -> None:
-        """Go to the previous cell."""
         self.app.main.case_pane.form.next_cell(-1)
 
     @action("right", "Next cell of the row", name="form.right", where="form", listed=False)
     def right(self) -> None:
-        """Go to the next cell."""
         self.app.main.case_pane.form.next_cell(1)
 
     @action(
@@ -83,7 +81,6 @@ class FormActions(MainActions):
         listed=False,
     )
     def duplicate(self) -> None:
-        """Duplicate the element at the cursor."""
         self._report(self.app.main.case_pane.form.duplicate())
 
     @action(
@@ -102,22 +99,18 @@ class FormActions(MainActions):
 
     @action("K alt+up", "Move it up", name="form.up", where="form", needs=_edit, changes=True, listed=False)
     def up(self) -> None:
-        """Move the element up."""
         self._report(self.app.main.case_pane.form.move(-1))
 
     @action("J alt+down", "Move it down", name="form.down", where="form", needs=_edit, changes=True, listed=False)
     def down(self) -> None:
-        """Move the element down."""
         self._report(self.app.main.case_pane.form.move(1))
 
     @action("(", "Make an any-order group", name="form.group", where="form", needs=_edit, changes=True, listed=False)
     def group(self) -> None:
-        """Make an any-order group."""
         self._report(self.app.main.case_pane.form.group())
 
     @action(")", "Take out of the group", name="form.ungroup", where="form", needs=_edit, changes=True, listed=False)
     def ungroup(self) -> None:
-        """Take the call out of its group."""
         self._report(self.app.main.case_pane.form.ungroup())
 
     @action(
@@ -131,7 +124,7 @@ class FormActions(MainActions):
         listed=False,
     )
     def search(self) -> None:
-        """Search for something to add, among everything that can be added."""
+        """Search everything that can be added."""
         self._report(self.app.main.case_pane.form.search())
 
     @action(".", "Show every key, or only those that are set", name="form.every", where="form", listed=False)
@@ -174,14 +167,14 @@ class FormView(FormFields):
         """Return whether a line names the tool of a call with a breakpoint."""
         page = self.page
         at = page.row_of(index)
-        # A row may take several lines; only the first one has the tool.
+        # A row may take several lines. Only the first line has the tool.
         if page.source is None or at >= len(page.rows) or page.lines_of(at)[0] != index:
             return False
         return tool_of_call(page.source.table, page.rows[at].place) in self.breakpoints
 
     def action_move(self, motion: Motion) -> None:
-        """Move the cursor; an open field is left first."""
-        # The field handles keys itself, but a key may arrive before it has the focus.
+        """Move the cursor. An open field is closed first."""
+        # The field handles keys itself, but a key may arrive before the field has the focus.
         if not self.typing or self._leave_field():
             super().action_move(motion)
 
@@ -189,7 +182,7 @@ class FormView(FormFields):
         line = self.top + event.y
         if not self.page.rows or event.x == self.size.width - 1 or line >= self.page.line_count:
             return
-        # Otherwise Textual would call the handlers of all base classes too.
+        # Otherwise, Textual would call the handlers of all base classes too.
         event.prevent_default()
         row = self.page.row_of(line)
         before = (self.page.row, self.page.cell, self.typing)
@@ -204,13 +197,13 @@ class FormView(FormFields):
             self.edit()
 
     def edit_from_start(self) -> None:
-        """Type in the first required value that is missing, otherwise in the message of the case."""
+        """Edit the first missing required value, or else the message of the case."""
         if self.page.rows and not self.typing:
             self.page.go(self.page.start)
         self.edit()
 
     def edit(self) -> None:
-        """Type in the selected cell, switch a cell with yes or no, or add an element to the selected list."""
+        """Edit the selected cell, toggle a yes-or-no cell, or add an element to the selected list."""
         row, cell, source = self.page.current, self.page.current_cell, self.page.source
         if row is None or source is None:
             return
@@ -226,7 +219,7 @@ class FormView(FormFields):
             self._open()
 
     def type_value(self) -> bool:
-        """Type in the main cell of the selected row, and return whether it takes text."""
+        """Edit the main cell of the selected row. Return whether the cell takes text."""
         row = self.page.current
         if row is None or not row.cells or self.typing or self._fixed is not None:
             return self.typing
@@ -264,7 +257,7 @@ class FormView(FormFields):
         return None
 
     def search(self) -> str | None:
-        """Ask for something to add, among everything that can be added."""
+        """Search everything that can be added."""
         row, source = self.page.current, self.page.source
         if row is None or source is None:
             return "there is no form here"
@@ -313,7 +306,7 @@ class FormView(FormFields):
         row, source = self.page.current, self.page.source
         if row is None or source is None:
             return dict.fromkeys(_AT_ROWS, "there is no form here")
-        # Each change is tried, because only the change itself knows whether it is possible.
+        # Each change is tried, because only the change itself can tell whether it is possible.
         refused: dict[str, str] = {}
         for name, attempt in _AT_ROWS.items():
             why = attempt(source, row)
@@ -341,4 +334,4 @@ _AT_ROWS: dict[str, Callable[[FormSource, FormRow], object]] = {
     "form.group": grouped,
     "form.ungroup": ungrouped,
 }
-"""The changes of a row by the ids of their actions; each returns a text if it is impossible."""
+"""The changes of a row by action id. Each returns a text if the change is impossible."""

@@ -29,7 +29,7 @@ _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]")
 _KEY = re.compile(r"\s*([\w-]+|\"[^\"]*\")\s*=")
 _TOOL = re.compile(r"\btool\s*=\s*\"([^\"]*)\"")
 TYPED_TOOL = re.compile(r"\btool\s*=\s*\"([^\"\\]*)$")
-"""Matches a line up to the cursor inside the name of a tool."""
+"""Matches a line up to the cursor if the cursor is in the name of a tool."""
 _TYPED_CLOCK = re.compile(r"\bclock\s*=\s*\"(?:[^\"]* )?([^\" ]*)$")
 _TYPED_TEXT = re.compile(r"\"([^\"\\]*)$")
 _STRINGS = r'"""[\s\S]*?(?:"""|$)|"(?:[^"\\\n]|\\.)*"?|\'[^\'\n]*\'?|#[^\n]*'
@@ -48,14 +48,14 @@ _OF_ELEMENTS = ("same_elements", "has_elements", "each_element")
 
 @dataclass(frozen=True)
 class Offer:
-    """Completions in TOML syntax for the text between `start`, a position in the line, and the cursor."""
+    """Completions in TOML syntax. They replace the text between `start`, a position in the line, and the cursor."""
 
     start: int
     found: tuple[Completion, ...]
 
 
 def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition]) -> Offer | None:
-    """Return the completions at the cursor, `None` if nothing is known."""
+    """Return the completions at the cursor, `None` if there are none."""
     line, column = cursor
     before, after = lines[line][:column], lines[line][column:]
     end = "" if after.startswith('"') else '"'
@@ -64,7 +64,7 @@ def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition
     if (typed := _TYPED_CLOCK.search(before)) is not None:
         return _of_texts(typed, complete("word", typed[1], words=zone_names()), end)
     top, keys = _table(lines, line)
-    # An array may begin on a line above, so the text from the header on is read.
+    # An array may begin on an earlier line, so the text from the header on is read.
     text = "\n".join([*lines[top + 1 : line], before])
     opened = _open_at(text)
     inner = text[opened[-1].start :] if opened else before
@@ -101,7 +101,7 @@ def offer_at(lines: Sequence[str], cursor: Place, tools: Sequence[ToolDefinition
 
 
 def _of_texts(typed: re.Match[str], found: Sequence[Completion], end: str) -> Offer | None:
-    """Return completions for a partly typed text in quotes."""
+    """Return completions for a partly typed, quoted text."""
     return _offer(typed.start(1), [(one, _quoted(read_text(one.text))[1:-1] + end) for one in found])
 
 
@@ -120,7 +120,7 @@ def _schema_inside(schema: Schema | None, path: Sequence[str]) -> Schema | None:
 
 
 def _of_fields(piece: str, start: int, schema: Schema | None, used: Sequence[str]) -> Offer | None:
-    """Return completions for the last entry of a table of fields, whose names the schema lists."""
+    """Return completions for the last entry of a table of fields. The schema lists the names of the fields."""
     if (typed := _TYPED_KEY.fullmatch(piece)) is not None:
         names = [name for name in properties_of(schema or {}) if name not in used]
         return _of_keys(start + typed.start(1), complete("word", typed[1], words=names))
@@ -158,7 +158,7 @@ def _of_arguments(piece: str, start: int, tool: ToolDefinition | None, used: Seq
 
 
 def _of_values(typed: re.Match[str], start: int, schema: Schema | None) -> Offer | None:
-    """Return the values that the schema of a value lists, as completions."""
+    """Return the values listed by a schema, as completions."""
     fitting: list[tuple[Completion, str]] = []
     for value in allowed_values(schema) or ():
         text = value_text((), value)
@@ -174,7 +174,10 @@ def _offer(start: int, found: Sequence[tuple[Completion, str]]) -> Offer | None:
 
 
 def _table(lines: Sequence[str], line: int) -> tuple[int, tuple[str, ...]]:
-    """Return the line of the table header above a line, and the keys in it; -1 and no keys without a header."""
+    """Return the line of the table header above a line, and the header's keys.
+
+    Without a header, return -1 and no keys.
+    """
     for at in range(line - 1, -1, -1):
         if (header := _HEADER.match(lines[at])) is not None:
             return at, tuple(part.strip().strip('"') for part in header[2].split("."))
@@ -194,7 +197,7 @@ def _keys_of(lines: Sequence[str], line: int) -> list[str]:
 
 
 def _tool_above(lines: Sequence[str], line: int, before: str, top: int) -> str:
-    """Return the tool of the expected call to which a line belongs; empty if none is named."""
+    """Return the tool of the expected call at a line. Return "" if the call names no tool."""
     # The tool is named before the cursor or on a line above, up to the header of the list element.
     named: list[str] = _TOOL.findall(before)
     at = line
@@ -228,7 +231,7 @@ def _open_at(text: str) -> list[_Open]:
 
 
 _MAX_KEY_CHARS = 100
-"""The most characters of a key that are read."""
+"""The maximum number of characters of a key."""
 
 
 def _pieces(inner: str) -> list[str]:
@@ -252,7 +255,10 @@ _ASK_KEYS = frozenset({"ctrl+space", "ctrl+@"})
 
 
 class TomlCompleting:
-    """Shows completions in an editor: on Ctrl+Space, and by itself in the name of a tool; `tools` returns the tools."""
+    """Shows completions in an editor. `tools` returns the tools.
+
+    Completions appear on Ctrl+Space, and automatically in the name of a tool.
+    """
 
     def __init__(
         self, editor: TomlEditor, completions: CompletionList, tools: Callable[[], Sequence[ToolDefinition]]
@@ -279,7 +285,7 @@ class TomlCompleting:
         return True
 
     def text_changed(self) -> None:
-        """Update the completions after a change of the text."""
+        """Update the completions after the text changed."""
         line, column = self._editor.typed.cursor
         if TYPED_TOOL.search(self._editor.typed.lines[line][:column]) is not None:
             self._show(asked=False)

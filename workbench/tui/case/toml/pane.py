@@ -1,4 +1,4 @@
-"""The view and editor of TOML: of a case, of a suite's settings, or of a whole file."""
+"""The view and the editor of a case, a suite's settings, or a whole file as TOML."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from workbench.tui.tree.state import Row
 
 @dataclass(frozen=True)
 class TomlPart:
-    """A part of an open suite: a case (by `index` and `key`), the settings (`HEAD`), or (`None`) the whole file."""
+    """A part of an open suite: a case (by `index` and `key`), the settings (`HEAD`), or the whole file (`None`)."""
 
     suite: OpenSuite
     index: int | None
@@ -43,7 +43,9 @@ class TomlPart:
 
     @property
     def text(self) -> str:
-        """The current text; raises IndexError if the case no longer exists."""
+        """The current text.
+
+        Raises IndexError if the case no longer exists."""
         document = self.suite.document
         if self.index is None:
             return document.text
@@ -75,7 +77,7 @@ class TomlPart:
 
     @property
     def file_name(self) -> str:
-        """The name for a file with this part only."""
+        """The file name for this part alone."""
         case, name = self._case, self.suite.path.stem
         if case is not None:
             name = case.id
@@ -88,7 +90,7 @@ class TomlPart:
 
     @property
     def too_large(self) -> str | None:
-        """The reason why the part is too large for the editor of the program, `None` if it is not."""
+        """The reason why the part is too large for the app's editor, `None` if it is not."""
         lines = self.text.split("\n")
         longest = max(map(len, lines))
         if len(lines) > MAX_SHOWN_LINES:
@@ -106,7 +108,7 @@ class TomlPart:
 
 
 def part_of(row: Row | None) -> TomlPart | None:
-    """Return the part that a row of the tree shows, `None` if the row has no suite."""
+    """Return the part displayed for a row of the tree, `None` if the row has no suite."""
     if row is None or row.open is None:
         return None
     if not row.open.document.in_blocks:
@@ -117,7 +119,7 @@ def part_of(row: Row | None) -> TomlPart | None:
 
 
 def found_in(lines: Sequence[str], text: str, current: Place | None = None) -> Found:
-    """Return the matches of a text in lines, ignoring case; the match at `current` gets a role of its own."""
+    """Return the matches of a text in lines, ignoring case. The match at `current` has its own role."""
     if not text.strip():
         return {}
     pattern = re.compile(re.escape(text), re.IGNORECASE)
@@ -168,7 +170,6 @@ class TomlActions(MainActions):
 
     @action("f8", "Next line with a problem", name="toml.problem", where="toml", needs=_shown, words="error")
     def next_problem(self) -> None:
-        """Go to the next line with a problem."""
         self.app.main.case_pane.toml.go_to_problem()
 
     @action("/", "Search the TOML", name="toml.find", where="toml", label="find", needs=_shown)
@@ -179,7 +180,6 @@ class TomlActions(MainActions):
 
     @action("ctrl+g", "Next match of the search", name="toml.find_next", where="toml", needs=_shown, listed=False)
     def find_next(self) -> None:
-        """Go to the next match."""
         self.app.main.case_pane.toml.find(1)
 
     @action(
@@ -208,7 +208,7 @@ class TomlActions(MainActions):
             self._take(part, text)
 
     def _take(self, part: TomlPart, text: str) -> None:
-        # Without an undo step of its own, the change would be undone together with the last typing.
+        # Without a new undo step, undo would revert the change together with the last typing.
         part.suite.end_group()
         try:
             document = part.with_text(text)
@@ -229,7 +229,7 @@ TYPING_TOML: tuple[Action, ...] = (
     Action("toml.outside", "Your editor", ("f4",), "toml", "your editor"),
     Action("edit.undo", "Undo", ("ctrl+z",), "toml", "undo"),
 )
-"""The keys that the key bar shows while text is typed."""
+"""Actions of the key bar while the user types."""
 
 
 Change = Callable[[TomlPart, Document, str, Hashable], None]
@@ -256,13 +256,13 @@ class TomlPane(SearchedPane):
         self._change = change
         self._typing = False
         self._told = ""
-        """The text of the part in the editor; after a change from elsewhere, the part has a different text."""
+        """The text in the editor. After a change from elsewhere, the part has a different text."""
         self._telling = False
-        """Whether a typed text is being applied, which shows the part again."""
+        """Whether typed text is being applied. Applying the text shows the part again."""
         self._column = 0
-        """The column of the selected match in the view, whose cursor is a whole line."""
+        """The column of the selected match in the view. The view's cursor is a whole line."""
         self._sessions = 0
-        """The number of times that typing began: no undo step spans two of them."""
+        """The number of typing sessions. No undo step spans two sessions."""
         self.tools: Callable[[], Sequence[ToolDefinition]] = tuple
         """Returns the known tools of the displayed part."""
 
@@ -290,7 +290,7 @@ class TomlPane(SearchedPane):
 
     @property
     def text(self) -> str:
-        """The selection while typing, otherwise all of the text."""
+        """The selected text while the user types, otherwise the whole text."""
         if self._typing:
             return self.editor.typed.selected or self.editor.typed.text
         if self.view.excerpt is not None:
@@ -299,14 +299,14 @@ class TomlPane(SearchedPane):
 
     @property
     def line(self) -> int:
-        """The line of the part under the cursor, from 0."""
+        """The line of the part under the cursor (from 0)."""
         if self._typing:
             return self.editor.typed.cursor[0]
         return self.view.line
 
     @property
     def target(self) -> Widget:
-        """The widget that takes the focus of the pane."""
+        """The widget that gets the focus of the pane."""
         if self._typing:
             return self.editor
         return self.view
@@ -325,7 +325,7 @@ class TomlPane(SearchedPane):
             if self._telling:
                 return
             if part is not None and self._is_typed(part, is_same):
-                # The index of a case changes when another one is added above; a whole file stays a whole file.
+                # The index of a case changes when a case is added above it. A whole file stays a whole file.
                 if self.part.index is not None:
                     self.part = part
                 self._follow()
@@ -344,7 +344,7 @@ class TomlPane(SearchedPane):
         return typed.index is None or (is_same and part.index is not None)
 
     def _follow(self) -> None:
-        """Take over a text that was changed elsewhere, and the current problems."""
+        """Show a text that was changed elsewhere, and the current problems."""
         assert self.part is not None
         if self.part.text != self._told:
             self._told = self.part.text
@@ -361,7 +361,7 @@ class TomlPane(SearchedPane):
     # Typing
 
     def begin(self) -> None:
-        """Begin to edit the text, at the line under the cursor."""
+        """Begin to edit the text at the line under the cursor."""
         if self._typing or self.part is None:
             return
         view = self.view
@@ -375,7 +375,7 @@ class TomlPane(SearchedPane):
         self.post_message(self.Turned())
 
     def end(self) -> None:
-        """End editing; the text was applied while it was typed."""
+        """End editing. The text was applied while the user typed."""
         if self._typing:
             line = self.editor.typed.cursor[0]
             self._stop()
@@ -455,7 +455,7 @@ class TomlPane(SearchedPane):
         here = (self.view.line, self._column)
         if self._typing:
             here = self.editor.typed.cursor
-        # Beyond the last match comes the first, and the other way round.
+        # The search wraps around at both ends.
         if step > 0:
             at = next((place for place in places if place > here), places[0])
         else:
