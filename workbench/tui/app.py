@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.analysis.side_by_side import WhenLeft
 
 OFFLINE_PACE_MS = 15.0
-"""The delay between events of the offline model, so that a user can follow the answers."""
+"""The delay between the offline model's events, in milliseconds. Without a delay, no user could follow the answers."""
 
 
 _WITHOUT_TERMINAL: Mapping[Opened, str] = {
@@ -78,7 +78,7 @@ def open_app(
     from workbench.tui.runs.runner import AppRuntime
     from workbench.tui.shell.workbench import Workbench
 
-    # Imported modules live until the process ends, so garbage collection can skip their objects.
+    # Imported modules live until the process ends. The garbage collector can skip their objects.
     gc.freeze()
     gc.enable()
 

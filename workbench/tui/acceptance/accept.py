@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class RunAccepter:
-    """Accepts the displayed run, or one call of the run, into its case."""
+    """Accepts the displayed run, or one of the run's calls, as expectations of the case."""
 
     def __init__(self, app: Workbench) -> None:
         self._stage = app
@@ -72,7 +72,7 @@ class RunAccepter:
                 f"secrets in its calls are not stored with this run; {key_for('run.case')} runs the case again"
             )
         variant = run.planned.variant
-        # The calls of a run of this variant use names that the suite does not know.
+        # Such a variant renames tools or arguments, so the calls of its runs do not match the suite.
         if variant is not None and (variant.names or any(each.name or each.arguments for each in variant.changes)):
             raise AcceptError(
                 "this run is of a variant that renames tools or arguments: accept a run of the suite as written"
@@ -141,7 +141,7 @@ def pairings_of(suite: Suite, case: Case, result: RunResult) -> Sequence[CallPai
 
 
 def _status_now(suite: OpenSuite, outline: CaseOutline, run: RunRecord) -> str:
-    """Grade a run by its changed case, and return a clause such as `the run now passes`."""
+    """Regrade a run by its changed case, and describe the status in a clause such as `the run now passes`."""
     now, result = read_now(suite, outline), run.result
     if now is None or result is None:
         return "the case has errors now"
@@ -174,7 +174,7 @@ _FRAME_ROWS = 4
 
 
 class AcceptScreen(Dialog[Proposal]):
-    """A dialog that shows a proposal and returns the confirmed one. The user can choose other checks in the dialog."""
+    """A dialog that shows a proposal, lets the user choose other checks, and returns the confirmed proposal."""
 
     DEFAULT_CSS = "AcceptScreen > Vertical { width: 100; }"
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -40,7 +40,7 @@ Target = tuple[Path, str | None]
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One line of the audit, and the place in a suite to open from the line."""
+    """One line of the audit, with the place in a suite that the line opens."""
 
     line: Line
     target: Target
@@ -189,7 +189,7 @@ class AuditScreen(SearchedScreen[Target | None]):
         """Move the cursor to the case that is selected in the tree, once the audit of the case is done."""
         for index, row in enumerate(self._list.rows):
             if row.target == self._begin_at:
-                # The cursor moves only once, so audits that end later do not move it.
+                # The cursor moves only once. Audits that end later do not move it.
                 self._begin_at = None
                 self._list.move_cursor(index)
                 return

@@ -61,7 +61,7 @@ class BreakpointFile:
             return (), f"{self.path} cannot be read ({error.strerror}): none of its breakpoints is set"
         points: list[Breakpoint] = []
         damaged = False
-        # Each line is decoded separately, so one damaged line does not hide the others.
+        # Each line is decoded separately. One damaged line does not hide the others.
         for line in content.split(b"\n"):
             try:
                 text = line.decode("utf-8").strip()
@@ -132,7 +132,7 @@ class Breakpoints:
         return None
 
     def switch(self, point: Breakpoint) -> Switched:
-        """Set a new breakpoint, enable a disabled one, or remove an enabled one."""
+        """Set a new breakpoint, enable a disabled breakpoint, or remove an enabled breakpoint."""
         index = self.index_of(point)
         if index is None:
             self._become((*self.points, point))
@@ -193,7 +193,7 @@ class Breakpoints:
 
 
 class ProjectBreakpoints:
-    """The breakpoints of the open project or of the command line, with the followers of their changes."""
+    """The breakpoints of the open project or of the command line. Notifies followers of changes."""
 
     def __init__(
         self,

@@ -76,8 +76,8 @@ def breakpoint_in_run(item: Item | None, place: RunPlace | None, line: Line) -> 
 def breakpoint_in_form(table: Table, place: Place) -> Breakpoint | str:
     """Return the breakpoint for a row of a case's form, or why there is none.
 
-    The breakpoint holds at calls of the row's tool. On the row of an argument, the breakpoint holds at calls that meet
-    the check of the argument."""
+    The breakpoint stops calls of the row's tool. On the row of an argument, it stops only calls that pass the
+    argument's check."""
     # The call is the shortest beginning of the place that names a tool.
     length = next((length for length in range(1, len(place) + 1) if tool_of_call(table, place[:length])), 0)
     tool = tool_of_call(table, place[:length])
@@ -136,7 +136,7 @@ def warned_lines(text: str | None, width: int) -> list[Line]:
 
 
 def completions_of(text: str, tools: Sequence[str]) -> tuple[Completion, ...]:
-    """Return completions of a typed breakpoint as complete lines: kinds first, then names of tools.
+    """Complete a typed breakpoint. Each completion is a whole line: kinds first, then names of tools.
 
     Names that begin with the typed text come before names that contain it."""
     kind, blank, name = text.lstrip().partition(" ")
@@ -428,7 +428,7 @@ class BreakpointsScreen(SearchedScreen[None]):
             self._mistake = str(error)
             self._show()
         else:
-            # Adding an existing breakpoint does not change the list, so a note explains it.
+            # The list does not show that the breakpoint already existed, hence the note.
             known = self.breakpoints.index_of(point)
             if known not in (None, self._changing):
                 self._note = f"{breakpoint_line(point)} already exists"

@@ -131,8 +131,8 @@ class CasePane(Vertical):
         return row.step
 
     def _is_same(self, row: Row | None) -> bool:
-        # A key identifies a case. Typing an id or a name changes the key, so the index identifies the case too, as long
-        # as the number of cases is the same.
+        # Cases are identified by their key. Typing an id or a name changes the key. While the number of cases is
+        # unchanged, the index identifies the case too.
         before, self._stood = self._stood, None
         if row is None or row.open is None:
             return False
@@ -262,7 +262,7 @@ class CasePane(Vertical):
             form.edit_from_start()
 
     def edit_at(self, place: Place) -> None:
-        """Go to the expectation at a place of the case, and open the field of its value or tool.
+        """Go to an expectation of the case, and open the field of its value or tool.
 
         A key without a value gets a row first. A list or a switch is only selected, and a notice explains how to change
         it."""

@@ -60,7 +60,7 @@ class ComparedBatchScreen(CompareScreen):
         self._read = read
         self._read_at = datetime.now()
         self._is_ours = False
-        """Whether this program runs the batch and reports the ends of its runs."""
+        """Whether this program runs the batch. The runner then reports ended runs."""
         self._is_wanted = False
         self._is_asked = False
         """Whether the user asked for a reload and expects a notice."""
@@ -143,7 +143,7 @@ class ComparedBatchScreen(CompareScreen):
         if self._is_ours or self._watched is not None:
             ends = [f"{far} runs", far]
         else:
-            # The other process is not observed and reports nothing, so the user must reload the batch.
+            # Nothing reports the progress of an unobserved process. The user must reload the batch.
             of_then = f"{far} as of {self._read_at:%H:%M}"
             ends = [f"{far} runs as of {self._read_at:%H:%M}, F5 reloads it", f"{of_then}, F5", of_then, far]
         return _ends(ends, "running", about)

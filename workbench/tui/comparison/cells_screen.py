@@ -329,8 +329,8 @@ class CellsScreen(FilterScreen[None]):
 
             def tested() -> PairedState | str:
                 watched = state.source.watched()
-                # A batch that may stop early tests its watched pairs with a method for repeated looks at the data. An
-                # ordinary test of another pair would claim too much.
+                # A batch that may stop early tests its watched pairs by a method for repeated looks at the data. An
+                # ordinary test of any other pair would overstate the evidence.
                 if watched:
                     pair = next((each for each in watched if {each.first, each.second} == {base, model}), None)
                     if pair is None:
@@ -341,7 +341,7 @@ class CellsScreen(FilterScreen[None]):
                     one, other = base, model
                     found = all_paired(columns.pop(base), columns)[model]
                 shown = PairedState(found, names[one], names[other])
-                # Tests are computed on first use. Using them here computes them in the thread, where they delay no key.
+                # Tests are computed on first use. Use them here, in the thread, where the computation delays no key.
                 shown.result_lines(80)
                 return shown
 

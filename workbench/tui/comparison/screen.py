@@ -40,7 +40,7 @@ TOTALS_SHARE = 3 / 8
 """The maximum share of rows for totals. Totals may also take rows left empty by cases."""
 
 AROUND_ROWS = 6
-"""The rows for the title, the heads, the description of the cell, the keys, and some space."""
+"""The rows for title, heads, description of the cell, keys, and some space."""
 
 _RUNNING = tuple(f"compare.{name}" for name in ("run", "run_all", "run_errors", "repeats", "models", "stop"))
 """The actions available only for live runs, not for a batch of the history."""
@@ -361,7 +361,7 @@ class CompareScreen(CellsScreen):
             text = await in_background(written)
             self.stage.copy(text, "the comparison", self.announce)
 
-        # The copy has its own work group. Exclusive work cancels other work of its group, such as opening a run.
+        # Exclusive work cancels other work of its group, such as opening a run. The copy therefore has its own group.
         self.stage.work(copy(), "compare_copy", exclusive=True)
 
     @action("*", "Set or clear the base column", label="base")
@@ -466,7 +466,7 @@ class Compared:
         self._app.show(CompareScreen(self._app, self._state, self._app.open_suites.workspace.place))
 
     def tell(self, left: WhenLeft) -> None:
-        """Pass the results, if there are any, to `left`, with the numbers of the incomplete batches."""
+        """Pass any results to `left`, with the numbers of the incomplete batches."""
         state, runner = self._state, self._app.services.runner
         state.read()
         cells = state.all_cells()

@@ -315,7 +315,7 @@ class StoredRuns:
         self._cells = cells_of(finished_figures(read.runs))
 
     def settle(self, watched: WatchedBatch) -> None:
-        """Report the stored runs to an observer, so the observer drops its records of them."""
+        """Tell an observer which runs are stored. The observer drops its records of these runs."""
         watched.stored(self._runs)
 
     def suites(self) -> Sequence[object]:
@@ -338,7 +338,7 @@ class StoredRuns:
         return self._gates
 
     def watched(self) -> Sequence[PairWatched]:
-        # The watch decides by all runs of the batch, so a part of the batch cannot repeat its decisions.
+        # The watch's decisions depend on all runs of the batch. A part of the batch cannot reproduce them.
         if not self.read.is_whole:
             return ()
         watch = stored_watch(self.batch, self._runs, {})
@@ -439,7 +439,7 @@ def _standing(runs: Sequence[RunRecord], before: Sequence[RunRecord]) -> Standin
         if run.standing == "running":
             stage = "running"
     later = _soonest_wait(runs)
-    # The cell keeps its last result until a run ends with a result, so the cell is never empty.
+    # The cell keeps its last result until a run ends with a new result.
     last = list(finished_figures(before))
     if last and all(run.status == Status.STOPPED for run in over):
         return Standing(stage, cell_of(last), len(runs), waits, before=True, later=later)

@@ -331,7 +331,7 @@ def _worst(state: CompareState, case: ComparedCase) -> tuple[str, Role]:
         elif standing.cell is not None:
             others.append(standing.cell.status)
     if going:
-        # Runs that wait for the user come first, then running runs, then runs that wait to begin.
+        # The order: runs that wait for the user, running runs, runs that wait to begin.
         return _sign(min(going, key=lambda one: (one.waits is None, one.stage != "running")))
     # A cell without a verdict, for example after an error, counts only if no other cell has a verdict.
     worst = worst_of(graded or others)
@@ -369,8 +369,8 @@ _FIRST = (PASS_RATE.title, "95% interval", SCORE.pooled[0].title, "gate", *_TIME
 class ComparedTotals:
     """The totals of each column. `clock` returns seconds.
 
-    Thousands of cells take too long to compute on every event. Each update computes as many columns as it can without
-    delaying keys, and starts with the oldest totals. While runs are active, updates take at most `SHARE` of the time.
+    Thousands of cells take too long to compute on every event. Each update computes the columns with the oldest totals,
+    and stops before it delays keys. While runs are active, updates take at most `SHARE` of the time.
     """
 
     def __init__(self, state: CompareState, clock: Callable[[], float]) -> None:

@@ -57,7 +57,7 @@ class WatchedBatch:
         self._told_at_s = 0.0
 
     def begin(self) -> None:
-        # Textual finds the active app in a context variable. The new thread has no context, so it gets a copy.
+        # Textual finds the active app in a context variable. The new thread needs a copy of the context.
         self._loop, self._context = asyncio.get_running_loop(), contextvars.copy_context()
         threading.Thread(target=self._read, name="watched batch", daemon=True).start()
 
@@ -80,7 +80,7 @@ class WatchedBatch:
         return self._records.get(row.place)
 
     def stored(self, rows: Iterable[RunRow]) -> None:
-        """Drop the records of runs that are finished in the history (`rows`), and of finished runs missing there."""
+        """Drop the records of runs that the history (`rows`) shows as finished, and of finished runs that it lacks."""
         over = {row.place: row.figures is not None for row in rows}
         for place, record in [*self._records.items()]:
             if over.get(place, record.stage == "done"):

@@ -127,7 +127,7 @@ class FailureList(FoldingState[FailureRow]):
                 found.append(FailureRow("cause", group, shown=len(runs)))
                 if not self.is_folded(group.cause):
                     found += [FailureRow("run", group, run) for run in runs]
-        # The table counts all runs, so a filtered list omits it.
+        # The table counts all runs, so it does not belong in a filtered list.
         if self.failures.confusion.counts and not self.filter.strip():
             found.append(FailureRow("table"))
         return found
@@ -154,7 +154,7 @@ def row_line(state: FailureList, row: FailureRow, width: int) -> Line:
         fold = GLYPHS.folded if state.is_folded(row.group.cause) else GLYPHS.open
         count = count_text(total) if row.shown == total else of_text(row.shown, total)
         return spread((Span(f"{fold} "), Span(row.group.cause, "strong")), (Span(count, "failed"),), width)
-    # A run is listed below each of its causes. Below its other causes, the run is dimmed and names the main cause.
+    # A run is listed below each of its causes. Except below its main cause, the run is dimmed and names the main cause.
     run = row.run
     role: Role = "text"
     also: Line = EMPTY

@@ -1,4 +1,4 @@
-"""Fault injection: forks of runs with a fault as the result of a tool, and the dialog that chooses faults."""
+"""Fault injection: forks of runs in which a tool returns a fault, and the dialog that chooses faults."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Cases = Sequence[tuple[OpenSuite, tuple[str, ...]]]
 
 @dataclass(frozen=True)
 class _Found:
-    """The runs of some cases: finished runs to fork, with their current plans, and planned runs that must run first."""
+    """The runs of some cases: finished runs to fork, with their current plans, and planned runs to make first."""
 
     at_hand: tuple[tuple[PlannedRun, RunRecord], ...]
     missing: tuple[PlannedRun, ...]
@@ -134,8 +134,8 @@ class FaultTrials:
 
     def _found(self, cases: Cases) -> _Found:
         """Return one run of each case and model, either finished or still to run."""
-        # A new run of a case replaces the case's runs with all models. A case without a run on one of its models
-        # therefore runs on all of them.
+        # A new run of a case replaces the case's runs on all models. If one model lacks a run, the case therefore runs
+        # on all its models.
         at_hand: list[tuple[PlannedRun, RunRecord]] = []
         missing: list[PlannedRun] = []
         for suite, keys in cases:
@@ -297,8 +297,8 @@ class FaultsDialog(Dialog[Choice]):
 
     @on(ChooseLines.Chosen)
     def _chosen(self, event: ChooseLines.Chosen) -> None:
-        # Row 0 runs the trials. For later rows, `at` is 0 for the last matrix (if there is one), 1 for the duration of
-        # faults, and 2 or more for the faults.
+        # Row 0 runs the trials. In the other rows, `at` is 0 for the last matrix, 1 for the duration of faults, and 2
+        # or more for the faults. Without a last matrix, `at` begins at 1.
         at = event.index - self._has_last
         if event.index == 0:
             if self._faults:

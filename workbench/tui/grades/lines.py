@@ -150,7 +150,7 @@ def _facets(state: GradesState, grade: Grade, width: int) -> list[Line]:
 
 
 def disagreement_text(grades: Sequence[Grade]) -> str:
-    """Return which graders fail the run and which do not, the smaller group first. Return "" if all agree."""
+    """Return which graders fail the run and which do not, the smaller group first. Return "" without disagreement."""
     sides: list[str] = []
     for status, side in sorted(disagreement(grades), key=lambda found: len(found[1])):
         graders = [grade.grader for grade in side]
@@ -163,7 +163,7 @@ def _issues(state: GradesState, grade: Grade, explanation: Explanation, width: i
     steps = shown_steps(state)
     of_steps = {issue for step in steps for issue in step.issues}
     issues = [_issue(state, each) for each in grade.issues if not each.decides and each not in of_steps]
-    # Each step has its own lines above, so one note covers all failed steps.
+    # The lines above show each step, so one note covers all failed steps.
     beside = [each for each in explanation.beside if not steps or each.kind != "failed step"]
     failing = [_issue(state, issue) for issue in beside]
     if len(beside) < len(explanation.beside):

@@ -57,7 +57,7 @@ FOLDED_FROM = 4
 _MARKS: dict[bool, tuple[str, Role]] = {True: (GLYPHS.passed, "passed"), False: (GLYPHS.failed, "failed")}
 
 _WRONG_ALONE = frozenset({"too many", "unexpected", "must not be called", "called where nothing should be", "extra"})
-"""Outcomes of unexpected calls that count as wrong even without an effect on the score."""
+"""Outcomes of unexpected calls that count as wrong even if they do not affect the score."""
 
 
 class Block(NamedTuple):
@@ -198,7 +198,7 @@ def _folded(
 
 
 def _wanted(state: GradesState, pairing: CallPairing, call: Line) -> Line:
-    """Return an expected call after its step or number, with its position if the grader considers the order."""
+    """Return an expected call after its step or number. If the grader considers the order, add the position."""
     assert pairing.expected_call is not None
     if step := step_label(state.step_of(pairing)):
         return (Span(step, "muted"), *call)
@@ -280,7 +280,7 @@ def _prohibition(state: GradesState, pairing: CallPairing, width: int) -> list[L
 
 
 def _effect(pairing: CallPairing, account: Account | None, width: int) -> list[Line]:
-    """Return the outcome of a pairing, the formula of its credit, and the effect on the score."""
+    """Return the outcome of a pairing, the formula of its credit, and its effect on the score."""
     parts: list[str] = []
     if pairing.prohibition is None and pairing.outcome:
         parts.append(pairing.outcome)

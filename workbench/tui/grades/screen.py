@@ -100,7 +100,7 @@ OtherRun = Callable[[GradesState, int], GradesState | None]
 
 
 def _no_other_run(state: GradesState, step: int) -> None:
-    """Return `None`, because the run is displayed without other runs of its case."""
+    """Return `None`: the screen shows a run without other runs of its case."""
 
 
 class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
@@ -215,7 +215,7 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
         state = self._other_run(self.state, by)
         if state is None:
             return
-        # The same grader stays selected, so users can compare its grades of the runs.
+        # The same grader stays selected, and users can compare its grades of several runs.
         state.look_as(self.state)
         self.state = self._list.state = state
         self._show_bars()

@@ -61,7 +61,7 @@ class GradesState:
             if found is not None:
                 calls = range(found.first_call, found.first_call + len(found.round.calls))
                 self._step_of_call.update(dict.fromkeys(calls, number))
-        # The order of graders is fixed, so a grader keeps its place from run to run.
+        # The order of graders is the same for every run.
         self.grades = tuple(sorted(result.grades, key=lambda grade: _ORDER.index(grade.grader)))
         self.cursor = self.grades.index(result.grades[0])
         self.more = False

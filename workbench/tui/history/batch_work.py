@@ -128,7 +128,7 @@ class BatchWork:
             self._idle.set()
 
     def _say(self, screen: HistoryScreen, text: str, role: Role = "text", sign: str = "") -> None:
-        """Announce a text on the screen of the operation, or on the current screen if that one is closed."""
+        """Announce a text on the screen of the operation. If that screen is closed, use the current screen."""
         screen.announce(text, role, sign)
 
     def _fail(self, screen: HistoryScreen, text: str) -> None:
@@ -165,7 +165,7 @@ class BatchWork:
         done = f"#{batch.number} no longer has a name"
         if name:
             done = f"#{batch.number} is now named {name}"
-            # A name belongs to one batch, so the new name is removed from any other batch.
+            # A name belongs to one batch. Any other batch with the new name loses it.
             loses = next((other for other in screen.state.batches if other.name == name), None)
             if loses is not None:
                 done += f"; #{loses.number} no longer is"
@@ -227,8 +227,8 @@ class BatchWork:
             from workbench.engine.suite_secrets import keep_stored, learn_secrets
 
             program = self._program
-            # Stored runs contain no secret that was known when they ran, but may contain secrets that became known
-            # since.
+            # Stored runs contain no secret that was known at that time. They may contain secrets that became known
+            # later.
             for place in {suite.file.parent for suite in batch.suites}:
                 with suppress(ConfigError):
                     learn_secrets(program, place)

@@ -162,7 +162,7 @@ class HistoryList(MarkedState[BatchRow]):
 
     @property
     def wants_older(self) -> bool:
-        """Whether to read older batches: the cursor is near them, or a filter must search them."""
+        """Whether older batches are needed: the cursor is near them, or a filter must search them."""
         return self.older > 0 and bool(self.filter or self.cursor + OLDER_ROWS >= len(self.rows))
 
     def show_forks(self, shown: bool) -> None:
@@ -208,7 +208,7 @@ class HistoryList(MarkedState[BatchRow]):
             self._gradings[number] = tuple(read)
 
     def gradings(self, batch: BatchRow) -> tuple[tuple[Regrade, tuple[BatchPart, ...]], ...]:
-        """Return the regrades of a batch as far as they are read, with the counts of their grades."""
+        """Return the regrades of a batch that were read so far, with the counts of their grades."""
         return self._gradings.get(batch.number, ())
 
     def grading(self, batch: BatchRow) -> Regrade | None:
@@ -246,9 +246,9 @@ class HistoryList(MarkedState[BatchRow]):
         return batch.parts
 
     def trend(self, batch: BatchRow, part: BatchPart) -> list[float]:
-        """Return the pass rates (0 to 1) of a suite with a model, oldest first.
+        """Return the latest pass rates (0 to 1) of a suite on a model, oldest first.
 
-        The rates are those of the latest complete batches up to this batch, by their original grades."""
+        The rates are the original grades of complete batches up to `batch`."""
         known: Sequence[tuple[int, float]]
         if self.older:
             known = self._trends_of.get(batch.number, {}).get((part.suite.key, part.model), ())
@@ -324,7 +324,7 @@ def list_message(state: HistoryList, file: str | None) -> Message:
 
 
 def detail_lines(state: HistoryList, batch: BatchRow, width: int) -> list[Line]:
-    """Return the details of a batch: counts, suites, models, regrades, and the environment of its runs."""
+    """Return the details of a batch: counts, suites, models, regrades, environment."""
     return list(chain.from_iterable(_detail(state, batch, width)))
 
 

@@ -1,4 +1,4 @@
-"""Questions about a stored batch: its name, its export, resuming it, removing it."""
+"""Dialogs about a stored batch: name, form of export, resume, remove."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ NAME_CELLS = 18
 
 
 class Timeline(MarkedState[RunRow]):
-    """The stored runs of one case as rows, newest first, with their original grades.
+    """The stored runs of one case, newest first, with their original grades.
 
     `names` are the names of batches by number. `regraded` are the numbers of regraded batches. `damaged` are the
     reasons why runs are missing."""
@@ -75,7 +75,7 @@ class Timeline(MarkedState[RunRow]):
         self.name_cells = min(max((cell_len(self.called(run)) for run in runs), default=0), NAME_CELLS)
         self._repeated = {run.batch for run in runs if run.repeat}
         self._changed = set()
-        # The newest run comes first in the list, so the second run of a pair is the earlier one.
+        # The list begins with the newest run. The second run of a pair is the earlier one.
         for run, before in pairwise(self.runs):
             if run.batch != before.batch and run.suite.hash != before.suite.hash:
                 self._changed.add(run.id)

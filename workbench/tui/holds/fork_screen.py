@@ -254,7 +254,7 @@ class Forker:
         models = model_choices(self._stage.program, files, self._selection.models, named)
         likely: tuple[str, ...] = ()
         if run.recorded:
-            # A recording names its model but not the endpoint, so the fork begins with another model.
+            # A recording names its model but not the endpoint. The fork therefore begins with another model.
             recorded = workspace.recording_at(run.path)
             if recorded is not None and not recorded.known:
                 likely = (*self._selection.models, *models_named_by(now.suite), OFFLINE)

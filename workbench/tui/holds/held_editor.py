@@ -415,7 +415,7 @@ class HeldEditor(Vertical):
     def take(self, text: str) -> None:
         """Replace the text, for example by the text of the user's own editor."""
         self.editor.take(text)
-        # The editor's own changes never have the step -1, so this change is a separate undo step.
+        # No change by the editor has the step -1. This change is therefore a separate undo step.
         self._tell(text, -1)
 
     def switch_error(self) -> None:
@@ -429,7 +429,7 @@ class HeldEditor(Vertical):
             self.editor.go_to(*at)
 
     def _tell(self, text: str, step: int) -> None:
-        # Changes of one step are undone together, so only the text before a new step is kept.
+        # Changes of one step are undone together. Only the text before a new step is kept.
         before, step_before = self._known
         if step != step_before or not self._undoable:
             self._undoable.append(before)

@@ -54,7 +54,7 @@ class HeldNotices:
         shown = self._selection.run if "run" in self._panes.panes_in_sight else None
         unseen = []
         for run in held:
-            # Each hold has its own event, so the identity of the event shows whether the hold was announced.
+            # Each hold has its own event. The identity of the event shows whether the hold was announced.
             if run is not shown and self._told.get(run.run_id) is not run.paused:
                 unseen.append(run)
         self._told = {run.run_id: run.paused for run in held if run.paused is not None}

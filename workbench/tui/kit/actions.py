@@ -51,7 +51,7 @@ _SHORTER = {
     "low_line": "underscore",
 }
 
-# A terminal sends the same byte for both keys, so no program can tell them apart.
+# A terminal sends the same byte for both keys, so no program can distinguish them.
 _SAME = {"ctrl+m": "Enter", "ctrl+i": "Tab", "ctrl+h": "Backspace", "ctrl+left_square_bracket": "Esc"}
 _UNICODE = {char: unicodedata.name(char).lower().replace("-", "_").replace(" ", "_") for char in string.punctuation}
 _CHARACTERS = {char: _SHORTER.get(name, name) for char, name in _UNICODE.items()}
@@ -126,9 +126,12 @@ PANES: tuple[Pane, ...] = ("suites", "case", "run")
 PANE_TITLES: dict[Pane, str] = {"suites": "Suites", "case": "Case", "run": "Run"}
 
 Where = str
-"""Where a key is bound: in a pane (`suites`, `case`, `run`), a view of the case (`form`, `toml`), the whole main screen
-(`everywhere`), a screen above it (its name), all screens (`anywhere`), any list of lines (`move`), or the line for new
-cases (`line`)."""
+"""Where a key is bound.
+
+`suites`, `case` and `run` are panes. `form` and `toml` are views of the case. `everywhere` is the whole main screen,
+`line` the line for new cases, `move` any list of lines, `anywhere` all screens. The name of a screen above the main
+screen means that screen.
+"""
 
 View = Literal["form", "toml"]
 """The two views of a case."""
@@ -282,8 +285,8 @@ HELD_AT: Mapping[str, str] = {
 def while_held(places: Collection[str], otherwise: str, *, to_call: bool = False) -> Why:
     """Return the condition of an action that needs a run held at one of `places`.
 
-    `otherwise` says where the action is possible; it becomes the message at another place. With `to_call`, the cursor
-    must be on the held call."""
+    `otherwise` is the message at any other place: it says where the action is possible. With `to_call`, the cursor must
+    be on the held call."""
     not_held = f"the run is not held; {key_for('step')} steps through the case"
 
     def why_not(now: MainSituation) -> str | None:

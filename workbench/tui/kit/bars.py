@@ -42,7 +42,7 @@ class PaneTitle(Bar):
         self._current: Pane = "suites"
 
     def show(self, panes: Sequence[Pane], current: Pane, focused: bool, about: str, right: Line = EMPTY) -> None:
-        """Show the names of panes with the current one marked, the name of the content `about`, and a right end."""
+        """Show the names of panes with the current name marked, the name of the content `about`, and a right end."""
         names: list[Span] = []
         self._ends = []
         for pane in panes:
@@ -187,12 +187,12 @@ def _cells_of(action: Action, key: str) -> int:
 
 
 def _fitting(keys: Sequence[tuple[Action, bool]], width: int, keymap: Keymap) -> list[tuple[Action, bool, str]]:
-    """Return the actions that fit, with whether each is available and the name of its key."""
+    """Return the actions that fit. Each has its availability and the name of its key."""
     bound = []
     for action, able in keys:
         if keymap.keys(action):
             bound.append((action, able, key_name(keymap.keys(action)[0])))
-    # Help and the way back are placed first. The other keys follow in order while there is room.
+    # Help and the way back are placed first. The other keys follow in order while they fit.
     widths = {action.id: _cells_of(action, key) for action, _, key in bound}
     chosen = set()
     for action_id in widths:

@@ -40,8 +40,8 @@ def copy(
         OSError: Every destination failed, including the file.
     """
     content = text.encode("utf-8", errors="replace")
-    # Destinations that confirm success come first. No terminal confirms OSC 52, so the desktop's commands, missing over
-    # SSH, come before it. tmux comes first because its default settings drop OSC 52.
+    # Destinations that confirm success come first. No terminal confirms OSC 52, so OSC 52 comes after the desktop's
+    # commands. Over SSH, these commands are missing. tmux comes first, because its default settings drop OSC 52.
     if in_tmux and _taken_by(_TMUX, content):
         return "into tmux's buffer (and the clipboard, where tmux passes it on)"
     for command in clipboards:
@@ -59,8 +59,8 @@ def copy(
 
 
 def _taken_by(command: Sequence[str], content: bytes) -> bool:
-    # Some commands stay in the background to serve the text. They must neither keep this program's pipes open nor end
-    # with its terminal.
+    # Some commands stay in the background to serve the text. They must not keep this program's pipes open, and must not
+    # end with the terminal.
     quiet = subprocess.DEVNULL
     try:
         done = subprocess.run(

@@ -197,7 +197,7 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
         super().__init__()
         self._keys = keys
         self._below: Line = EMPTY
-        """The last displayed keys. They return when a notice over them ends."""
+        """The last displayed keys. They return when a notice in their place ends."""
         self._covered = False
         if self.HAS_SUBJECT:
             # `process_layout` moves the frame by its distance from the corner.

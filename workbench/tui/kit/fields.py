@@ -88,8 +88,8 @@ class FilterField(SafeInput):
 
 
 Leave = Literal["done", "back", "next", "previous", "up", "down"]
-"""The effect of a key that leaves a field: accept the text, discard it, go to the next or previous cell, or move up or
-down in the list of choices."""
+"""The effect of a key that leaves a field: accept the text (`done`), discard it (`back`), go to the next or previous
+cell, or move up or down in the list of choices."""
 
 OnLeave = Callable[[Leave], object]
 """Called by a field for a key that leaves the field."""
@@ -120,8 +120,8 @@ def _is_cut_from(before: str, now: str) -> bool:
 class LineField(SafeInput):
     """A one-line field over a cell of a form. Open while it has the class `open`."""
 
-    # Keys that leave the field call its owner directly, not by a message. Text that follows in the same burst of input
-    # then goes to the next cell.
+    # Keys that leave the field call its owner directly, not by a message. Text later in the same burst of input then
+    # goes to the next cell.
     TAKES_LINES = True
     DEFAULT_CSS = """
     LineField { position: absolute; display: none; height: 1; padding: 0; background: $panel; }

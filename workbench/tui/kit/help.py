@@ -192,8 +192,8 @@ def _page(sections: Sections, now: Situation, width: int, keymap: Keymap) -> lis
     """Return the page for a place, made to fit 80 by 24 cells.
 
     The page lists the keys of the place, the keys of the other sections by their labels, and the signs. If the page is
-    too long, it omits the reasons why keys are unavailable (the search shows them) and shortens the keys of every
-    screen to their labels. The signs stay in one column if the page has room."""
+    too long, it omits why keys are unavailable, and shortens the keys of every screen to their labels. The search still
+    shows the reasons. The signs stay in one column if the page has room."""
     rows: list[Line] = []
     for brief in (False, True):
         keys, signs = _page_blocks(sections, now, keymap, brief=brief)
@@ -295,7 +295,7 @@ def _by_label(action: Action, keymap: Keymap, role: Role) -> Line:
 
 
 def _flow(entries: Sequence[Line], width: int) -> list[Line]:
-    """Return entries in lines of at most `width` cells, with as many entries per line as fit."""
+    """Return lines of at most `width` cells, each with as many entries as fit."""
     lines: list[Line] = []
     for entry in entries:
         if lines and cells(lines[-1]) + 2 + cells(entry) < width:
@@ -358,7 +358,7 @@ def _section(title: str, found: Sequence[_Found], now: Situation | None, width: 
 
 
 def _sign_lines(action: str, mark: tuple[str, Role], meaning: str, keymap: Keymap, column: int) -> list[Line]:
-    """Return the lines of a sign with its meaning, and the key of an action for more details."""
+    """Return the lines of a sign: its meaning, and the key of an action with more details."""
     more = keymap.in_words(f": {key_for(action)}") if action else ""
     return behind((Span(f"  {mark[0]} ", mark[1]),), f"{meaning}{more}", "text", max(column - 5, 10))
 
@@ -388,7 +388,7 @@ def _in_columns(entries: Sequence[_Entry], lines_of: Callable[[_Entry, int], lis
     height = -(-sum(map(len, blocks)) // count)
     columns: list[list[Line]] = [[]]
     for block in blocks:
-        # A block goes to the column with room for most of it. Columns are then about equally high.
+        # A block goes to the column that has room for most of it. The columns are then about equally high.
         if len(columns) < count and columns[-1] and len(columns[-1]) + len(block) / 2 > height:
             columns.append([])
         columns[-1] += block

@@ -109,7 +109,7 @@ class _Reading:
             self._problems.append((self._lines.pop(loser), text))
 
     def _yield_to_own(self, wanted: dict[str, tuple[str, ...]]) -> None:
-        """If the file gives a key to an action, take the key from actions that have it by default."""
+        """If the file assigns a key to an action, remove the key from actions that have it by default."""
         while clash := self._clash(wanted, of_own=False):
             key, *both = clash
             own = next(action_id for action_id in both if action_id in self._lines)

@@ -142,8 +142,8 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
 
     def _give_width(self, *, anew: bool = False) -> None:
         """Make the list as wide as its rows need, within `LIST_SHARES`."""
-        # The width is measured again only if the number of rows changed. At one screen width, the list never gets
-        # narrower, so filtering and folding do not move the details.
+        # The width is measured again only if the number of rows changed. The list never gets narrower while the
+        # screen's width stays the same. Filtering and folding therefore do not move the details.
         column, width, rows = self.query_one("#list-column"), self.app.size.width, len(self.state.rows)
         if self.has_class("one") or self.has_class("stacked"):
             column.styles.width = None

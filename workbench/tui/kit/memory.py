@@ -256,7 +256,7 @@ _Known = TypeVar("_Known")
 
 
 def _known(document: object, values: Sequence[_Known]) -> _Known | None:
-    """Return the one of `values` that equals a document, `None` if none does."""
+    """Return the value among `values` that equals a document, `None` without one."""
     for value in values:
         if value == document:
             return value

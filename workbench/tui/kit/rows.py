@@ -17,9 +17,10 @@ Row = TypeVar("Row")
 
 
 class ListState(Generic[Row]):
-    """A list of rows with a selected row. The filter hides rows that lack any of its words.
+    """A list of rows with a selected row and a filter. A row is visible if it has every word of the filter.
 
-    A subclass supplies the rows (`_found`) and, unless rows are compared by equality, their identity (`_key`).
+    A subclass supplies the rows (`_found`). If rows are not compared by equality, it also supplies their identity
+    (`_key`).
     """
 
     def __init__(self) -> None:

@@ -108,7 +108,7 @@ class SideScreen(ClosesOnce[Answer], Screen[Answer]):
 
     @property
     def ways_out(self) -> tuple[tuple[str, str], ...]:
-        """The actions in the notice after Ctrl+C, by name, with their effects."""
+        """The actions named in the notice after Ctrl+C, with their effects."""
         return ("back", "goes back"), ("quit", "quits"), ("help", "shows all keys")
 
     @property

@@ -298,7 +298,7 @@ def shift_for(line: str, column: int, room: int, shift: int) -> int:
         return 0
     start = places[column]
     end = places[column + 1] if column < len(line) else width
-    # An ellipsis takes a cell at each side where the line continues, so the cursor must not be there. A shifted line
+    # At each side where the line continues, an ellipsis takes a cell, and the cursor must not be there. A shifted line
     # has two thirds of the room to the left of the cursor.
     if shift + bool(shift) <= start and end <= shift + room - (shift + room < width):
         return shift
@@ -306,7 +306,7 @@ def shift_for(line: str, column: int, room: int, shift: int) -> int:
 
 
 def window(painted: Line, line: str, shift: int, room: int) -> Line:
-    """Return the part of a coloured line that is visible in `room` cells from the cell `shift` on.
+    """Return the visible part of a coloured line: `room` cells from the cell `shift` on.
 
     An ellipsis marks each side where the line continues. `painted` is `line` in colour, with one more cell for a cursor
     at the end."""

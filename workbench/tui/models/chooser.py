@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def variants_of(suites: Sequence[OpenSuite]) -> dict[str, str]:
-    """Return the variants of suites by name. A variant is described by its own text and the names of its suites."""
+    """Return the variants of suites by name. A description has the variant's own text and the names of its suites."""
     found: dict[str, tuple[str, list[str]]] = {}
     for suite in suites:
         if suite.file.suite is None:
@@ -46,7 +46,7 @@ def variants_of(suites: Sequence[OpenSuite]) -> dict[str, str]:
 
 
 class ModelChooser:
-    """Opens the dialog that chooses models, with the functions of the app that the dialog needs."""
+    """Opens the dialog that chooses models. Provides the app's functions to the dialog."""
 
     def __init__(self, app: Workbench) -> None:
         self._app = app

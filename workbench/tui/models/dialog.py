@@ -260,7 +260,7 @@ _MIN_ROWS = 5
 """The minimum number of rows of the list. Texts around the list are cut first."""
 
 _ROWS_AROUND = 6
-"""The rows of border, title, field, the blank line below the field, and keys."""
+"""The rows of border, title, field, blank line and keys."""
 
 
 @dataclass(frozen=True)
@@ -387,7 +387,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         self.run_worker(ask(), group="models", exit_on_error=True)
 
     def action_check(self) -> None:
-        """Check the model or variant of the row. On an endpoint, list its models, or show or hide them."""
+        """Check the model or variant of the row. On an endpoint, list, show or hide its models."""
         row = self._list.row
         if row.endpoint is None or row.name is not None:
             self.state.check(row)

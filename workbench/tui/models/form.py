@@ -52,7 +52,7 @@ from workbench.tui.terminal.theme import Ground
 
 @dataclass(frozen=True)
 class Added:
-    """An added or changed model, with the notice about the endpoint's answer, if there was one."""
+    """An added or changed model. `answered` is the notice on the endpoint's answer, if any."""
 
     name: str
     answered: str = ""
@@ -202,7 +202,7 @@ MAX_LISTED = 5
 """The maximum number of an endpoint's models to name."""
 
 _MIN_KEY_CHARS = 20
-"""From this length on, a text that cannot be the name of a variable counts as a key. A shorter text may become a
+"""A text of this length that cannot be the name of a variable counts as a key. A shorter text may still become a
 name."""
 
 
@@ -342,7 +342,7 @@ class AddModelScreen(Dialog[Added]):
         self._take_focus("model" if is_filled else "preset")
 
     def _row(self, name: str, field: ChoiceField | SafeInput) -> ComposeResult:
-        """Yield a field with its label and, below, the line for its problem."""
+        """Yield a field with its label, followed by the line of its problem."""
         label = Bar()
         label.add_class("label")
         label.say(lambda _: (Span(f" {_LABELS[name]}", "muted"),))

@@ -153,7 +153,7 @@ class LiveRecording:
 
     def _observed(self, what: Observation) -> None:
         """Pass on an observation."""
-        # Text that looks like a key must be registered as a secret before anything shows it. Only the new part of a
+        # Text that looks like a key must be registered as a secret before the text is shown. Only the new part of a
         # step is searched: messages missing in the previous step and, in the first step, the head of the request.
         if isinstance(what, RequestUnread):
             self._inbox.put(str(what.note))

@@ -80,7 +80,7 @@ class QuickAdder:
         """The added cases: the suite, its document with the case, and the request."""
         self._saving: set[Path] = set()
         self._ungraded: list[tuple[str, Path]] = []
-        """The batches of added cases that the history holds without grades, with their suites."""
+        """The batches of added cases without grades in the history, with their suites."""
         app.services.runs_delivered.append(self.delivered)
         self._take_kept()
 
@@ -583,7 +583,7 @@ class QuickAdder:
             self._saving.discard(suite.path)
 
     def _store_grades(self) -> None:
-        """Let the history grade the runs of added cases. Until their batch ended, these runs had no expectations."""
+        """Let the history grade the runs of added cases. These runs had no expectations until their batch ended."""
         services = self._app.services
         for batch, path in list(self._ungraded):
             if self._main.book.has_ended(batch):

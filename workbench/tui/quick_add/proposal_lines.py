@@ -39,7 +39,7 @@ def unseen_calls(question: Question) -> str:
 
 
 def call_lines(question: Question) -> Callable[[CallItem, int], list[Line] | None]:
-    """Return a function from a call's item and a width to the lines expected of the call, `None` for other calls."""
+    """Return a function that returns the expected lines of a call's item at a width, `None` for other calls."""
     places = calls_shown(question, question.runs[0].trajectory)
 
     def lines(item: CallItem, width: int) -> list[Line] | None:

@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 class Progress:
     """The progress of all running batches together.
 
-    `elapsed_s` is the time in seconds since the first batch began, without the time in which all runs waited for the
-    user.
+    `elapsed_s` is the time in seconds since the first batch began. It excludes the time in which all runs waited for
+    the user.
     """
 
     done: int
@@ -137,7 +137,7 @@ class RunBook:
         self._origins: dict[str, RunRecord] = {}
         """The origins of starting forks, by the id of the fork."""
         self._stepped_back: dict[str, tuple[RunRecord, tuple[PastHold, ...]]] = {}
-        """The runs to be replaced by starting forks, by the id of the fork, with the holds before the fork's hold."""
+        """By the id of a starting fork, the run that the fork will replace, and the holds before the fork's hold."""
 
     def apply(self, event: BatchEvent) -> CaseKey | None:
         """Process one event. Return the case whose display changed, if any."""
@@ -159,7 +159,7 @@ class RunBook:
                         self._running[record.run_id] = record
                         self._touch(record)
                         self._follow_clock()
-                    # A run that continues has its answer, however the answer was given.
+                    # A run that continues has its answer.
                     if record.paused is None:
                         self._withdraw(record.run_id)
                     return record.case_key
@@ -266,7 +266,7 @@ class RunBook:
         run.regrade(planned, result)
         self.by_model.regrade(case)
         self._forget(case)
-        # Each keystroke in a case regrades its runs, so few caches are cleared.
+        # Each keystroke in a case regrades its runs. Few caches are cleared.
         if result.status != status:
             self._uncounted.add(case)
         # An edit may regrade a whole suite. The suite is counted again only if the summary of a case changed.
@@ -296,7 +296,7 @@ class RunBook:
         return sum(run.batch == batch and run.stage == "waiting" for run in self._runs.values())
 
     def answered(self, question: Question) -> None:
-        """Remove an answered question. The run reports only later that it continues."""
+        """Remove an answered question. The run itself reports later that it continues."""
         self._questions = [other for other in self._questions if other is not question]
 
     def runs_of(self, case: CaseKey) -> list[RunRecord]:
@@ -327,7 +327,7 @@ class RunBook:
 
     def is_to_run_again(self, case: CaseKey) -> bool:
         """Return whether a case failed or broke off, or any of its latest runs was stopped."""
-        # Earlier runs count in place of stopped runs, so the summary may not show that the latest runs were stopped.
+        # Earlier runs count in place of stopped runs. The summary may therefore hide that the latest runs were stopped.
         stopped = any(run.status == Status.STOPPED for run in counting(self._latest.get(case, {})))
         return stopped or self.summary(case).status in RUN_AGAIN
 
@@ -493,7 +493,7 @@ class RunBook:
 
     @property
     def starting(self) -> tuple[str, ...]:
-        """The starting servers and models, each with its seconds so far."""
+        """The starting servers and models, each with the seconds since its start."""
         now_s = self._clock()
         return tuple(f"{name} … {int(now_s - began_s)} s" for name, began_s in self._starting.values())
 

@@ -21,7 +21,7 @@ def root_of(run: RunRecord) -> RunRecord:
 
 
 def with_branches(runs: Sequence[RunRecord]) -> list[RunRecord]:
-    """Return runs, each followed by its forks and by the forks of those."""
+    """Return runs in order, each followed by its forks at any depth."""
     forks = [run for run in runs if run.is_fork]
     if not forks:
         return list(runs)
@@ -96,10 +96,9 @@ def place_text(fork: Fork) -> str:
 
 
 def branch_text(run: RunRecord) -> str:
-    """Return a description of a fork: its model, its first difference from the origin once ended, and its beginning.
+    """Return a description of a fork: model, first difference from the origin (once ended), and beginning.
 
-    Narrow panes cut the line, so the most important part is first. If the model is that of the origin, the model is
-    last.
+    Narrow panes cut the line. The most important part is first, and a model equal to the origin's model is last.
     """
     fork = run.planned.fork
     if fork is None:

@@ -218,10 +218,10 @@ class RunRecord:
     original: tuple[PlannedRun, RunResult] | None = None
     """The original plan and result of a regraded run."""
     origin: RunRecord | None = field(default=None, repr=False)
-    """The run that was forked to make this run."""
+    """The run that this run is a fork of."""
     origin_name: str = ""
     past_holds: tuple[PastHold, ...] = field(default=(), repr=False)
-    """The earlier holds of the run that was replaced by this run when the user stepped back."""
+    """The earlier holds of the run that this run replaced when the user stepped back."""
     shelf: Shelf | None = field(default=None, repr=False)
     """Decides how long the finished run stays unpacked."""
     parts: SuiteParts = field(default_factory=lambda: SuiteParts(NO_SECRETS), repr=False)
@@ -528,7 +528,7 @@ class RunRecord:
     def to_save(self) -> tuple[PlannedRun, RunResult | None]:
         """The plan and result to save.
 
-        These are the current ones, or the original ones if the case asks something else now.
+        The originals are saved if the case now asks something else, otherwise the current ones.
         """
         if self.original is None or same_question(self.made, self.planned.suite, self.planned.case):
             return self.planned, self.result
@@ -637,7 +637,7 @@ def waiting_message(run: RunRecord, held: Sequence[RunRecord], starting: Sequenc
     needed = [words for words in starting if _is_needed(run, words)]
     if needed:
         return tuple((f"{words[0].upper()}{words[1:]}", "running") for words in needed)
-    # A held run keeps its place at the endpoint, so the next run on the same model may not begin.
+    # A held run keeps its place at the endpoint. The next run on the same model may therefore not begin.
     before = sum(other.model == run.model for other in held)
     if not before:
         return (("Waiting for its turn.", "muted"),)

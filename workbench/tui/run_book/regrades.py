@@ -79,7 +79,7 @@ class Regrading:
         """The current suites of the runs' grades, except for due cases."""
         self._due: dict[CaseKey, tuple[SuiteFile, Case]] = {}
         self._moved: dict[int, tuple[RunRecord, RunSummary]] = {}
-        """Regraded runs that were not reported yet, with their earlier figures, by the identity of the run."""
+        """Regraded but unreported runs, with their earlier figures, by the identity of the run."""
 
     @property
     def waiting(self) -> int:
@@ -107,7 +107,7 @@ class Regrading:
                 del self._followed[path]
 
     def finish(self, suite: OpenSuite, case: CaseKey) -> None:
-        """Check a case whose runs ended. The runs were graded by the suite as it was at their start."""
+        """Check a case whose runs ended. The suite may have changed after the runs began."""
         if self._is_graded_by(suite.file, case):
             return
         now = suite.file.suite

@@ -31,7 +31,7 @@ class ReadBatches:
     """The latest batches, newest first, including damaged batches.
 
     `regraded` is the number of regrades by batch. `going` are the batches with active runs, in this program or another.
-    `older` counts the batches before these, and `older_forks` the forks among them.
+    `older` is the number of older batches, and `older_forks` the number of forks among these.
     """
 
     batches: tuple[BatchRow, ...] = ()
@@ -50,10 +50,11 @@ RUNS_UNTIL_SEARCHED = 4_000
 
 @dataclass(frozen=True)
 class ReadBatch:
-    """A batch and its runs, with the grades of the regrade `grading` or, without a regrade, the original grades.
+    """A batch and its runs.
 
-    `is_going` is true while runs are active, in this program or another. Of a large batch, `runs` are the runs of the
-    first cases, or of the first cases with all of `words`. `is_all` is false if there are more such cases.
+    The grades are those of the regrade `grading`, or else the original grades. `is_going` is true while runs are
+    active, in this program or another. For a large batch, `runs` has only the first cases, or the first cases with all
+    of `words`. `is_all` is false if more cases match.
     """
 
     batch: BatchRow
@@ -118,7 +119,7 @@ def read_cases(
     words: str = "",
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> ReadBatch:
-    """Return one batch. Of a large batch, read only the first cases with all of `words` in their `case_text`.
+    """Return one batch. From a large batch, read only the first cases whose `case_text` has all of `words`.
 
     `grading` is the id of a regrade. Raises OutdatedError as soon as `is_wanted` returns false.
     """
@@ -202,7 +203,7 @@ def _batch(
 def _first_that_fit(
     history: History, number: int, grading: Regrade | None, words: str, most: int, is_wanted: Callable[[], bool]
 ) -> tuple[Sequence[RunRow], bool]:
-    """Return the runs of the first cases with all words, and whether there are no more such cases."""
+    """Return the runs of the first cases with all words, and whether no other case matches."""
     wanted = words.casefold().split()
     places: list[tuple[int, int]] = []
     found = 0

@@ -27,7 +27,7 @@ class RunsByModel:
     def __init__(self) -> None:
         self._runs: dict[CaseKey, dict[str, list[RunRecord]]] = {}
         self._before: dict[CaseKey, dict[str, list[RunRecord]]] = {}
-        """The runs that counted when the last batch began, if any of those runs had ended."""
+        """The runs that counted when the last batch began. Present only if any of these runs had ended."""
         self._models: dict[Path, dict[str, None]] = {}
         self._begun: dict[CaseKey, int] = {}
         """The value of `_puts` when a case's runs were last stored or regraded, with the latest case last."""
@@ -42,7 +42,7 @@ class RunsByModel:
         for (case, model), runs in fresh.items():
             last = self._runs.get(case, {}).get(model, [])
             counted = self._before.get(case, {}).get(model, [])
-            # If the last batch was stopped early, too, it does not replace the runs before it.
+            # A batch that was stopped early does not replace the earlier runs.
             if _verdicts(last) and not _fewer_ended(last, counted):
                 self._before.setdefault(case, {})[model] = last
             self._put(case, model, sorted(runs, key=lambda run: run.repeat))
@@ -93,11 +93,14 @@ class RunsByModel:
         return spared
 
     def before(self, case: CaseKey) -> Mapping[str, Sequence[RunRecord]]:
-        """Return, by model, the runs that counted when a case's last runs began, if any of them had ended."""
+        """Return, by model, the runs that counted when a case's last runs began.
+
+        Only models with an ended run are included.
+        """
         return self._before.get(case, {})
 
     def models(self, suite: Path) -> Iterable[str]:
-        """Return the models of runs of a suite, in the order of their first run."""
+        """Return the models that cases of a suite ran on, in the order of their first run."""
         return self._models.get(suite, ())
 
     def begun_since(self, seen: int) -> tuple[list[CaseKey], int]:
@@ -167,7 +170,7 @@ NEVER_RUN = CaseSummary()
 
 
 class CaseTally(NamedTuple):
-    """The number of cases that passed or warned (`good`), that were graded, and that ended in an error on a model."""
+    """The numbers of cases that passed or warned (`good`), were graded, or ended in an error on a model."""
 
     good: int = 0
     graded: int = 0

@@ -272,7 +272,7 @@ class PairScreen(SearchedScreen[None]):
 
     @action("tab", "Side by side, or one above the other")
     def do_layout(self) -> None:
-        """Arrange the runs in columns, or one below the other."""
+        """Arrange the runs in columns or one below the other."""
         self._list.above = not self._list.stacked
         self._list.place()
         self._show_bars()

@@ -172,7 +172,7 @@ class PairState:
         The search wraps around at both ends."""
         if not self.differences:
             return None
-        # The rows of a fold are equal, so a search from a fold begins at its first row.
+        # The rows of a fold are equal. A search from a fold begins at the first row of the fold.
         row = self._first_row(self.entries[entry])
         if step > 0:
             number = bisect_right(self.differences, row) % len(self.differences)
@@ -230,7 +230,7 @@ class PairLines(LaidOut):
         """Fold, unfold or toggle (`None`) an entry. Return whether anything changed."""
         entry = self.state.entries[item]
         if isinstance(entry, Fold):
-            # The known heights of the other entries are kept, so these entries are not laid out again.
+            # The known heights of other entries are kept. These entries are not laid out again.
             heights = [self._heights[at] for at in range(len(self._heights))]
             found = self.state.turn(item, folded)
             if found is None:
@@ -265,7 +265,7 @@ class PairLines(LaidOut):
 def header_lines(state: PairState, width: int, *, stacked: bool) -> list[Line]:
     """Return the names and results of the runs: on two lines if `stacked`, otherwise side by side on one line."""
     side = width - 1 if stacked else max((width - GUTTER) // 2, NARROWEST)
-    # Names of batches distinguish runs of two batches. Other runs need their own names.
+    # The names of batches distinguish runs of two batches. All other runs need their own names.
     others = state.runs if len(set(state.batches)) < len(state.runs) else ()
     batches = [f"{batch} " for batch in state.batches] or ["", ""]
     heads = []

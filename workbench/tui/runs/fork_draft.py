@@ -1,4 +1,4 @@
-"""The draft of a fork: its point, its model, and edited texts."""
+"""The draft of a fork: point, model, and edited texts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ForkKey = tuple[Path, str, bool, ForkPoint]
 
 @dataclass(frozen=True)
 class StepBack:
-    """A fork of a held run at its previous hold (`to`) that replaces the run. `hold` is the current hold."""
+    """A fork that replaces a held run and is held at the run's previous hold (`to`). `hold` is the current hold."""
 
     run: RunRecord
     hold: int | None
@@ -140,7 +140,7 @@ class ForkDraft:
         self.model = (self.model + step) % len(self.models)
 
     def why_not(self, now: CaseNow) -> str | None:
-        """Return why the run cannot be forked at this point with its current case, `None` if it can."""
+        """Return why the run cannot be forked at this point with its current case, `None` if a fork is possible."""
         refusal = _refusal(self.fork, self.models[self.model].name, now)
         if refusal is not None or not now.case.stop_on_failure or self.run.result is None:
             return refusal

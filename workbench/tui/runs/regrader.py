@@ -161,8 +161,7 @@ class Regrader:
                 result = None
                 if path not in refused:
                     result = await self._graded_with_python(each, codes[path])
-                # After one check that does not end, the code of the suite is not called again, because each call would
-                # block as long.
+                # A check did not end. The code of the suite is not called again, because each call would block as long.
                 if result is not None:
                     results[id(each.run)] = result
                 else:
@@ -209,7 +208,7 @@ class Regrader:
 
 
 def _who_does_not_ask(judge: RunJudge) -> Judge:
-    """Return a judge that repeats known judgements and never asks a model, so regrading costs nothing."""
+    """Return a judge that repeats known judgements and never asks a model. Regrading costs nothing."""
 
     def known(check: Judged, value: JsonValue) -> CheckVerdict:
         try:

@@ -103,15 +103,15 @@ class Runner:
             record = self._open_recordings()
         if record is not None:
             self._recordings.append(record)
-        # This runs in a thread too, because storing the plan in the history reads the suites of thousands of runs.
+        # Storing the plan in the history reads the suites of thousands of runs, so this also runs in a thread.
         batch = await asyncio.to_thread(runtime.start, plan, approval, record=record, until=until)
         # The batch counts as started from here on, because another key may arrive before the engine's event.
         self.book.apply(BatchStarted(batch, plan.runs))
 
     async def _open(self) -> AppRuntime:
         self._loop = asyncio.get_running_loop()
-        # Two starts at the same time share one runtime. Opening the runtime imports the engine, which is slow, so a
-        # thread does it.
+        # Two starts at the same time share one runtime. Opening the runtime imports the engine. The import is slow, so
+        # a thread does it.
         async with self._opening:
             if self._runtime is None:
                 self._runtime = await asyncio.to_thread(self._open_runtime, self._inbox.put)
@@ -135,7 +135,7 @@ class Runner:
             self._runtime.allow(run_id, call_id, leave)
 
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
-        """Set a new limit for a batch that has reached its cost limit. `None` makes no more runs of the batch."""
+        """Set a new cost limit for a batch that has reached its limit. `None` stops the batch from making more runs."""
         if self._runtime is not None:
             self._runtime.raise_cost_limit(batch, usd)
 

@@ -327,9 +327,9 @@ class Starter:
     async def run_beside(
         self, suite: OpenSuite, written: Callable[[OpenSuite], SuiteFile | str], case_id: str
     ) -> Sequence[PlannedRun] | str:
-        """Run a case missing in all open suites, once on each model. Return its runs, or why there are none.
+        """Run a case that no open suite contains, once on each model. Return its runs, or why there are none.
 
-        `written` makes the suite with the case from the current file of the open suite."""
+        `written` adds the case to the current file of the open suite."""
         async with self._alone():
             await self._catch_up([suite])
             if self._open_suites.at(suite.path) is not suite:
@@ -355,7 +355,7 @@ class Starter:
 
     async def step_back(self, back: StepBack) -> str | None:
         """Replace a held run by a fork that is held one hold earlier. Return why that is impossible, or `None`."""
-        # The run is stopped last, so it still exists if the fork cannot start.
+        # The run is stopped last. If the fork cannot start, the run still exists.
         why = await self._fork(back, self._book.step_back, until="stop")
         if why is None:
             self._runner.stop([back.run.run_id])

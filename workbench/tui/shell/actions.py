@@ -649,16 +649,16 @@ class AllActions(Mapping[str, Action]):
         return sum(1 for _ in self)
 
     def places(self, changed: Iterable[str] | None = None) -> list[tuple[Action, ...]]:
-        """Return the places of the app. Each place is the actions bound there at the same time.
+        """Return the places of the app. A place is a group of actions that are bound at the same time.
 
-        Within a place, a key has one meaning. With `changed`, only the places of these actions are returned, and only
+        Within a place, a key has one meaning. With `changed`, only places with these actions are returned, and only
         their screens are imported."""
         wanted = list(self.values()) if changed is None else list(map(self.__getitem__, changed))
         anywhere = []
         for each in (*MAIN_ACTIONS, *MOVING):
             if each.where in ("move", "anywhere"):
                 anywhere.append(each)
-        # Keys of the main screen are bound in each of its panes, but not on screens above.
+        # Keys of the main screen are bound in each of its panes, but not on other screens.
         everywhere = [*anywhere, *_actions_at("everywhere")]
         # Keys that move in lists move the cursor of the line or of a result.
         places: list[tuple[Action, ...]] = [tuple(_actions_at("line", "anywhere"))]

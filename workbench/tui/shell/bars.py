@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from workbench.tui.run_book.record import RunRecord
 
 NOTICE_S = 6.0
-"""The time in seconds after which a notice disappears, unless a command removes it earlier."""
+"""The time in seconds after which a notice disappears."""
 
 
 class MainBars:
@@ -72,7 +72,7 @@ class MainBars:
             lead, keys = self._screen.adder.keys()
             self._keys.offer(keys, stay=True, lead=lead)
             return
-        # In a field of the form, no other keys work, so these keys stay visible below a notice.
+        # In a field of the form, only these keys work. They stay visible below a notice.
         self._keys.offer(shown_keys(now), stay=now.typing in ("a line", "a text"))
 
     def offer_no_keys(self) -> None:

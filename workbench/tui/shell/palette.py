@@ -54,7 +54,10 @@ _MIN_TITLE_CELLS = 12
 
 @dataclass(frozen=True)
 class Entry:
-    """One action in the palette: why it is unavailable, if it is, and the matching positions in its title."""
+    """One action in the palette.
+
+    `why` is why the action is unavailable. `matched` are the matching positions in its title.
+    """
 
     action: Action
     why: str | None = None
@@ -101,7 +104,7 @@ def sections_for(
 
 
 def _match(words: Sequence[str], action: Action) -> tuple[int, frozenset[int], str] | None:
-    """Return the score of an action, the matching positions in its title, and the other words that match.
+    """Return the score of an action, the matching positions in its title, and the matching other words.
 
     Returns `None` unless each typed word matches the title or another word.
     """
@@ -289,7 +292,7 @@ class PaletteList(LineView, can_focus=False):
         return index if entry is None else self._places[entry]
 
     def _place_cursor(self, index: int) -> None:
-        """Select the action at a line, or the next action. Scroll to its lines and to the title above it."""
+        """Select the action at a line or the next action. Scroll until the action and the title above are visible."""
         count, height = self.line_count(), max(self.size.height, 1)
         last = self._places[-1] if self._places else 0
         index = min(max(index, 0), last)
@@ -374,7 +377,7 @@ class Palette(Dialog[str]):
         self._list.move_cursor(0)
 
     def _make_room(self, height: int) -> None:
-        """Set a height of the list that stays fixed during a search, so nothing around it is redrawn."""
+        """Set the height of the list. The height stays fixed during a search, so nothing around the list is redrawn."""
         self._list.styles.height = max(min(height - _ROWS_AROUND, _MAX_ROWS), 1)
 
     @on(Input.Changed)
@@ -418,8 +421,8 @@ def open_palette(app: Workbench, main: MainScreen, memory: Memory) -> None:
         # The screen may have been closed while the palette was open.
         if screen not in app.screen_stack:
             return
-        # The action runs on its own screen, which may no longer be the current screen. A side screen also offers
-        # actions of the program, performed by the app.
+        # The action runs on its own screen, even if another screen is current now. A side screen also offers actions of
+        # the program. The app performs those.
         is_own = side is None or any(action.id == action_id for action in side.ACTIONS)
         await screen.run_action(f"{'do' if is_own else 'app.do'}('{action_id}')")
 

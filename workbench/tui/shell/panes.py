@@ -60,9 +60,9 @@ def first_borders(panes: Sequence[Pane], width: int) -> tuple[int, ...]:
 
 
 def move_border(borders: Sequence[int], index: int, column: int, panes: Sequence[Pane], width: int) -> tuple[int, ...]:
-    """Move a border towards a column as far as the minimum widths allow, and return all borders.
+    """Move a border towards a column, within the minimum widths. Return all borders.
 
-    It pushes other borders."""
+    The moved border pushes other borders."""
     found = list(borders)
     found[index] = column
     for left in range(index - 1, -1, -1):
@@ -206,7 +206,7 @@ def run_message(tree: TreeState, models: tuple[str, ...], book: RunBook) -> Mess
 
 
 def _runs_case(row: Row, case: CaseOutline, models: tuple[str, ...]) -> Message:
-    """Return the lines on the keys to run a case, with the models to run it on."""
+    """Return the lines that name the keys to run a case, and the models to run it on."""
     if is_read_only():
         return ()
     if not models and row.file is not None and row.file.suite is not None:
@@ -287,8 +287,7 @@ class PanesScreen(Screen[None]):
         if pane != "suites":
             self.right = pane
         self.place_panes()
-        # The focus moves at once, because text that is typed next goes there, and so does a field that opens in the
-        # pane.
+        # The focus moves at once. Text typed next goes to the pane, and a field that opens in the pane needs the focus.
         targets = {"case": self.case_pane.target, "run": self.run_pane.target}
         self.set_focus(targets.get(pane) or self.query_one(f"#{pane}"))
         self.refresh_bars()

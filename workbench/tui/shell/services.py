@@ -122,8 +122,8 @@ class Services:
             lambda: open_suites.suites,
             main.follow_history,
         )
-        # Followers are called in this order, and each uses the state of the previous ones: the journal, the recorded
-        # runs, the tree, the grades, and the screen.
+        # Followers are called in this order: the journal, the recorded runs, the tree, the grades, and the screen. Each
+        # follower uses the state of the previous followers.
         open_suites.follow(self._keep_own)
         open_suites.follow(self.drafting.follow, book.follow, selection.tree.follow, self.regrader.follow, main.follow)
         open_suites.follow(self.history_reader.follow, self.server_offers.follow)

@@ -90,7 +90,7 @@ MAX_ENDING_SECONDS = 17.0
 """The time in seconds after a signal in which the program ends. Runs, servers and the history must close in time."""
 
 ANSWER_S = 3.0
-"""The time in seconds without progress after which an event loop with an unhandled signal counts as hanging."""
+"""The time in seconds without progress after which an event loop counts as hanging if it has not handled a signal."""
 
 ENDING_S = 8.0
 """The time in seconds without progress after which an ending app counts as hanging."""
@@ -198,7 +198,7 @@ class Leaving:
             if self._handled() == handled and closing.done() and self._finishing is None:
                 break
         last_words = Thread(target=self._last_words, args=(closing.done(),), daemon=True)
-        # The last words run in a thread, because the hanging part may hold a lock, such as the lock of the log.
+        # The hanging part may hold a lock, such as the lock of the log. The last words therefore run in a thread.
         last_words.start()
         last_words.join(LAST_WORDS_S)
         os._exit(code)

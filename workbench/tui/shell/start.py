@@ -47,7 +47,7 @@ def last_models(memory: Memory, workspace: Workspace, book: ModelBook) -> tuple[
 
 
 def last_variants(memory: Memory, workspace: Workspace) -> Variants:
-    """Return the variants last chosen in this project, without variants that no suite has any more."""
+    """Return the last chosen variants of this project that still exist in a suite."""
     place = memory.read().projects.get(project_of(workspace), Place())
     if not place.variants:
         return NO_VARIANTS
@@ -120,7 +120,7 @@ def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
 
 
 FIRST_PAINT_S = 0.25
-"""The time in seconds to wait for the suites before the first frame is drawn without them."""
+"""The maximum wait for the suites, in seconds, before the first frame."""
 
 
 class Starting:

@@ -36,7 +36,7 @@ class ChangedScreen(AskScreen[ChangedAnswer]):
     """Asks about a suite that was changed here, and changed or deleted (`gone`) on disk.
 
     `found` is the difference from the text on disk to the text here. If all parts except one were merged, `part` names
-    that part."""
+    the unmerged part."""
 
     TITLE_LINE = "Changed here and on disk"
 

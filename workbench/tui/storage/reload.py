@@ -107,8 +107,8 @@ class Reader:
         self._waiting: set[Path] = set()
         """The paths of suites that changed here and on disk. They are merged when the user stops typing."""
         self._left: tuple[Path, str, RowKey] | None = None
-        """The path and key of the case that vanished from its file under the cursor, and the row that the cursor moved
-        to."""
+        """The path and key of the case that vanished from its file under the cursor, and the row with the cursor
+        afterwards."""
 
     def read_soon(
         self,

@@ -247,7 +247,7 @@ class Saver:
         self._stage.announce(f"{suite.path.name} {what}", "warned", GLYPHS.warned)
 
     async def _merged(self, suite: OpenSuite, theirs: SuiteFile, chosen: Mapping[Key, Side]) -> Merged | None:
-        """Merge a suite with the text on disk. Return `None` if only one of them can be kept."""
+        """Merge a suite with the text on disk. Return `None` if only one of the two can be kept."""
         # A merge needs a common base of both texts. If the suite is outdated, the last read text is not the base.
         if suite.is_behind or not _can_be_merged(theirs):
             return None
@@ -353,7 +353,7 @@ class Saver:
         return f"there is no folder {path.parent}"
 
     def _follow(self, suite: OpenSuite) -> None:
-        """Report that the text of a suite and its file on disk are in step again."""
+        """Report that a suite is in step with its file on disk again."""
         self.put_off.pop(suite.path, None)
         # The suite may have been deleted during writing.
         if self._open_suites.at(suite.path) is suite:

@@ -40,7 +40,7 @@ several steps."""
 
 @dataclass(frozen=True)
 class _Seen:
-    """The result of a check: changed suites, the states of their files, and suite files that are not open."""
+    """The result of a check: changed suites, states of their files, and suite files that are not open."""
 
     changed: tuple[OpenSuite, ...] = ()
     states: tuple[FileState | None, ...] = ()
@@ -61,7 +61,7 @@ class Watch:
         self._passed: dict[Path, Stamp] = {}
         """TOML files that are not open: files of other programs, and announced suites."""
         self._rows: dict[Path, tuple[SuiteFile, tuple[tuple[int, int] | None, ...]]] = {}
-        """For each suite, its file when read and the state of its files of rows."""
+        """By suite, the file as it was read, and the state of its files of rows."""
         self._settling: Worker[object] | None = None
 
     def begin(self) -> None:
@@ -117,7 +117,7 @@ class Watch:
     def _all_seen(self, suites: Sequence[OpenSuite], roots: Sequence[Path]) -> _Seen:
         changed = tuple(suite for suite in suites if self._is_changed(suite))
         files, known = self._folders.look(roots), {suite.path for suite in suites}
-        # A file that was not a suite may have become one, so it is checked again after a change.
+        # A file that was no suite may have become a suite, so it is checked again after a change.
         self._passed = {path: stamp for path, stamp in self._passed.items() if files.get(path) == stamp}
         come = []
         for path, stamp in files.items():
@@ -180,7 +180,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _notice(before: Sequence[tuple[OpenSuite, SuiteFile]], new: Sequence[Path]) -> str:
-    """Return the notice on reloaded suites, each given with its earlier file, and on new suites."""
+    """Return the notice on reloaded suites (each with its earlier file) and on new suites."""
     others = len(before) + len(new) - 1
     more = f" and {others} more" if others else ""
     if not before:

@@ -19,7 +19,7 @@ _UNSURE = ("M", "C")
 """Unicode categories with widths that differ between terminals: marks, controls and unassigned characters."""
 
 _EMOJI_STYLE = "\ufe0f"
-"""The variation selector that turns the character before it into an emoji, two cells wide."""
+"""The variation selector that turns the previous character into an emoji, two cells wide."""
 
 
 @lru_cache(maxsize=4096)
@@ -48,7 +48,7 @@ def cells_of(text: str) -> Cells:
     """Return a text cut into cells, with Textual's widths of characters."""
     if all(map(is_sure, text)):
         return Cells("", tuple(text), True)
-    # The width of a character depends on the characters before it, so each beginning of the text is measured.
+    # The width of a character depends on the previous characters. Each beginning of the text is therefore measured.
     leading = ""
     cells: list[str] = []
     for end, character in enumerate(text, 1):
@@ -94,7 +94,7 @@ class Look:
         self.attributes = attributes
         self.link = link
         self.ground = bg if not link and _UNSEEN_ON_BLANKS.issuperset(attributes) else None
-        """The background if a blank of this look shows only its background, otherwise `None`."""
+        """The background, if a blank of this look shows only the background. Otherwise `None`."""
         self._steps: dict[Look, str] = {}
 
     def to(self, after: Look) -> str:
@@ -110,7 +110,7 @@ class Look:
         ended = {_OFF[code] for code in self.attributes if code not in after.attributes}
         changes = sorted(ended)
         for code in after.attributes:
-            # A code that ends one attribute may end another: dim and bold end together.
+            # A code that ends one attribute may end another attribute: dim and bold end together.
             if code not in self.attributes or _OFF[code] in ended:
                 changes.append(code)
         if after.fg != self.fg:

@@ -161,7 +161,7 @@ def _screen_of(widget: Widget) -> Screen[Any] | None:
 
 
 def _kind(error: Exception) -> tuple[object, ...]:
-    """Return the identity of an error: its type, and the innermost line of its traceback outside of Textual."""
+    """Identify an error by its type and the innermost line of its traceback outside of Textual."""
     line, at = None, error.__traceback__
     while at is not None:
         if not at.tb_frame.f_globals.get("__name__", "").startswith(("textual.", __name__)):

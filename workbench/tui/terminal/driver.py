@@ -113,7 +113,7 @@ START, END = "\x1b[200~", "\x1b[201~"
 """The marks around a paste (bracketed paste mode)."""
 
 LATE_S = 0.1
-"""The time in seconds in which a lone Escape that was already passed on may still turn out to begin a sequence."""
+"""The time in seconds in which a lone Escape can still become a sequence after it was passed on."""
 
 REST_S = 1.0
 """The time in seconds to wait for the rest of a sequence."""
@@ -167,9 +167,9 @@ class TerminalInput:
 
     All times are seconds of one clock. `escape_s` is how long a lone Escape, or Alt with a bracket, is held."""
 
-    # The splitter passes on only complete, valid sequences (`believed`). Strings (such as answers to queries) and
-    # overlong sequences are dropped up to their end, incomplete sequences after a time. None of them is taken for typed
-    # text.
+    # The splitter passes on only complete, valid sequences (`believed`). It drops strings (such as answers to queries)
+    # and overlong sequences up to their end. It drops incomplete sequences after a time. None of these is mistaken for
+    # typed text.
 
     def __init__(self, escape_s: float = ESCAPE_S) -> None:
         self._escape_s = escape_s
@@ -287,7 +287,7 @@ class TerminalInput:
     def _typed(self, text: str) -> Sequence[Arrived]:
         text = _NO_INPUT.sub("", text)
         is_text = _NOT_PASTED.search(text) is None
-        # A held key repeats one or two characters, so it is not a paste, however many characters arrive.
+        # A held key repeats one or two characters. It is not a paste, however many characters arrive.
         self._is_burst = is_text and (self._is_burst or (len(text) >= BURST and len(set(text)) > 2))
         if not text:
             return ()
@@ -320,7 +320,7 @@ _log = logging.getLogger(__name__)
 READ_BYTES = 4096
 SELECT_TIMEOUT_S = 0.1
 
-# It is unknown how far the app got, so everything that Textual can switch on is switched off.
+# It is unknown how far the app got. Everything that Textual can switch on is switched off.
 GIVING_BACK = (
     b"\x18\x1b[?2026l\x1b[0m"  # ends any unfinished sequence or frame
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
@@ -434,7 +434,7 @@ class TolerantDriver(StagedDriver, LinuxDriver):
 
     def _sigtstp_application(self, *_: object) -> None:
         """Stop the process on Ctrl+Z."""
-        # The leader of a session has no shell to resume it, so Ctrl+Z in the user's editor is ignored.
+        # The leader of a session has no shell to resume it. Ctrl+Z in the user's editor is therefore ignored.
         if self._auto_restart or os.getsid(0) != os.getpid():
             super()._sigtstp_application()
 

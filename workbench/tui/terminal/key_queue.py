@@ -1,9 +1,9 @@
-"""A queue that passes on keys and pastes one at a time, each after the effects of the previous one."""
+"""A queue that passes on keys and pastes one at a time. Each waits for the effects of the previous one."""
 
-# Textual handles a burst of keys without waiting for the messages and screens caused by each key. Without this queue,
-# text typed after a key that opens a field would miss the field. After each key, the queue sends a marker
-# (`KeyHandled`) through the message queues of the widgets. The next key is passed on when the marker comes back.
-# Characters for a focused text field need no marker.
+# Textual handles a burst of keys without waiting for the messages and screens caused by each key. Without this queue, a
+# field opened by a key would miss the text typed after the key. After each key, the queue sends a marker (`KeyHandled`)
+# through the message queues of the widgets. When the marker comes back, the queue passes on the next key. Characters
+# for a focused text field need no marker.
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ class KeyQueueApp(App[int]):
 
 
 async def act_at_once(field: Widget, event: events.Key) -> None:
-    """Run a field's own binding of a key, such as Backspace, at once."""
+    """Run a field's own binding of a key at once, for example of Backspace."""
     # Textual would run the binding after the letters that follow in the same burst.
     for binding in field._bindings.key_to_bindings.get(event.key, ()):
         if not binding.priority:

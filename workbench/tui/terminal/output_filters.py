@@ -38,7 +38,7 @@ class OutputFilter(LineFilter):
 class SecretsFilter(LineFilter):
     """Draws `$NAME` over each secret in a line, in the same width.
 
-    The filter cannot find a part of a secret, so text must be redacted before it is wrapped or cut."""
+    The filter does not find parts of secrets. Text must be redacted before it is wrapped or cut."""
 
     def __init__(self, secrets: Secrets) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Draws with few bytes: only visible lines that changed, and only the cells that differ on the terminal.
+"""Draws with few bytes: only changed visible lines, and only cells that differ on the terminal.
 
 Replaces `Compositor.render_update` of Textual."""
 
@@ -21,10 +21,10 @@ from textual.strip import Strip
 from workbench.dataclasses import dataclass
 from workbench.tui.terminal.cells import PLAIN, Look, cells_of, is_sure, look_of
 
-# Composition. Textual's own compositor takes the rectangle around all changes, asks every widget there for all its
-# lines, including covered lines, and cuts the lines at the borders of every widget. `compose` tracks the open parts of
-# each row, goes through the widgets from front to back, and asks each widget only for lines with an open part. A part
-# filled by a widget is closed, so nothing behind it is drawn.
+# Composition. For each change, Textual's own compositor takes the rectangle around all changes. It asks every widget in
+# the rectangle for all its lines, even covered lines, and cuts the lines at the borders of every widget. `compose`
+# tracks the open parts of each row. It goes through the widgets from front to back, and asks each widget only for lines
+# with an open part. A part filled by a widget is closed, and nothing behind it is drawn.
 
 
 class Piece(NamedTuple):
@@ -143,10 +143,10 @@ MOVE = 5
 """The number of bytes of a move within a row, such as `ESC [ 12 C`. A shorter gap of equal cells is written again."""
 
 ERASE = 9
-"""The number of bytes to erase blanks within a row and move past them, such as `ESC [ 12 X` and `ESC [ 12 C`."""
+"""The length in bytes of the sequences that erase blanks and move past them, such as `ESC [ 12 X` and `ESC [ 12 C`."""
 
 FEW = 4
-"""The minimum number of blanks for which erasing the rest of a row is not longer than writing them."""
+"""The minimum number of blanks for which erasing the rest of a row is no longer than writing them."""
 
 
 @dataclass(frozen=True)
@@ -304,8 +304,8 @@ def _put(row: Row, piece: Piece, colours: ColorSystem) -> None:
 
 def _differing(old: Row, new: Row) -> Iterator[tuple[int, int]]:
     """Yield the ranges of cells in which two rows look different."""
-    # Two blanks look the same if their backgrounds are equal. A short gap is part of a range if it can be written in
-    # the look of the cell before it, because that takes fewer bytes than a move.
+    # Two blanks look the same if their backgrounds are equal. A short gap joins a range if the gap can be written in
+    # the look of the previous cell. Writing the gap takes fewer bytes than a move.
     cells, looks = new.cells, new.looks
     places = []
     for x, (before, after, look_before, look_after) in enumerate(zip(old.cells, cells, old.looks, looks, strict=True)):
@@ -385,8 +385,8 @@ class Pen:
         """Collect the cells from `x` to `end` as runs. Return the column where the runs end.
 
         The column is after `end` if the rest of the row was erased."""
-        # Blanks are collected first. They are erased if erasing is shorter, otherwise written with any look of their
-        # background. If the letter after them has the same background, they begin the run of the letter instead.
+        # Blanks are collected first. They are erased if erasing is shorter. Otherwise, they are written with any look
+        # of their background. If the next letter has the same background, the blanks begin the run of the letter.
         cells, looks = row.cells, row.looks
         while x < end:
             first, ground = x, looks[x].ground
@@ -431,7 +431,7 @@ class Pen:
 
 
 def _behind_blanks(row: Row, x: int, end: int, ground: str) -> int:
-    """Return the first column after the blanks of one background that begin at `x`, at most `end`."""
+    """Return the end of the blanks of one background from `x` on. The result is at most `end`."""
     cells, looks = row.cells, row.looks
     while x < end and cells[x] == " " and looks[x].ground == ground:
         x += 1
@@ -440,7 +440,7 @@ def _behind_blanks(row: Row, x: int, end: int, ground: str) -> int:
 
 def _by_look(runs: Sequence[_Run]) -> list[_Run]:
     """Return runs sorted by look."""
-    # Blanks join the most frequent look of their background, so they cause no change of look.
+    # Blanks join the most frequent look of their background. They then cause no change of look.
     times = Counter(run.look for run in runs if run.look is not None)
     by_ground = {}
     for look, _ in reversed(times.most_common()):

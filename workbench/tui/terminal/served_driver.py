@@ -127,7 +127,7 @@ class ServedDriver(StagedDriver):
         self._send(b"M", b'{"type": "exit"}')
 
     def open_url(self, url: str, new_tab: bool = True) -> None:
-        """Ignore the address, because a model's text could otherwise send the browser anywhere."""
+        """Ignore the address, because a model's text could send the browser to any address."""
 
     def _read(self) -> None:
         """Read packets until the app stops or the server is gone."""
@@ -148,7 +148,7 @@ class ServedDriver(StagedDriver):
                 return
 
     def _take_packets(self, waiting: bytearray) -> bool:
-        """Handle and remove all complete packets, and return whether they were valid."""
+        """Handle and remove all complete packets. Return whether they were valid."""
         while len(waiting) >= 5:
             kind, size = bytes(waiting[:1]), int.from_bytes(waiting[1:5], "big")
             if size > MAX_SERVED_PACKET_BYTES or kind not in (b"D", b"M"):
@@ -180,9 +180,9 @@ class ServedDriver(StagedDriver):
 
 
 def own_colours(theme: Theme) -> str:
-    """Return the sequences that set the text and background colour of the terminal in the browser for a theme."""
-    # The background also fills the edges of the page that are too narrow for a cell. Themes with the terminal's own
-    # colours need the text colour as well.
+    """Return the sequences that set the browser terminal's text and background colours for a theme."""
+    # The background also fills the edges of the page that are too narrow for a cell. Themes in the terminal's own
+    # colours also need the text colour.
     text, ground = ("#ffffff", "#000000") if theme.dark else ("#000000", "#ffffff")
     if theme.background is not None and theme.background.startswith("#"):
         ground = theme.background

@@ -1,4 +1,4 @@
-"""The app's changes to the inside of Textual: drawing through the output stage, and contained errors."""
+"""The app's changes inside of Textual: drawing through the output stage, and contained errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.tui.terminal.output_stage import Frame, Update
 
 
 class StagedApp(KeyQueueApp):
-    """An app that sends the terminal only changes and, with a `containment`, survives internal errors."""
+    """An app that sends only changes to the terminal. With a `containment`, the app survives internal errors."""
 
     containment: Containment | None = None
 
@@ -32,7 +32,7 @@ class StagedApp(KeyQueueApp):
 
     @property
     def staged_driver(self) -> StagedDriver | None:
-        """The driver with an output stage, `None` in tests, which draw nothing."""
+        """The driver with an output stage. `None` in tests, where nothing is drawn."""
         if isinstance(self._driver, StagedDriver):
             return self._driver
         return None
@@ -45,11 +45,11 @@ class StagedApp(KeyQueueApp):
 
     @property
     def _background_screens(self) -> list[Screen[object]]:
-        """The screens drawn behind the top one: of several open dialogs, only the top one is visible."""
+        """The screens to draw behind the top screen. Of several open dialogs, only the top dialog is visible."""
         return [screen for screen in super()._background_screens if not screen.is_modal]
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        """Send the terminal the difference to its present content."""
+        """Send the terminal the difference from its current content."""
         driver = self.staged_driver
         if self._batch_count or driver is None or not isinstance(renderable, Update):
             super()._display(screen, renderable)
@@ -64,12 +64,12 @@ class StagedApp(KeyQueueApp):
 
     def on_resize(self) -> None:
         """Draw the whole screen again."""
-        # The terminal may have cut or moved its content, even if it has its former size again.
+        # The terminal may have cut or moved its content, even at an unchanged size.
         self._forget_shown()
         self.refresh()
 
     def action_draw_anew(self) -> None:
-        """Draw the whole screen again, after another program wrote to the terminal."""
+        """Draw the whole screen again after another program wrote to the terminal."""
         self._forget_shown()
         self.refresh(layout=True)
 
@@ -78,7 +78,7 @@ class StagedApp(KeyQueueApp):
             driver.stage.forget()
 
     async def on_key(self, event: events.Key) -> None:
-        """Handle a key that no widget has used."""
+        """Handle a key that no widget used."""
         # A key that the focused field can use was typed before the field had the focus. It must not become a command.
         focused = self.focused
         if focused is not None and focused.check_consume_key(event.key, event.character):

@@ -236,7 +236,7 @@ def _next(waiting: dict[Path, dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
     """Remove and return a file that extends no other waiting file.
 
     If the files extend each other in a cycle, removes one and raises ThemeError."""
-    # A file that extends its own name extends the bundled theme of that name.
+    # A theme that extends its own name extends the bundled theme of the same name.
     names = {_name(path, data): path for path, data in waiting.items()}
     for path, data in waiting.items():
         if names.get(str(data.get("extends")), path) == path:
@@ -261,7 +261,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 _NO_THEME = ThemeFile("", "", dark=False, colours={})
-"""The base of themes that extend no other theme."""
+"""The base of themes without `extends`."""
 
 
 def _theme(path: Path, data: Mapping[str, Any], known: Mapping[str, ThemeFile]) -> ThemeFile:

@@ -26,8 +26,8 @@ DARK_THEME, PLAIN_THEME, PLAIN_LIGHT_THEME = "graphite", "sixteen", "sixteen-lig
 class Appearance:
     """The themes of one app.
 
-    The app begins with the theme `wanted` (of the command line), or else with the theme chosen last, if the terminal
-    has enough colours for it."""
+    The initial theme is `wanted` (of the command line), or else the theme chosen last, if the terminal has enough
+    colours."""
 
     def __init__(self, folders: Folders, terminal: TerminalEnvironment, memory: Memory, wanted: str | None) -> None:
         self._own = folders.config / "themes"
@@ -99,7 +99,7 @@ class Appearance:
     def look_again(self, app: Workbench) -> bool:
         """Reload the user's themes if their files changed. Return whether the files changed.
 
-        If the current theme has become invalid, it keeps its earlier colours."""
+        A current theme that has become invalid keeps its earlier colours."""
         if stamp_of(self._own) == self._stamp:
             return False
         before = self._themes

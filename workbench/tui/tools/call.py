@@ -77,7 +77,7 @@ class CallForm:
         """The parameters. Required parameters come first."""
         self._schemas = {field.name: with_definitions(field.schema, tool.parameters) for field in self.fields}
         self._texts: dict[str, str] = {}
-        # A required parameter must be sent even if it has a default, so the form starts with the default.
+        # A required parameter must be sent even if it has a default. The form starts with the default.
         for field in self.fields:
             if field.required and "default" in field.schema:
                 self._texts[field.name] = shown_value(field.schema["default"], self._schemas[field.name])
@@ -307,7 +307,7 @@ def _content(content: str, width: int, role: Role) -> Sequence[Line]:
         try:
             return JsonLines(json.loads(content), width, INDENT)
         except (ValueError, RecursionError):
-            # The answer is not JSON or is nested too deeply, so it is shown as text.
+            # Content that is not JSON or is nested too deeply is shown as text.
             pass
     rows = chain.from_iterable(wrap(text, width - INDENT) for text in safe_lines(content))
     lines = indented([(Span(row, role),) for row in rows], INDENT)

@@ -113,7 +113,7 @@ class ToolDrafter:
         checking = checking_suite(found.kept, by_name, path, now, None)
         results = await self._results(plan_of_checking(checking, options, self._program))
         held = checked(found.kept, results, options.repeats)
-        # The suite may change while models answer or a question is open, so it is read again each time.
+        # The suite may change while models answer or a question is open. It is read again each time.
         suite = self._selection.open_suites.editable(path)
         change = self._change(suite, tool, held)
         if await self._stage.ask(_AfterScreen(suite, change, (found, held))) != "add":

@@ -1,4 +1,4 @@
-"""The screen of tools: servers of suites to start, stop and call, their tools, and lint findings."""
+"""The screen of tools: servers to start, stop and call, their tools, and lint findings."""
 
 from __future__ import annotations
 

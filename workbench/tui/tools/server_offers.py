@@ -1,4 +1,4 @@
-"""The offer to start a server that was just added to a suite, so its tools become known."""
+"""Offers to start a server that was just added to a suite. Its tools then become known."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class ServerTools:
     """Whether a launcher is downloading the starting server."""
     case: str | None = None
     task_tools: tuple[str, ...] = ()
-    """The names of tools that are not offered to models, because they can only be called as MCP tasks."""
+    """The names of tools that can only be called as MCP tasks. Models are not offered these tools."""
     issues: tuple[ListingIssue, ...] = ()
     """The protocol violations in the server's last list of tools."""
     instructions: str = ""
@@ -109,7 +109,7 @@ class ToolRow(NamedTuple):
 
 
 class ToolList(ListState[ToolRow]):
-    """The sources of tools of suites, and their tools, as rows. `remembered` has the last listings of servers."""
+    """The sources of tools, and their tools, as rows. `remembered` has the last listings of servers."""
 
     def __init__(self, files: Sequence[SuiteFile], remembered: Mapping[Path, Mapping[str, Listing]]) -> None:
         super().__init__()
@@ -227,7 +227,7 @@ class ToolList(ListState[ToolRow]):
 
 
 def expecting(file: SuiteFile, tool: str) -> tuple[tuple[str, bool], ...]:
-    """Return the names of the cases that expect or forbid a tool, each with whether the case only forbids it."""
+    """Return the cases that expect or forbid a tool: the name, and whether the case only forbids the tool."""
     if file.suite is None:
         return ()
     found: list[tuple[str, bool]] = []
@@ -418,7 +418,7 @@ def _server_lines(source: ServerTools, server: Server, width: int, now: datetime
 
 
 def reached(server: Server) -> str:
-    """Return the command, URL or module of a server, as in its suite."""
+    """Return the command, URL or module of a server."""
     if server.command is not None:
         return f"command: {shlex.join(server.command)}"
     if server.url is not None:

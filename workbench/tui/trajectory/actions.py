@@ -1,4 +1,4 @@
-"""Actions on the displayed run: unfold, search, save, fork and accept it, or select another run of the case."""
+"""Actions on the displayed run: unfold, search, save, fork, accept, or select another run of the case."""
 
 from __future__ import annotations
 

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def run_name(run: RunRecord, others: Sequence[RunRecord] = ()) -> str:
-    """Return the name of a run among `others`: model, repeat, and whether it is a fork, as far as they differ.
+    """Return the name of a run among `others`.
 
-    If another run would have the same name, the start time is added."""
+    The name has the model, the repeat and the word fork, as far as the runs differ. If another run would have the same
+    name, the start time is added."""
     alike = [other for other in others if other is not run and other.model == run.model]
     name = model_label(run.model)
     if run.repeat or any(other.repeat != run.repeat for other in alike):
@@ -78,7 +79,7 @@ def limited_time(figures: RunSummary) -> str:
 
 
 def headline(name: str, run: RunRecord, width: int) -> Line:
-    """Return a run's name, its status, and as many of its `facts` as fit. A long name is cut."""
+    """Return a run's name, its status, and as many `facts` as fit. A long name is cut."""
     ends: list[Line] = [verdict(run)]
     for fact in facts(run):
         ends.append((*ends[-1], Span(f" {GLYPHS.dot} {fact}", "muted")))

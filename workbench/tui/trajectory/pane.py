@@ -121,9 +121,9 @@ class RunPane(SearchedRun):
         return self.typing is not None and action_id in OF_TYPED_TEXT
 
     def type_in(self, held: HeldText) -> None:
-        """Open the editor for a text of a held run, with the unsent version of the text if there is one.
+        """Open the editor for a text of a held run, or for its unsent version.
 
-        If the run has left the hold of an unsent text, the text is shown but can no longer be sent."""
+        If the run has left the text's hold, the text is shown but can no longer be sent."""
         from workbench.tui.holds.held_editor import HeldEditor
 
         self.end_typing()
@@ -247,10 +247,10 @@ class RunChoice(Bar):
 
 
 def tabs_line(lead: Line, tabs: Sequence[Line], chosen: int, width: int) -> tuple[Line, list[tuple[int, int]]]:
-    """Return the line of tabs after `lead`, and the end of each visible tab with the index of its run.
+    """Return the line of tabs after `lead`, and the end and run index of each visible tab.
 
-    Without room for all tabs, names are cut. If that is not enough, only the tabs around the selected tab are visible.
-    A number of hidden tabs then takes the place of a tab at each side, with the index of the nearest hidden tab."""
+    Without room for all tabs, names are cut. If that is not enough, only tabs around the selected tab are visible. At
+    each side, a number of hidden tabs then stands in for a tab, with the index of the nearest hidden tab."""
     widths = list(map(cells, tabs))
     if cells(lead) + sum(widths) > width:
         lead = (Span(" "),)
@@ -339,7 +339,7 @@ def _run_label(run: RunRecord, runs: Sequence[RunRecord], chosen: bool) -> Line:
 
 
 def run_name(run: RunRecord, runs: Sequence[RunRecord]) -> str:
-    """Return the distinguishing name of a run among the runs of its case, such as `fork 1`, `#2` or a model."""
+    """Return a name that distinguishes a run from the other runs of its case: `fork 1`, `#2` or a model."""
     if run.is_fork:
         return f"fork {branch_number(run, runs)}"
     parts: list[str] = []

@@ -32,7 +32,7 @@ Annotate: TypeAlias = Callable[[CallItem, int], Sequence[Line] | None]
 class RunLines(LaidOut):
     """The lines of one run at one width, with a search.
 
-    Items are laid out when they come near the screen. Until then, their heights are estimates."""
+    Items near the screen are laid out. The heights of other items are estimates."""
 
     def __init__(self, view: RunView, width: int) -> None:
         super().__init__(width)
@@ -245,7 +245,7 @@ class RunLines(LaidOut):
         current = -1
         if self._current is not None and self._current[0] == item:
             current = min(self._current[1], len(found) - 1)
-        # A match spans only a few lines, so a match on this line begins shortly before it.
+        # A match spans only a few lines. A match on this line therefore begins shortly before it.
         first = bisect_left(found, line - len(self.looked_for), key=lambda each: each.line)
         pieces: list[tuple[int, int, Role]] = []
         for number in range(first, len(found)):

@@ -75,7 +75,7 @@ class AuditBook:
         audited = self._audited.get(asked.key)
         if audited is None:
             return None
-        # Reading an edited suite keeps the objects of unchanged parts, so identity shows which parts changed.
+        # Reading an edited suite keeps the objects of unchanged parts. Identity shows which parts changed.
         if any(before is not now for before, now in zip(audited.of, _identity(asked), strict=True)):
             return None
         return audited.findings

@@ -247,7 +247,7 @@ class SuiteChanger:
 
     def _is_free(self, suite: OpenSuite, case: CaseOutline) -> bool:
         """Return whether a case has no active run. Announce an active run."""
-        # Runs are reached through their case, so a run without its case could not be watched or stopped.
+        # Runs are reached through their case. A run without its case could not be watched or stopped.
         is_free = not self._selection.book.under_way((suite.path, case.id))
         if not is_free:
             self._say_no(f"{case.name} is running: {key_for('run.stop')} stops it")

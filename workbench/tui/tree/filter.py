@@ -1,9 +1,9 @@
 """The filter of the tree.
 
 Every word must be in a case's name, id, tags or messages, or in the name or tags of its suite. A word found anywhere in
-the tree is matched exactly. Any other word matches similar words, so a typing error still finds its case. `status:…`
-and `tag:…` filter by status and tag. The whole name of a status means the status. In quotation marks, it means the
-text.
+the tree is matched exactly. Any other word matches similar words. A typing error therefore still finds its case.
+`status:…` and `tag:…` filter by status and tag. The whole name of a status means the status. In quotation marks, the
+name is an ordinary text.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _kept(left: list[_Texts], fits: Callable[[str], bool]) -> list[_Texts]:
 
 
 def _with_tag(suites: Sequence[SuiteRows], left: list[_Texts], tag: str) -> list[_Texts]:
-    """Keep the texts of cases with a tag of their own or of their suite."""
+    """Keep the texts of cases that have a tag, or whose suite has it."""
     kept: list[_Texts] = []
     for suite, texts in zip(suites, left, strict=True):
         kept.append([(at, text) for at, text in texts if _has_tag(suite, suite.cases[at], tag)])

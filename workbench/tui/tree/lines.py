@@ -72,7 +72,7 @@ def _case_fold(tree: TreeState, row: Row) -> str:
 
 
 def _branch_line(tree: TreeState, row: Row, book: RunBook, width: int) -> Line:
-    """Return the row of a folder or suite, with the results of its cases or the number of its problems."""
+    """Return the row of a folder or suite: the name, and the results of its cases or the number of problems."""
     fold = Span(f"{_fold(tree, row)} ", "muted")
     name, marks = one_line(row.label), EMPTY
     if row.open is not None and row.open.dirty:
@@ -233,16 +233,16 @@ def _case(row: Row, summary: CaseSummary) -> tuple[Span, Line]:
     sign, role = shown.mark
     result = _result(shown, summary.score, role)
     if summary.status == Status.ERROR and summary.graded is not None:
-        # The runs on other models were graded. Their score is worth more than the error, so the error gets only its
+        # The runs on other models were graded. Their score matters more than the error, so the error gets only its
         # sign.
         result = (Span(f"{GLYPHS.error} ", "error"), *result)
     return Span(sign, role), result
 
 
 def _remembered_line(tree: TreeState, row: Row, last: LastResult, now: datetime, width: int) -> Line:
-    """Return the row of a case with its last result from the history, dimmed, and the age of the result.
+    """Return the row of a case with its last result from the history, dimmed, and the result's age.
 
-    A word marks a case that was edited since. Without room, a sign marks the case."""
+    A word marks a case that was edited since. Without room for the word, a sign marks the case."""
     graded = worst_graded(last.statuses)
     sign = (graded or last.status).sign
     name = Span(f" {one_line(row.label)}")

@@ -106,7 +106,8 @@ class RememberedResults:
         if not self._results:
             return book.tally(suite, cases)
         revision = book.revision(suite)
-        # Each row of the tree asks at each refresh, so the tally is cached until the cases or their runs change.
+        # Each row of the tree needs the tally at each refresh. The tally is cached until the cases or their runs
+        # change.
         known = self._tallies.get(suite)
         if known is None or known[0] is not cases or known[1] != revision:
             before = CaseTally.of(self._summaries_before(suite, cases, book))
@@ -152,7 +153,7 @@ class HistoryReader:
         self._read_changed()
 
     def follow(self, change: SuitesChanged) -> None:
-        """Read again if other suites, or other versions of the suites, are open."""
+        """Read again if other suites are open, or other versions of the open suites."""
         if self._read is not None:
             self._read_changed()
 

@@ -134,7 +134,7 @@ class SuiteRows:
         return True
 
     def with_steps(self, cases: list[Row], unfolded: Collection[str]) -> list[Row]:
-        """Return rows of cases. Below each case with a key in `unfolded`, add its steps or the rows of its `each`."""
+        """Add rows below cases with a key in `unfolded`: the steps of a chain, or the rows of an `each`."""
         if not unfolded:
             return cases
         rows: list[Row] = []

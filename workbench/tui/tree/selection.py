@@ -51,7 +51,7 @@ def _free(suite: OpenSuite, keys: tuple[str, ...], book: RunBook) -> Iterator[st
 
 
 def _sound_cases(suite: OpenSuite) -> frozenset[str]:
-    """Return the keys of the cases that can run even though other cases of their suite have errors."""
+    """Return the keys of runnable cases of a suite in which other cases have errors."""
     # Broken cases are cut out of the text that runs. Only `[[cases]]` blocks can be cut out.
     if not suite.document.in_blocks:
         return frozenset()
@@ -161,7 +161,10 @@ class Selection:
         return []
 
     def cases_around(self) -> tuple[list[tuple[OpenSuite, str]], range]:
-        """Return all displayed cases with their suites, and the index range of those at or below the selected row."""
+        """Return all displayed cases with their suites, and the index range of the cases below the selected row.
+
+        A selected case is part of the range.
+        """
         cases: list[tuple[OpenSuite, str]] = []
         below: list[tuple[OpenSuite, str]] = []
         for row in self.tree.rows:

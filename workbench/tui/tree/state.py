@@ -225,7 +225,7 @@ class TreeState:
             return False
         row = self.selected
         wanted = self._with_status(self.filter, book) or frozenset()
-        # The selected case stays, so its row does not vanish when its run ends.
+        # The selected case stays. Its row does not vanish when its run ends.
         if row is not None and row.case is not None and row.open is not None:
             wanted |= {(row.key.path, row.open.cases[row.case.index].key)}
         if wanted == self._of_status:
@@ -238,7 +238,7 @@ class TreeState:
     def select(self, path: Path, case: str | None = None) -> bool:
         """Select a case (by key) or a suite. Return whether it exists.
 
-        If it is hidden, clear the filter and unfold its branches."""
+        A hidden case or suite clears the filter, and its branches are unfolded."""
         wanted = RowKey("suite", path)
         if case is not None:
             wanted = RowKey("case", path, case)
@@ -399,7 +399,7 @@ class TreeState:
             for child in children:
                 self._add(child)
         else:
-            # Problems belong to no case, so the filter applies to the name of their file.
+            # Problems belong to no case. The filter applies to the name of their file.
             if all(word in node.suite.path.name.casefold() for word in self.filter.casefold().split()):
                 self.rows += node.problems
             self.rows += self._cases(node.suite.path).rows

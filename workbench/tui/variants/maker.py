@@ -177,7 +177,7 @@ def _with_variant(suite: OpenSuite, variant: Table) -> Document:
 
 _MIN_ROWS = 4
 _AROUND = 11
-"""The rows of the frame, the title, the explanation and the keys, and of the screen around them."""
+"""The rows of frame, title, explanation and keys, and of the screen around them."""
 
 
 class VariantTextScreen(Dialog[str]):
@@ -277,5 +277,5 @@ class VariantScreen(AskScreen[WhatNext]):
             ("write", Option("write", "the variant into the suite, and run nothing", "run nothing")),
             ("no", Option("back", "to the text: nothing is written yet", "")),
         ]
-        # The text is the user's own. A run asks for trust in anything that it would start.
+        # The user wrote the text. A run asks for trust in anything that it would start.
         super().__init__(lines, answers, leaving="go back to the text", harmless=frozenset({"run", "write"}))

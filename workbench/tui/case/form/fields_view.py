@@ -153,14 +153,14 @@ OnGiveUp = Callable[[Hashable], bool]
 MIN_TEXT_LINES = 3
 
 MAX_SEARCH_ROWS = 12
-"""The largest number of visible search rows, so the form around them stays visible."""
+"""The maximum number of visible search rows. The form around them stays visible."""
 
 ROOM_BESIDE = 14
 """The usual width of a label. Text that does not fit beside a label gets a field of several lines."""
 
 _SEVERAL_LINES = frozenset({"lines", "json"})
 _FROM_THE_BEGINNING = CHOSEN | {"tool", "expected", "weight", "option", "key"}
-"""The kinds of cells with a field that opens with all completions, whatever its text."""
+"""The kinds of cells whose field opens with all completions, even if it has text."""
 
 
 class FormFields(FormRows):
@@ -252,7 +252,7 @@ class FormFields(FormRows):
         self._follow()
 
     def _show_under_field(self, source: FormSource) -> None:
-        """Show a form that was changed elsewhere, such as by undo, and keep the field open over the same cell."""
+        """Show a form that was changed elsewhere, for example by undo. The field stays open over the same cell."""
         opened, over = self.page.opened, self._over
         assert opened is not None and over is not None
         _, old_row, old_cell = over
@@ -487,10 +487,10 @@ class FormFields(FormRows):
             self._tell(f"the text is invalid and was not applied: {opened.refused}; {end}")
 
     def _suggest(self, typed: str) -> None:
-        """Offer completions and mark one of them; Enter accepts the marked one.
+        """Offer completions and mark one. Enter accepts the marked completion.
 
-        The mark is on the current text if it is a completion. Otherwise the mark is on the first completion in a field
-        with fixed values. In a field for a name, the first completion is marked only if it continues the text."""
+        The mark is on the current text if it is a completion. Otherwise, a field with fixed values marks the first
+        completion. A field for a name marks the first completion only if it continues the text."""
         assert self._over is not None
         source, _, cell = self._over
         adding = self.page.adding
@@ -628,7 +628,7 @@ class FormFields(FormRows):
         return self._over is not None and self._over[2].place == ("name",) and not self._text.strip()
 
     def _go_on_adding(self, made: Edit | Adding | Place, *, by_keys: bool) -> None:
-        """Apply an addition, ask its question, or open the field of a key to fill in."""
+        """Apply an addition, ask its question, or open the field of a key."""
         if isinstance(made, Edit):
             self._added(made, by_keys=by_keys)
         elif isinstance(made, Adding):

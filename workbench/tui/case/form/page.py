@@ -1,4 +1,4 @@
-"""The layout of a form: rows, lines, positions of cells, the cursor, and the open field."""
+"""The layout of a form: rows, lines, positions of cells, cursor, open field."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ class _Page:
         return (Span(text, _ROLES.get(cell.kind, "text")),)
 
     def _flow(self, cell: Cell, line: Line) -> None:
-        """Add a text of one or more lines, aligned with its beginning."""
+        """Add a text of one or more lines. All lines are aligned."""
         start, room = self.used, max(self.width - self.used, 1)
         rows: list[Line] = [(Span(cut(plain(line), room), line[0].role),)]
         if not cell.absent:
@@ -419,7 +419,7 @@ def with_table(document: Document, index: int, table: Table) -> Document:
     Raises SpliceError if TOML cannot express a value."""
     if index != HEAD:
         return document.with_case(index, table)
-    # Only changed keys are written, so the other keys keep the user's formatting.
+    # Only changed keys are written. The other keys keep the user's formatting.
     before = document.table(HEAD)
     for key in (*before, *(key for key in table if key not in before)):
         if key not in before or key not in table or before[key] is not table[key]:
@@ -510,7 +510,7 @@ class FormPage:
         self._laid = []
         for at, row in enumerate(self.rows):
             if at == self.row and self.opened is not None:
-                # The user is about to type the missing value, so its problem is hidden.
+                # The user is about to type the missing value. No problem should complain that it is missing.
                 if row.cells[self.opened.cell].is_gap:
                     row = replace(row, problems=())
                 self._laid.append(lay_out(row, self._width, None, self.opened))

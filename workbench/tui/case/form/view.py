@@ -268,7 +268,7 @@ class FormView(FormFields):
         return None
 
     def take_away(self) -> str | None:
-        """Remove the selected element or reset it to its default. Show above the place how to undo the change."""
+        """Remove the selected element, or reset it to its default. Show in the form how to undo the change."""
         row, source, at = self.page.current, self.page.source, self.page.row
         cells = () if row is None else row.cells
         invalid = [cell for cell in cells if cell.invalid is not None]

@@ -36,7 +36,7 @@ _STRINGS = r'"""[\s\S]*?(?:"""|$)|"(?:[^"\\\n]|\\.)*"?|\'[^\'\n]*\'?|#[^\n]*'
 _BRACKET = re.compile(_STRINGS + r"|[{}\[\]]")
 _SEPARATOR = re.compile(_STRINGS + r"|[{}\[\],]")
 _BEFORE_VALUE = re.compile(r"([\w-]+|\"[^\"]*\")\s*=\s*\Z")
-# Lines are searched up to the cursor, so these patterns end at the end of the text.
+# Only the text before the cursor is searched, so these patterns end with `$`.
 _TYPED_KEY = re.compile(r"\s*([\w-]*)$")
 _TYPED_VALUE = re.compile(r"\s*([\w-]+)\s*=\s*(\"?[^\",{}\[\]]*)$")
 _ARGUMENTS = ("args", "when")
@@ -211,7 +211,7 @@ def _tool_above(lines: Sequence[str], line: int, before: str, top: int) -> str:
 
 @dataclass(frozen=True)
 class _Open:
-    """An open table (`{`) or list (`[`) at the cursor: the key of its value and the start of its content."""
+    """A table (`{`) or list (`[`) that is open at the cursor, with its key and the start of its content."""
 
     bracket: str
     key: str
