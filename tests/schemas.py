@@ -1,4 +1,4 @@
-"""The JSON Schemas of what commands print, each read once.
+"""The JSON Schemas of the documentation, each read once.
 
 `jsonschema.validate` checks the whole schema before every document, which takes longer than most commands."""
 
@@ -12,15 +12,21 @@ from typing import Any, Literal
 from jsonschema import validators
 
 DOCS = Path(__file__).parents[1] / "docs"
-Kind = Literal["report", "grade-report", "compare", "history"]
+Kind = Literal["report", "grade-report", "compare", "history", "suite", "workbench", "calls"]
+
+
+def schema_of(kind: Kind) -> Any:
+    """Return the schema of the documentation."""
+    return json.loads((DOCS / f"{kind}.schema.json").read_text(encoding="utf-8"))
 
 
 @functools.cache
-def _validator(kind: Kind) -> Any:
-    schema = json.loads((DOCS / f"{kind}.schema.json").read_text(encoding="utf-8"))
+def validator_of(kind: Kind) -> Any:
+    """Return the validator of the schema, which is not checked itself."""
+    schema = schema_of(kind)
     return validators.validator_for(schema)(schema)
 
 
 def fits(document: object, kind: Kind) -> None:
     """Raise jsonschema.ValidationError unless a document fits the schema of its kind."""
-    _validator(kind).validate(document)
+    validator_of(kind).validate(document)

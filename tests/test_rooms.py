@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,45 @@ def test_a_module_loads_little_besides_itself() -> None:
         files = [(ROOT / module.replace(".", "/")).with_suffix(".py") for module in loaded[f"workbench.{name}"]]
         ours = [str(file.relative_to(ROOT)) for file in files if file.is_file()]
         assert len(ours) <= most, f"{name} loads {len(ours)} modules: {', '.join(sorted(ours))}"
+
+
+SEAMS = ("api", "agents", "cli.main", "checks", "grading", "analysis", "suite")
+"""What tests of the rooms at the edge import: the public interface, `main`, and the pure rooms."""
+
+IMPORT_MORE = {
+    "api": "evaluating framework_agents media provider_tools",
+    "cli": """
+        batches forking detached export github grade_calls history history_file init models options progress
+        published_scores recordings resume resume_of_odd_batches shards static_findings stopping
+        unwritable_history
+    """,
+    "evaluation": """
+        adding approval ci_jobs client_servers clocks cluster cluster_limits cost_limit exit_code_property
+        instructions kept_runs one_door reachable repeated_keys run runtime starter stored_runs workers
+    """,
+    "integrations": "pytest_plugin",
+    "remote": "batches gate records serve server walking",
+}
+"""Tests of the rooms at the edge that import more of the program. Add none: a new test goes through
+`workbench.evaluate`, a command, or the app."""
+
+
+def _imported(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+
+
+def test_tests_of_the_rooms_at_the_edge_reach_the_program_as_a_user_does() -> None:
+    for room, names in IMPORT_MORE.items():
+        found = set()
+        for file in (ROOT / "tests" / room).rglob("*.py"):
+            inside = {name.partition(".")[2] for name in _imported(file) if name.startswith("workbench.")}
+            if any(not name.startswith(SEAMS) for name in inside):
+                found.add(file.stem.removeprefix("test_"))
+        assert found == set(names.split()), room
 
 
 def test_the_files_that_the_architecture_names_exist() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 import workbench
 from tests.exchange.importers.samples import INSPECT, OPENAI
-from workbench.trajectory.recording import recordings_in
 
 
 def test_an_imported_file_is_saved_with_its_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +20,7 @@ def test_an_imported_file_is_saved_with_its_runs(folder: Path, monkeypatch: pyte
     assert not (folder / "log.toml").exists() and "  ✓ 1 tool" in imported.report
     suite = imported.save("oslo.toml", "runs")
     assert [case.id for case in suite.cases] == ["oslo"] and suite.path.read_text(encoding="utf-8") == imported.suite
-    assert len(recordings_in(folder / "runs")) == 2
+    assert len([*(folder / "runs").glob("*.run.jsonl")]) == 2
     kept = [*(folder / "runs").iterdir(), folder / "oslo.toml"]
     assert not [file for file in kept if "planted-4711-key" in file.read_text(encoding="utf-8")]
     with pytest.raises(workbench.UsageError, match=r"oslo\.toml exists"):

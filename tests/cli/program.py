@@ -21,6 +21,8 @@ from typing import Any
 from tests.cli.forking import ForkedProgram
 
 COMMAND = [sys.executable, "-m", "workbench"]
+OK, QUALITY_MISSED, USAGE, INFRASTRUCTURE = range(4)
+"""The exit codes of the documentation."""
 IN_FULL = ("-q", "--format", "text")
 """The options for the whole report without the steps."""
 _FOLDERS = {"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data"}

@@ -7,10 +7,9 @@ import subprocess
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import COMMAND, INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE, Program
 from tests.quick import first_of, in_turn
 from workbench.cli.main import COMMANDS, WORDS
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, QUALITY_MISSED, USAGE
 
 SUITE = """format = 1
 name = "One"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.quick import first_of
-from workbench.config.folders import bundled
+from tests.samples import SAMPLES
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]["workbench"]
@@ -79,7 +79,7 @@ def test_an_interrupt_at_the_very_end_is_silent(program: Program) -> None:
 
 @pytest.mark.slow
 def test_an_interrupt_that_the_caller_ignores_stays_ignored(program: Program) -> None:
-    sample = bundled("sample_suites") / "generic_tool.toml"
+    sample = SAMPLES / "generic_tool.toml"
     ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{INTERRUPTED}"
     done = ran(program, ignoring + ENTRIES["workbench"], "workbench.cli.redaction", "validate", str(sample))
     assert (done.returncode, done.stderr) == (0, "")

@@ -10,10 +10,10 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.test_tools import SERVERS, audited
-from workbench.config.folders import bundled
+from tests.samples import SAMPLES
 from workbench.suite.suite_file import load_suite
 
-OFFICE = bundled("sample_suites") / "office.toml"
+OFFICE = SAMPLES / "office.toml"
 
 
 OFFICE_SERVER = f"""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -13,8 +12,7 @@ from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.quick import first_of
 from tests.schemas import fits
-from workbench.cli.run_options import GRADERS, REPEAT_RULES
-from workbench.suite.model import GraderName, RepeatRule
+from workbench.suite.model import GRADERS, REPEAT_RULES
 
 RIGHT = "out/weather.right.offline.1.run.jsonl"
 WRONG_ONE = RIGHT.replace("right", "wrong")
@@ -181,9 +179,10 @@ def test_another_grader_decides_by_a_suite_as_it_is_now(recorded: Program) -> No
     assert f"{RIGHT}: passed 1.00 → failed 0.00\n" in done.stdout
 
 
-def test_every_grader_can_be_asked_to_decide() -> None:
-    assert get_args(GraderName) == GRADERS
-    assert get_args(RepeatRule) == REPEAT_RULES
+def test_every_grader_can_be_asked_to_decide(program: Program) -> None:
+    said = " ".join(program.run("grade", "--help-all").stdout.split())
+    assert f"the grader that decides: {', '.join(GRADERS)}" in said
+    assert f"the rule for repeats: {', '.join(REPEAT_RULES)}" in said
 
 
 def test_the_runs_of_one_suite_are_reported_together(recorded: Program) -> None:

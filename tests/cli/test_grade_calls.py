@@ -7,14 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
-from tests.schemas import fits
+from tests.schemas import fits, validator_of
 from workbench.evaluation.calls_file import read_calls
-from workbench.evaluation.file_schemas import file_schema
 from workbench.trajectory.recording import RecordingError
 
 ROOT = Path(__file__).parents[2]
@@ -125,7 +123,7 @@ def test_what_is_wrong_has_its_place_and_the_schema_agrees(tmp_path: Path, cases
     (tmp_path / "calls.json").write_text(json.dumps({"cases": cases}))
     with pytest.raises(RecordingError, match=re.escape(said)):
         read_calls(tmp_path / "calls.json")
-    assert not jsonschema.Draft202012Validator(file_schema("calls")).is_valid({"cases": cases})
+    assert not validator_of("calls").is_valid({"cases": cases})
 
 
 @pytest.mark.parametrize(
@@ -145,7 +143,7 @@ def test_files_that_cannot_be_read_say_on_which_line(tmp_path: Path, text: str, 
 
 
 def test_the_schema_takes_the_example_and_so_does_the_reader(tmp_path: Path) -> None:
-    jsonschema.validate(json.loads(EXAMPLE), file_schema("calls"))
+    fits(json.loads(EXAMPLE), "calls")
     (tmp_path / "calls.json").write_text(EXAMPLE)
     given = read_calls(tmp_path / "calls.json")
     assert (given.agent, {case: len(runs) for case, runs in given.runs.items()}) == (

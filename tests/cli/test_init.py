@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from tests.cli.program import Program
+from tests.samples import SAMPLES
+from tests.schemas import schema_of
 from tests.tools.conftest import SERVERS
 from tests.tools.web import hosted
 from workbench.cli.main import main
-from workbench.config.folders import bundled
 from workbench.evaluation.approval import Needs, Request
 from workbench.evaluation.ci_jobs import CI_MIN_PASS_RATE
-from workbench.evaluation.file_schemas import file_schema
 from workbench.suite.model import Suite
 from workbench.suite.suite_file import load_suite
 
@@ -36,6 +36,7 @@ def everything(folder: Path) -> str:
     return "".join(file.read_text(errors="replace") for file in folder.rglob("*") if file.is_file())
 
 
+@pytest.mark.slow
 def test_a_suite_of_a_command_has_a_case_for_each_tool_and_is_the_same_each_time(program: Program) -> None:
     done = program.run("init", "--command", TIME, "-o", "time.toml", "--by", "trajectory", "--trust")
     assert done.returncode == 0, done.stderr
@@ -47,7 +48,7 @@ def test_a_suite_of_a_command_has_a_case_for_each_tool_and_is_the_same_each_time
     assert suite.cases[2].expect_no_calls
     assert (suite.grading.by, suite.grading.extra_calls) == ("trajectory", "allow_read_only")
     assert text.startswith("#:schema ./suite.schema.json\n")
-    assert json.loads((program.folder / "suite.schema.json").read_text()) == file_schema("suite")
+    assert json.loads((program.folder / "suite.schema.json").read_text()) == schema_of("suite")
     page = (Path(__file__).parents[2] / "docs" / "first-steps.md").read_text(encoding="utf-8")
     (shown,) = re.findall(r'^name = "time"\n.*?(# get_current_time.*?)^```', page, re.MULTILINE | re.DOTALL)
     written = text.replace(f"for {suite.name}", "for time")
@@ -213,7 +214,7 @@ def test_what_is_written_is_validated_and_run_together(program: Program) -> None
         assert "workbench.toml:1: jugde is not a setting: did you mean 'judge'?" in wrong.stderr
 
 
-@pytest.mark.parametrize("name", [file.stem for file in sorted(bundled("sample_suites").glob("*.toml"))])
+@pytest.mark.parametrize("name", [file.stem for file in sorted(SAMPLES.glob("*.toml"))])
 def test_a_copied_sample_loads_with_the_code_that_it_names(program: Program, name: str) -> None:
     done = program.run("init", "--example", name)
     assert done.returncode == 0, done.stderr

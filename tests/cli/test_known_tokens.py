@@ -81,6 +81,7 @@ def test_what_is_accepted_keeps_the_suites_own_token_and_asks_for_others_to_be_p
     assert expected["args"] == {"token": OWN, "at": ADDRESS, "more": {"present": True}}
 
 
+@pytest.mark.slow
 def test_what_is_recorded_holds_none_and_each_place_is_named(program: Program) -> None:
     call = Call("log_in", {"at": ADDRESS, "token": OTHER, "city": "Oslo"}, "call_1")
     with Server([said("openai", calls=[call]), said("openai", text="Done.")]) as endpoint:

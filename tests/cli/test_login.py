@@ -18,8 +18,8 @@ import pytest
 
 from tests.cli.program import Dialogue, Program, read_until
 from tests.tools.guarded import ROBOT_SECRET, Guarded, ended, guarded
-from workbench.tools.redirect import REDIRECT_PORT
 
+REDIRECT_PORT = 47323
 RUN = ("run", "shop.toml", "--model", "offline", "--trust")
 CALL = ("tools", "shop.toml", "--call", "add", "--args", '{"a": 1, "b": 2}', "--trust")
 LOGIN = ("login", "tracker", "--trust")
@@ -131,6 +131,7 @@ def test_a_login_is_given_up_and_refused(shop: Program) -> None:
     assert not logins(shop).exists()
 
 
+@pytest.mark.slow
 def test_programs_that_renew_at_once_use_each_refresh_token_once_until_the_login_is_forgotten(
     shop: Program, server: Guarded
 ) -> None:
@@ -148,6 +149,7 @@ def test_programs_that_renew_at_once_use_each_refresh_token_once_until_the_login
     assert shop.run("login", "tracker", "--forget").stdout == "tracker: there was no login\n"
 
 
+@pytest.mark.slow
 def test_a_login_without_a_suite_is_that_of_a_plain_server(program: Program, server: Guarded) -> None:
     init = ("init", "--trust", "-o", "made.toml", server.url)
     refused = program.run(*init)

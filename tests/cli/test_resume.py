@@ -16,8 +16,8 @@ from tests.cli.batches import STUCK, WAITING, interrupted
 from tests.cli.program import Program, read_until
 from tests.cli.suites import WEATHER
 from tests.history.foreign import HEAD, ONE_CASE, foreign_history, starting
+from tests.samples import SAMPLES
 from workbench.cli.batch_command import models_again
-from workbench.config.folders import bundled
 from workbench.trajectory.events import JsonValue
 
 
@@ -131,7 +131,6 @@ def test_a_history_in_a_project_goes_where_the_project_goes(tmp_path: Path) -> N
     assert "3 runs regraded" in again.stdout
 
 
-SAMPLES = bundled("sample_suites")
 THEIRS = "openai:gpt@http://127.0.0.1:9/v1"
 
 

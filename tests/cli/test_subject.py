@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 import workbench
-from tests.cli.program import Program
+from tests.cli.program import INFRASTRUCTURE, OK, USAGE, Program
 from tests.cli.suites import WEATHER
-from workbench.evaluation.exit_codes import INFRASTRUCTURE, OK, USAGE
 from workbench.suite.suite_file import parse_suite
 from workbench.suite.trust import needs_trust
 

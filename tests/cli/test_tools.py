@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.program import Program, wait_until
 from tests.cli.suites import WEATHER
-from workbench.config.folders import bundled
+from tests.samples import SAMPLES
 
 SERVERS = Path(__file__).parents[1] / "tools" / "servers"
 WORKSHOP = f"""
@@ -34,7 +34,7 @@ name = "gone"
 prefix = "gone_"
 command = ["no-such-program-anywhere"]
 """
-OFFICE = str(bundled("sample_suites") / "office.toml")
+OFFICE = str(SAMPLES / "office.toml")
 
 
 @pytest.fixture

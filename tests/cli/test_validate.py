@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
-from workbench.config.folders import bundled
+from tests.samples import SAMPLES
 
 WITH_RULE = WEATHER.replace("format = 1", 'format = 1\ngrading.extra_calls = "allow_read_only"', 1)
 """A suite that says which surplus calls are free."""
@@ -150,7 +150,7 @@ def test_a_name_that_no_tool_has_is_an_error_of_its_runs_and_a_warning_where_the
     program: Program,
 ) -> None:
     for name in ("office.toml", "office_server.py"):
-        shutil.copy(bundled("sample_suites") / name, program.folder / name)
+        shutil.copy(SAMPLES / name, program.folder / name)
     file = program.folder / "office.toml"
     text = file.read_text(encoding="utf-8")
     file.write_text(text.replace('tool = "calculate"', 'tool = "calculat"', 1), encoding="utf-8")

@@ -15,18 +15,18 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from tests.cli.program import Program
+from tests.schemas import schema_of, validator_of
 from tests.strategies import checks
 from tests.suite.test_suite_format_page import EXAMPLES
 from workbench.checks.check import Check
-from workbench.evaluation.file_schemas import file_schema
 from workbench.suite.expected_calls import ExpectedCall
 from workbench.suite.render import to_toml_data
 from workbench.suite.shape import ARRAYS_OF_TABLES, TABLES
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "sample_suites").glob("*.toml"))
-SUITE = jsonschema.Draft7Validator(file_schema("suite"))
-SETTINGS = jsonschema.Draft7Validator(file_schema("settings"))
+SUITE = validator_of("suite")
+SETTINGS = validator_of("workbench")
 
 
 def problems(document: Any, schema: jsonschema.Draft7Validator = SUITE) -> list[str]:
@@ -37,8 +37,6 @@ def test_the_files_in_the_docs_are_these(tmp_path: Path) -> None:
     program = Program(tmp_path)
     kinds = (("suite", "suite.schema.json"), ("settings", "workbench.schema.json"), ("calls", "calls.schema.json"))
     for kind, name in kinds:
-        schema = file_schema(kind)  # type: ignore[arg-type]
-        jsonschema.validators.validator_for(schema).check_schema(schema)
         shown = program.run("schema", kind)
         assert (ROOT / "docs" / name).read_text(encoding="utf-8") == shown.stdout, (
             f"workbench schema {kind} > docs/{name}"
@@ -101,7 +99,7 @@ def test_settings_fit_and_unknown_ones_do_not() -> None:
 
 def test_an_editor_that_follows_the_directive_finds_the_wrong_key(tmp_path: Path) -> None:
     """taplo is what editors use for TOML; it reads `#:schema` as they do."""
-    (tmp_path / "suite.schema.json").write_text(json.dumps(file_schema("suite")))
+    (tmp_path / "suite.schema.json").write_text(json.dumps(schema_of("suite")))
     good = '#:schema ./suite.schema.json\nformat = 1\nname = "Clock"\n\n[[cases]]\nname = "Time"\nuser = "Time?"\n'
     (tmp_path / "clock.toml").write_text(good)
     command = [str(Path(sys.executable).with_name("taplo")), "lint", "clock.toml"]

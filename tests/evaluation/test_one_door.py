@@ -10,13 +10,12 @@ import pytest
 
 import workbench
 from tests.cli.program import Program
+from tests.samples import SAMPLES
 from tests.tui.apps import opened
-from workbench.config.folders import bundled
 from workbench.evaluation.plan import FinishedRun
 from workbench.evaluation.report import Report
 from workbench.suite.suite_file import lines_of
 
-SAMPLES = bundled("sample_suites")
 MEASURED = ("started_at", "batch", "timing", "latency")
 """What no two batches have in common, besides everything that ends in `_ms`."""
 

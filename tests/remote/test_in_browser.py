@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,9 @@ from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.remote.served import Served, served
 from tests.show.browser import CHROMIUM, LONGEST_WAIT_S, Browser
-from workbench.config.folders import bundled
-from workbench.tui.terminal.theme import load_themes
 
-PAPER = load_themes(bundled("themes"), Path()).by_name["paper"].colours["background"].removeprefix("#")
+THEME = Path(__file__).parents[2] / "themes" / "paper.toml"
+PAPER = tomllib.loads(THEME.read_text(encoding="utf-8"))["colours"]["background"].removeprefix("#")
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine to show the app in")
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.exchange.importers.samples import DIALECTS, FIELDS, SAMPLES
+from tests.quick import first_of
 from tests.strategies import json_values
 from workbench.config.secrets import Secrets
 from workbench.engine.recordings import result_of_recording
@@ -85,14 +86,14 @@ def _imports_or_refuses(form: str, name: str, content: bytes) -> None:
             run_of(made.file, case, run, 0)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", first_of(FORMS, 6))
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(value=json_values)
 def test_any_json_is_imported_or_refused(form: str, value: JsonValue) -> None:
     _imports_or_refuses(form, "any.json", json.dumps(value).encode("utf-8", "surrogatepass"))
 
 
-@pytest.mark.parametrize("sample", EVERY)
+@pytest.mark.parametrize("sample", first_of(EVERY, 8))
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(changes=st.lists(st.tuples(st.lists(st.integers(0, 20), max_size=9), json_values), min_size=1, max_size=3))
 def test_a_sample_with_anything_in_it_is_imported_or_refused(
