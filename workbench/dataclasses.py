@@ -43,10 +43,12 @@ else:
         if cls is None:
             return lambda cls: dataclass(cls, **options)
         if not options.get("frozen") or not options.keys() <= _OPTIONS:
-            return dataclasses.dataclass(cls, **options)
+            return _standard(cls, **options)
         return _frozen(cls, options)
 
 
+# Kept, because `workbench.startup` replaces the name in its module while other packages are imported.
+_standard: Any = dataclasses.dataclass
 _OPTIONS = {"frozen", "slots", "kw_only", "weakref_slot"}
 
 
@@ -64,7 +66,7 @@ def _frozen(cls: type, options: dict[str, bool]) -> Any:
     # Without a docstring, the standard library would generate one from the signature, with a slow tokenizer.
     if not cls.__doc__:
         cls.__doc__ = cls.__name__
-    made: Any = dataclasses.dataclass(cls, init=False, repr=False, eq=False, **{**options, "frozen": False})
+    made: Any = _standard(cls, init=False, repr=False, eq=False, **{**options, "frozen": False})
     made.__init__ = _Init(made)
     compared = [field.name for field in fields(made) if field.compare]
     made.__compared__ = staticmethod(_values_of(compared))

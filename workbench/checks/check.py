@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union
 
 from pydantic import (
@@ -21,6 +22,7 @@ from pydantic import (
     Tag,
 )
 from pydantic_core import CoreSchema, PydanticCustomError
+from typing_extensions import TypeAliasType
 
 from workbench.checks.argument_schema import InnerSample, OtherValues, Refused, beyond, one_of_types, refuses_nothing
 from workbench.checks.clock import NOMINAL_CLOCK, Clock
@@ -651,9 +653,15 @@ class _AnyKind:
     """The pydantic schema of a field with a check of any kind that is registered when the model is built."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        kinds: Any = tuple(Annotated[cls, Tag(kind)] for kind, cls in CHECK_CLASSES.items())
-        any_kind: Any = Annotated[Union[kinds], Discriminator(_kind_of), BeforeValidator(_as_table)]  # noqa: UP007
-        return handler.generate_schema(any_kind)
+        # Under a name, the schema is generated once, and every further field refers to it.
+        return handler.generate_schema(_named_union(tuple(CHECK_CLASSES.items())))
+
+
+@cache
+def _named_union(classes: tuple[tuple[str, type[CheckBase]], ...]) -> Any:
+    kinds: Any = tuple(Annotated[cls, Tag(kind)] for kind, cls in classes)
+    any_kind: Any = Annotated[Union[kinds], Discriminator(_kind_of), BeforeValidator(_as_table)]  # noqa: UP007
+    return TypeAliasType("Check", any_kind)
 
 
 Check = Annotated[CheckBase, _AnyKind()]

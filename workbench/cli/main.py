@@ -15,9 +15,10 @@ from io import TextIOWrapper
 
 from workbench.cli.app import execute, parser_of_app
 from workbench.cli.parser import Parser, did_you_mean
+from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INTERRUPTED, READER_GONE, USAGE
 from workbench.standard_streams import dispensable, open_closed_streams
-from workbench.startup import InterruptsRaised, collect_rarely, leave_out_pydantic_plugins, options_module
+from workbench.startup import InterruptsRaised, collect_rarely, import_pydantic, options_module
 
 COMMANDS = {
     "run": "run the cases of suites and grade them",
@@ -153,9 +154,8 @@ def _run_command(name: str, words: list[str]) -> int:
         if (answer := did_you_mean(f"{name} command", words[0], seconds)) is not None:
             return _refuse(answer)
     options = parser_of(name).parse_args(words)
-    leave_out_pydantic_plugins()
-    # Imported before Ctrl+C raises exceptions: this extension panics if an exception is raised during its import.
-    import_module("pydantic_core")
+    # Imported before Ctrl+C raises exceptions: its extension panics if an exception is raised during its import.
+    import_pydantic(dataclass)
     module = import_module(_module_of(name))
     with InterruptsRaised():
         code: int = module.execute(options)
@@ -190,9 +190,8 @@ def _open_app(words: list[str]) -> int:
     # Imports leave no garbage, and collecting it would take a tenth of the start-up time. The app enables collection
     # again.
     gc.disable()
-    leave_out_pydantic_plugins()
-    # Imported before Ctrl+C raises exceptions: this extension panics if an exception is raised during its import.
-    import_module("pydantic_core")
+    # Imported before Ctrl+C raises exceptions: its extension panics if an exception is raised during its import.
+    import_pydantic(dataclass)
     with InterruptsRaised():
         return execute(arguments)
 

@@ -175,12 +175,16 @@ def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
 
 def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
     """Return the reasons why checks of the valid suites could not be judged."""
-    from workbench.evaluation.judges import unjudged_checks
+    from workbench.suite.settings import judged_checks
 
     cases: list[tuple[SuiteFile, Case]] = []
     for file in files:
-        if file.suite is not None:
-            cases += [(file, case) for case in file.suite.cases]
+        if (suite := file.suite) is not None:
+            cases += [(file, case) for case in suite.cases if any(judged_checks(suite, case))]
+    if not cases:
+        return ()
+    from workbench.evaluation.judges import unjudged_checks  # on use: few suites have judged checks
+
     return tuple(unjudged_checks(cases, program.models))
 
 

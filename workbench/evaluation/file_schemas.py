@@ -63,8 +63,6 @@ def _plain(schema: Any) -> Any:
         return [_plain(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    if "oneOf" in schema and {"$ref": "#/$defs/Equals"} in schema["oneOf"]:
-        return _CHECK
     if "anyOf" in schema:
         others = [each for each in schema["anyOf"] if each != {"type": "null"}]
         if len(others) == 1:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from workbench.suite.project import Search, find_suites, is_settings
 from workbench.suite.suite_file import SuiteFile, load_suite
-from workbench.trajectory.recording import SUFFIX, RecordingError, read_header
 
 
 class NoSuitesError(Exception):
@@ -34,6 +33,8 @@ def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None 
                 f"'replay:{path}' plays it"
             )
     if not found and not loaded:
+        from workbench.trajectory.recording import SUFFIX
+
         names = ", ".join(map(str, suites))
         if any(map(is_settings, paths)):
             raise NoSuitesError(f"no suite at {names}: a workbench.toml holds settings; name suites, or their folder")
@@ -48,6 +49,8 @@ def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None 
 
 
 def _is_recording(path: Path) -> bool:
+    from workbench.trajectory.recording import RecordingError, read_header  # on use: suites are TOML files
+
     try:
         read_header(path)
     except RecordingError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
@@ -25,7 +24,7 @@ def write_report(file: Path, pieces: Iterable[str]) -> None:
         return
     target = resolved(file)
     # The temporary file is in the folder of the target, as a file cannot be renamed onto another disk.
-    temporary = target.with_name(f".workbench-{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f".workbench-{os.urandom(6).hex()}.tmp")
     try:
         with temporary.open("x", encoding="utf-8", newline="") as opened:
             opened.writelines(pieces)

@@ -8,7 +8,6 @@ import fcntl
 import hashlib
 import json
 import os
-import secrets
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import field
@@ -232,7 +231,7 @@ class Drafts:
 
     def _begun(self, path: Path, base_text: str, base_state: FileState | None) -> _Journal:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = self._folder / f"{path.stem[:40]}-{secrets.token_hex(8)}{SUFFIX}"
+        file = self._folder / f"{path.stem[:40]}-{os.urandom(8).hex()}{SUFFIX}"
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import secrets
 import stat
 import sys
 import threading
@@ -213,7 +212,7 @@ def save(path: Path, text: str, expected: FileState | None) -> FileState:
 def _replaced(
     path: Path, target: Path, content: bytes, before: os.stat_result | None, expected: FileState | None
 ) -> FileState:
-    temporary = target.with_name(f".workbench-{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f".workbench-{os.urandom(6).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as opened:

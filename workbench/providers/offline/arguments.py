@@ -11,8 +11,7 @@ from zoneinfo import available_timezones
 
 from workbench.dataclasses import dataclass
 from workbench.providers.offline.clauses import Clause
-from workbench.providers.offline.evidence import Evidence, Kind, Span, joined_groups, of_kind
-from workbench.providers.offline.tool_result import ToolResult
+from workbench.providers.offline.evidence import Evidence, Kind, Span, ToolResult, joined_groups, of_kind
 from workbench.providers.offline.tools import ACCEPTED, Parameter, Role, Tool, named_with, parameters_of
 from workbench.providers.offline.words import (
     REQUEST_VERBS,

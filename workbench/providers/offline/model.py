@@ -16,8 +16,7 @@ from workbench.numerals import score_text
 from workbench.providers.model import AnswerFinished, ModelRequest
 from workbench.providers.offline.arguments import Filled, fill
 from workbench.providers.offline.clauses import Clause, clauses_of
-from workbench.providers.offline.evidence import Evidence, find_evidence
-from workbench.providers.offline.tool_result import ToolResult
+from workbench.providers.offline.evidence import Evidence, ToolResult, find_evidence
 from workbench.providers.offline.tools import ACCEPTED, CALL_THRESHOLD, Tool, ToolIndex
 from workbench.providers.offline.words import split_name, stems_of, word_set
 from workbench.startup import late_pattern

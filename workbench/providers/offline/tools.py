@@ -215,7 +215,8 @@ class Tool:
     def __init__(self, definition: ToolDefinition) -> None:
         self.definition = definition
         self.name = definition.name
-        self.name_stems = stems_of(" ".join(split_name(self.name)))
+        self._name_words = " ".join(split_name(self.name))
+        self.name_stems = stems_of(self._name_words)
         match = _FIRST_SENTENCE.match(definition.description[:_MAX_DESCRIPTION_CHARS])
         self._summary = match[0] if match else ""
         self.own_words = frozenset((*self.name_stems, *stems_of(self._summary)))
@@ -247,7 +248,7 @@ class Tool:
                 described = schema.get("description")
                 places.append((0.25, described[:_MAX_DESCRIPTION_CHARS] if isinstance(described, str) else ""))
                 places.append((0.6, _texts(schema.get("enum")) + _texts(schema.get("examples"))))
-        places += [(0.6, self._summary), (1.0, " ".join(self.name_stems))]
+        places += [(0.6, self._summary), (1.0, self._name_words)]
         weights: dict[str, float] = {}
         for weight, text in sorted(places):
             weights.update(dict.fromkeys(stems_of(text), weight))
