@@ -13,6 +13,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
+from tests.cli.forking import forked_command
 from tests.cli.program import COMMAND, Program
 from tests.providers.server import Call, Server, said
 
@@ -76,6 +77,7 @@ async def called_through_tee(program: Program) -> str:
     return str(getattr(result.content[0], "text", ""))
 
 
+@pytest.mark.slow
 def test_conversations_and_a_servers_log_become_a_suite_that_passes(program: Program) -> None:
     call = Call("w__get_weather", {"city": "Oslo"}, "call_1")
     with Server([said("openai", calls=[call]), said("openai", "It rains.")]) as server:
@@ -165,9 +167,12 @@ def test_what_was_recorded_outlives_the_program_and_a_suite_that_cannot_be_writt
 
 def test_a_tee_passes_every_byte_the_exit_code_and_signals(program: Program) -> None:
     echo = "import sys,os; d=sys.stdin.buffer.read(); os.write(1, d[::-1]); sys.stderr.write('err'); sys.exit(7)"
-    tee = [*COMMAND, "record", "--server", "-o", "seen.jsonl", "--", sys.executable, "-c"]
+    words = ["record", "--server", "-o", "seen.jsonl", "--", sys.executable, "-c"]
+    tee, forked_tee = [*COMMAND, *words], [*forked_command(), *words]
     data = bytes(range(256)) * 1000 + b'\n{"jsonrpc": "2.0"}\n[1]\n"'
-    done = subprocess.run([*tee, echo], input=data, capture_output=True, cwd=program.folder, env=program.environment)
+    done = subprocess.run(
+        [*forked_tee, echo], input=data, capture_output=True, cwd=program.folder, env=program.environment
+    )
     assert (done.returncode, done.stdout, done.stderr) == (7, data[::-1], b"err")
     waits = "import signal,sys; signal.signal(15, lambda *_: sys.exit(9)); print('ready', flush=True); signal.pause()"
     with subprocess.Popen(
@@ -176,7 +181,9 @@ def test_a_tee_passes_every_byte_the_exit_code_and_signals(program: Program) -> 
         assert waiting.stdout is not None and waiting.stdout.readline() == b"ready\n"
         os.kill(waiting.pid, signal.SIGTERM)
         assert waiting.wait(30) == 9
-    missing = subprocess.run([*tee[:-2], "no-such-server"], capture_output=True, cwd=program.folder, check=False)
+    missing = subprocess.run(
+        [*forked_tee[:-2], "no-such-server"], capture_output=True, cwd=program.folder, env=program.environment
+    )
     assert missing.returncode == 127 and b"no-such-server cannot be started" in missing.stderr and not missing.stdout
 
 
@@ -184,7 +191,7 @@ def test_a_tee_passes_every_byte_the_exit_code_and_signals(program: Program) -> 
 def test_keys_among_the_words_of_the_servers_command_are_not_written_down(program: Program) -> None:
     answers = "for line in sys.stdin: print(json.dumps({'id': json.loads(line)['id'], 'result': sys.argv}), flush=True)"
     given = ["--token", "correcthorse", "--api-key=battery9", "postgres://a:s3cret9@db/x", f"ghp_{'aB3' * 12}", "Oslo"]
-    tee = [*COMMAND, "record", "--server", "-o", "seen.jsonl", "--", sys.executable, "-c"]
+    tee = [*forked_command(), "record", "--server", "-o", "seen.jsonl", "--", sys.executable, "-c"]
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t", "arguments": {}}}
     done = subprocess.run(
         [*tee, f"import sys,json\n{answers}", *given],

@@ -136,6 +136,7 @@ def two_suites(program: Program, text: str) -> tuple[Program, Path]:
 SECRET = TWO.replace("Oslo?", f"Oslo? {TOKEN}") + "\n[gate]\nmin_pass_rate = 0.9\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", [False, True])
 def test_a_suite_in_which_nothing_is_missing_need_not_be_what_it_was(program: Program, gone: bool) -> None:
     program, suite = two_suites(program, SECRET)

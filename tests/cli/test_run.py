@@ -89,6 +89,7 @@ def test_quiet_is_three_lines(program: Program, words: list[str], code: int, lin
     assert done.stdout.count("\n") <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gate", "options", "code"),
     [
@@ -136,6 +137,7 @@ def test_failures_stand_by_cause_below_the_totals_and_in_the_json_report(program
     assert cause["meaning"] == "An argument has a different value than expected."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "code"), [("every", 1), ("last", 1), ("mean", 0), ("majority", 0)])
 def test_a_case_that_runs_several_times_counts_by_its_rule(program: Program, rule: str, code: int) -> None:
     program.write("weather.toml", WEATHER + f"[grading]\nrepeat_rule = '{rule}'\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tomllib
 
+import pytest
+
 from tests.cli.program import Program
 
 SUITE = """format = 1
@@ -73,6 +75,7 @@ def test_a_case_that_the_hasty_model_fails_shrinks_to_the_word_it_falls_for(prog
     assert "#3" not in program.run("history", "list").stdout
 
 
+@pytest.mark.slow
 def test_few_runs_leave_more_and_what_does_not_fail_is_not_shrunk(program: Program) -> None:
     program.write("suite.toml", SUITE)
     program.run("run", "suite.toml", "--model", "offline:hasty", "-q", "--record", "runs")

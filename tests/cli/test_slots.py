@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from tests.cli.program import Program
 from tests.providers.server import Answer, Pause, Server, said
 from tests.providers.server.formats import sse
@@ -20,6 +22,7 @@ limits = { max_latency_ms = 250 }
 """
 
 
+@pytest.mark.slow
 def test_it_is_said_once_that_fewer_requests_are_sent(program: Program) -> None:
     program.write("rain.toml", SUITE.replace("REPEATS", "12"))
     with Server(lambda _: said("openai", "It will rain."), slots=1) as server:

@@ -111,6 +111,7 @@ def test_a_clear_difference_stops_a_comparison_and_what_is_spared_is_neither_mis
     assert "until decided, in a random order with seed" in program.run("history", "show", "1").stdout
 
 
+@pytest.mark.slow
 def test_equal_models_are_not_decided_and_all_runs_are_made(program: Program) -> None:
     program.write("light.toml", suite(("red",)))
     for until in ("decided", "decided,looks=4"):
@@ -134,6 +135,7 @@ def test_looks_are_taken_after_a_quarter_of_the_cases_and_the_order_follows_the_
     assert sorted(orders[0]) == sorted(orders[2]) != orders[0]
 
 
+@pytest.mark.slow
 def test_cases_of_one_cluster_decide_as_one(program: Program) -> None:
     clustered = (f'[[cases]]\ncluster = "k{at // 6}"{part}' for at, part in enumerate(suite().split("[[cases]]")[1:]))
     program.write("light.toml", SUITE + "".join(clustered))
@@ -150,6 +152,7 @@ def stored(program: Program, batch: int) -> Sequence[RunRow]:
         return history.runs(batch)
 
 
+@pytest.mark.slow
 def test_a_batch_that_was_cut_off_goes_on_in_its_order_to_the_same_decision(program: Program) -> None:
     late = 'mocks = [{ tool = "paint", result = "late", delay_ms = 1 }]\n[[cases.ordered]]'
     text = suite(("violet", "red", "violet", "green"))
@@ -195,6 +198,7 @@ def test_a_gate_is_decided_early_and_decides_the_exit_code(
     assert f"decided after {gate['watched']['cases']} of {CASES} cases: " in text
 
 
+@pytest.mark.slow
 def test_a_gate_that_stays_open_is_decided_by_all_runs(program: Program) -> None:
     # A twentieth fails: between the gate and what is worse, and too few runs.
     program.write("light.toml", suite(("red",) * 14 + ("violet",)))

@@ -14,6 +14,7 @@ MODEL = '[models.big]\nprovider = "{api}"\nmodel = "m"\nbase_url = "{url}"\n'
 WORDS = ("run", "weather.toml", "--trust", "--model", "big")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 def test_an_endless_answer_ends_as_a_failure_that_is_kept_and_graded_again(program: Program, api: Api) -> None:
     program.write("weather.toml", WEATHER + CHAIN)

@@ -64,6 +64,7 @@ async def test_the_palette_has_another_key_too(tmp_path: Path) -> None:
         assert len(app.app.screen_stack) == 2
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_used_is_said_at_the_start_and_does_no_harm(tmp_path: Path) -> None:
     async with opened(with_keys(tmp_path, '[keys]\nzoom = "m"\ncopy = "hyper+x"\nhelp = "f1"\n')) as app:
         assert "keys.toml, line 2: zoom: m is yours, and no longer the key of 'models'" in " ".join(app.screen.split())

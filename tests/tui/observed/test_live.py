@@ -53,6 +53,7 @@ async def refuses(url: str) -> bool:
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", first_of(APIS, 1))
 async def test_a_conversation_appears_step_by_step_and_becomes_a_case_that_passes(api: Api, tmp_path: Path) -> None:
     first, last = Signal(), Signal()

@@ -177,6 +177,7 @@ async def test_a_request_is_stopped_by_a_letter_once_tab_gave_letters_to_the_run
         assert app.session.stopped == [app.session.runs[-1].run_id]
 
 
+@pytest.mark.slow
 async def test_the_line_outlives_esc_other_screens_and_quitting_and_keeps_no_secret(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     key = "sk-proj-aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3hJ5"
