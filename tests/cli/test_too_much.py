@@ -34,6 +34,7 @@ def test_an_endless_answer_ends_as_a_failure_that_is_kept_and_graded_again(progr
         assert ("sent too much", why) in [(issue["kind"], issue["why"]) for issue in run["grades"][0]["issues"]]
 
 
+@pytest.mark.slow
 def test_a_thousand_calls_are_answered_and_one_more_is_too_much(program: Program) -> None:
     program.write("weather.toml", WEATHER)
     calls = [Call("get_weather", {"city": "Oslo"}, f"call_{number}") for number in range(1_001)]

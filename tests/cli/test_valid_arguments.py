@@ -209,6 +209,7 @@ ordered = [{{ tool = "convert_time" }}]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("time", "status", "issue"),
     first_rows(
