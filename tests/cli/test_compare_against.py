@@ -82,6 +82,7 @@ def test_what_cannot_be_compared_is_said_before_anything_runs(
     assert done.stderr.startswith(said)
 
 
+@pytest.mark.slow
 def test_batches_that_no_test_holds_for_are_refused(before: Program) -> None:
     before.write("weather.toml", SUITE.replace("Right", "Other"))
     done = before.run("compare", "weather.toml", "--baseline", "1")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER
 from tests.cli.test_compare import BOTH, endpoints
@@ -67,6 +69,7 @@ def test_runs_of_a_case_that_expects_nothing_yet_are_not_graded_anywhere(program
     assert "1 failed, 1 not graded" in again.stdout
 
 
+@pytest.mark.slow
 def test_a_comparison_counts_such_cases_apart(program: Program) -> None:
     with endpoints(program.folder):
         suite = program.folder / "weather.toml"

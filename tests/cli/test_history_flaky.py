@@ -47,6 +47,7 @@ def test_runs_of_another_content_do_not_count() -> None:
     assert flaky_cases(changed) == []
 
 
+@pytest.mark.slow
 def test_a_flaky_case_is_named_with_its_course_until_it_changes(program: Program) -> None:
     program.write("weather.toml", WEATHER + WRONG)
     (program.folder / ".workbench").mkdir()

@@ -47,6 +47,7 @@ def test_a_name_with_a_secret_in_it_is_shown_without(program: Program, words: tu
     assert PASSWORD not in done.stdout
 
 
+@pytest.mark.slow
 def test_the_plan_that_a_shard_knows_has_no_secret_and_what_is_merged_has_none(program: Program) -> None:
     for index in (1, 2):
         words = ("--shard", f"{index}/2", "--plan", PASSWORD[:8], "--history", f"{index}.sqlite3", "--quiet")

@@ -71,6 +71,7 @@ def test_the_key_of_a_model_of_the_command_line_is_in_no_history_and_no_recordin
     assert not [file for file in recordings if KEY in file.read_text(encoding="utf-8")]
 
 
+@pytest.mark.slow
 def test_the_app_keeps_no_key_either(program: Program) -> None:
     program = with_key(program)
     with (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.program import IN_FULL, Program
 
 SERVER = """
@@ -65,6 +67,7 @@ def test_a_definition_that_is_not_as_pinned_is_shown_and_stops_a_frozen_run(prog
     assert refused.returncode == 2
 
 
+@pytest.mark.slow
 def test_definitions_that_changed_stand_beside_what_broke(program: Program) -> None:
     program.write("suite.toml", SUITE)
     serve(program, "Sets the colour of the lamp.")

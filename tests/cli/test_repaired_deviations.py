@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.providers.server import APIS, Api, Call, base_url_of, said, serve
+from tests.quick import first_of
 from tests.show.html_page import Page
 
 SUITE = """format = 1
@@ -31,7 +32,7 @@ THOUGHTS = "repaired: the thoughts stand in the answer: the endpoint does not te
 SUMMARY = "▲ repaired: repeated arguments in 1 of 1 run, thoughts in the answer in 1 of 1 run\n"
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", first_of(APIS, 1))
 def test_what_was_repaired_is_graded_as_repaired_and_told_everywhere(program: Program, api: Api) -> None:
     program.write("suite.toml", SUITE)
     written = "<think>It may rain or not.</think>\n\nIt rains."

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.forking import ForkedProgram
 from tests.cli.program import COMMAND, Program, read_until
 from tests.cli.suites import SLOW, TOO_LATE, WEATHER, WRONG
-from tests.quick import first_of
+from tests.quick import first_of, first_rows
 from tests.schemas import fits
 
 SERVED = """
@@ -203,15 +203,18 @@ BROKEN_LINE = "1 suite has errors and was not run: broken.toml"
 
 @pytest.mark.parametrize(
     ("words", "shown"),
-    [
-        (["run"], "✓ Weather › Right"),
-        (["run", "--quiet"], f"▲ {BROKEN_LINE}\n"),
-        (["run", "--format", "junit"], '<testsuite name="broken suites" tests="1" failures="0" errors="1"'),
-        (["run", "--format", "markdown"], BROKEN_LINE),
-        (["run", "--format", "github"], "title=a suite with errors was not run::broken.toml:3: error: "),
-        (["compare", "--model", "offline,offline:hasty", "--format", "text"], BROKEN_LINE),
-        (["tools"], "get_weather"),
-    ],
+    first_rows(
+        [
+            (["run"], "✓ Weather › Right"),
+            (["run", "--quiet"], f"▲ {BROKEN_LINE}\n"),
+            (["run", "--format", "junit"], '<testsuite name="broken suites" tests="1" failures="0" errors="1"'),
+            (["run", "--format", "markdown"], BROKEN_LINE),
+            (["run", "--format", "github"], "title=a suite with errors was not run::broken.toml:3: error: "),
+            (["compare", "--model", "offline,offline:hasty", "--format", "text"], BROKEN_LINE),
+            (["tools"], "get_weather"),
+        ],
+        3,
+    ),
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_broken_suite_stops_no_other_and_is_named_first_and_last(

@@ -10,6 +10,7 @@ import pytest
 from tests.cli.program import Program
 from tests.providers.server import APIS, Answer, Api, Request, Server, base_url_of, document, error_document, said
 from tests.providers.tool_model import Fault, endpoint
+from tests.quick import first_rows
 
 PROBES = [
     "one call",
@@ -57,12 +58,15 @@ def test_a_good_endpoint_works_with_one_request_of_each_kind(program: Program, a
 
 @pytest.mark.parametrize(
     ("api", "fault", "kind"),
-    [
-        ("openai", "cumulative", "the endpoint repeats the arguments so far in each chunk"),
-        ("openai", "repeated", "the endpoint sends the arguments once more after their end"),
-        ("openai-responses", "repeated", "the endpoint sends the arguments once more after their end"),
-        ("anthropic", "repeated", "the endpoint sends the arguments once more after their end"),
-    ],
+    first_rows(
+        [
+            ("openai", "cumulative", "the endpoint repeats the arguments so far in each chunk"),
+            ("openai", "repeated", "the endpoint sends the arguments once more after their end"),
+            ("openai-responses", "repeated", "the endpoint sends the arguments once more after their end"),
+            ("anthropic", "repeated", "the endpoint sends the arguments once more after their end"),
+        ],
+        2,
+    ),
 )
 def test_what_was_repaired_is_listed(program: Program, api: Api, fault: Fault, kind: str) -> None:
     code, found = states(program, api, fault)

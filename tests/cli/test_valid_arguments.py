@@ -163,6 +163,7 @@ def shown(program: Program, *words: str) -> Mapping[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_the_history_has_it_lists_it_and_compares_it(suite: Path, program: Program) -> None:
     history = program.folder / "h.sqlite3"
     at = ("--history", str(history))

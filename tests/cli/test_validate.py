@@ -146,6 +146,7 @@ def test_an_audit_looks_at_the_tools_that_servers_listed_last_and_starts_none(pr
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_name_that_no_tool_has_is_an_error_of_its_runs_and_a_warning_where_the_tools_are_known(
     program: Program,
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.cli.test_tools import SERVERS
@@ -50,6 +52,7 @@ args = { city = "Oslo" }
 """
 
 
+@pytest.mark.slow
 def test_a_server_gets_the_names_it_knows_and_a_change_of_nothing_is_an_error(program: Program) -> None:
     program.write("server.py", SERVER)
     program.write("suite.toml", ON_A_SERVER)

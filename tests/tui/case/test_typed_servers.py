@@ -67,6 +67,7 @@ MORE: tuple[tuple[tuple[str, ...], str | None], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [ROWS, pytest.param(MORE, marks=pytest.mark.slow)], ids=["few", "more"])
 async def test_a_server_counts_as_typed_if_single_keys_made_it(
     rows: Sequence[tuple[Sequence[str], str | None]],

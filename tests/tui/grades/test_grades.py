@@ -119,6 +119,7 @@ async def test_a_run_without_grades_says_why_it_has_none(tmp_path: Path) -> None
         assert "This run did not finish, so it is not graded: no route" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_grade_is_copied_with_everything_behind_it(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await graded(app)

@@ -65,6 +65,7 @@ WAYS: dict[str, tuple[Callable[[Terminal], object], int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", first_of(WAYS, 1))
 def test_the_program_ends_while_a_run_is_held(tmp_path: Path, way: str) -> None:
     end, exit_code = WAYS[way]

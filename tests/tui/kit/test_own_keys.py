@@ -123,6 +123,7 @@ async def test_an_own_key_that_begins_a_default_one_acts_at_once(tmp_path: Path)
         assert app.app.main.zoomed
 
 
+@pytest.mark.slow
 async def test_messages_name_own_keys(tmp_path: Path) -> None:
     async with opened(
         with_keys(tmp_path, '[keys]\n"run.case" = ["f6"]\n"edit.undo" = ["f7"]\n'), size=(120, 40)

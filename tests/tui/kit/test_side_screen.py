@@ -38,7 +38,7 @@ async def opened_on(app: Opened, screen: type[Any]) -> None:
     assert isinstance(app.app.screen, screen)
 
 
-@pytest.mark.parametrize("screen", first_of(OPENS, 2))
+@pytest.mark.parametrize("screen", first_of(OPENS, 1))
 async def test_each_handler_of_opening_a_screen_is_called_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: type[Any]
 ) -> None:

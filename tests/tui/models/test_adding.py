@@ -268,6 +268,7 @@ params = {{ temperature = 0 }}
     assert written.replace(price, "") == settings.replace('"test-model"', '"other"')
 
 
+@pytest.mark.slow
 async def test_the_dialog_says_which_models_are_in_use_and_which_will_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -204,6 +204,7 @@ def test_a_broken_file_is_mended_where_it_stands_and_runs(tmp_path: Path) -> Non
     assert (folder / "lights.toml").read_text() == whole
 
 
+@pytest.mark.slow
 def test_keys_that_arrive_all_at_once_do_what_they_do_one_by_one(tmp_path: Path) -> None:
     folder = suites_in(tmp_path, smart_home=SMART_HOME)
     with Terminal(["."], tmp_path, folder=folder, columns=80, rows=24) as terminal:

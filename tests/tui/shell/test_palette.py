@@ -42,6 +42,7 @@ async def test_commands_stand_in_groups_with_their_keys_in_a_column(tmp_path: Pa
         await app.until(lambda: bool(app.session.runs))  # the whole suite
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_done_stands_at_the_end_with_why(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(120, 48)) as app:
         await app.press("down", "down", "ctrl+p")

@@ -46,6 +46,7 @@ async def test_another_project_is_not_touched_and_a_case_that_is_gone_is_forgott
         assert selected.label == "Movie night"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("models", first_of([("offline",), ()], 1))
 async def test_the_models_of_the_command_line_are_for_that_start_only(tmp_path: Path, models: tuple[str, ...]) -> None:
     suites = suites_in(tmp_path, one=SMART_HOME)

@@ -149,6 +149,7 @@ async def test_a_draft_of_a_file_that_is_gone_is_offered_too(tmp_path: Path) -> 
     assert (suites / "smart_home.toml").read_text() == MINE
 
 
+@pytest.mark.slow
 async def test_a_suite_that_never_was_on_the_disk_is_offered_too(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, other=SMART_HOME)
     async with opened(suites) as app:
