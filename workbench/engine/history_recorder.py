@@ -329,7 +329,7 @@ def _without_secrets(file: SuiteFile, secrets: Secrets) -> SuiteFile:
     """Return a suite with its text, names and ids redacted; its hash stays that of the file."""
     text = redacted_suite_text(file.text, secrets)
     if file.suite is None:
-        return replace(file, text=text)
+        return replace(file, text=text, header=None)
     # A case without an id gets one from its name. The redacted text is parsed, so that the cases have the ids that any
     # later reader of the text gives them.
     read = file.suite if text == file.text else parse_suite(text, file.path).suite
@@ -344,7 +344,7 @@ def _without_secrets(file: SuiteFile, secrets: Secrets) -> SuiteFile:
         read = read.model_copy(update={"name": name, "cases": tuple(cases)})
     if read is file.suite and text == file.text:
         return file
-    return replace(file, text=text, suite=read)
+    return replace(file, text=text, suite=read, header=None)
 
 
 def _cases(file: SuiteFile) -> tuple[Case, ...]:

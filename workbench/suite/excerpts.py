@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from workbench.suite.splice import SpliceError, SuiteText
+from workbench.suite.splice import SuiteText
 from workbench.suite.suite_file import SuiteFile
 
 Blocks = tuple[tuple[str, int, int], ...]
@@ -46,28 +46,20 @@ def case_blocks(file: SuiteFile) -> Blocks | None:
     """Return the positions of the cases in a suite's text, `None` if the cases have no blocks of their own.
 
     The blank lines below a case belong to its block."""
-    known = _taken_apart(file.standalone)
-    if known is None:
+    file = file.standalone
+    if file.suite is None or not file.case_places:
         return None
-    return known[1]
+    blocks = []
+    for case, place in zip(file.suite.cases, file.case_places, strict=True):
+        blocks.append((case.id, *place))
+    return tuple(blocks)
 
 
 def _taken_apart(file: SuiteFile) -> tuple[SuiteText, Blocks] | None:
-    try:
-        parts = SuiteText.of(file.text)
-    except SpliceError:
+    blocks, parts = case_blocks(file), file.parts
+    if blocks is None or parts is None:
         return None
-    if file.suite is None or not parts.blocks:
-        return None
-    blocks: list[tuple[str, int, int]] = []
-    end = 0
-    for case, before, block, after in zip(
-        file.suite.cases, parts.between, parts.blocks, parts.between[1:], strict=False
-    ):
-        first = end + len(before)
-        end = first + len(block)
-        blocks.append((case.id, first, end + len(after) - len(after.lstrip())))
-    return parts, tuple(blocks)
+    return parts, blocks
 
 
 def _stands_alone(parts: SuiteText, index: int) -> bool:

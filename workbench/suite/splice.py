@@ -22,7 +22,8 @@ from workbench.suite.sections import cut, gap_without, line_end_of
 # `SuiteText.checked` confirms that by reading the whole text before it is saved.
 
 _ONE_BLOCK = "a case's text is one [[cases]] block, with its comments and the tables below it, and nothing else"
-_COMMENTS = late_pattern(r"(?:[ \t]*#[^\n]*\n)*")
+COMMENTS = late_pattern(r"(?:[ \t]*#[^\n]*\n)*")
+"""Matches the comment lines above a header."""
 
 _Item = TypeVar("_Item")
 
@@ -303,6 +304,29 @@ def _read(text: str, what: str) -> Table:
         raise SpliceError(f"{what} is not valid TOML; correct the text first: {error}") from error
 
 
+def places_of_blocks(text: str, header: Table | None) -> tuple[tuple[int, int], ...]:
+    """Return start and end of the block of each case in a text, in characters; empty if the cases have no blocks.
+
+    The blank lines below a case belong to its block. `header` is the content of the text outside the cases; without
+    it, the text is parsed."""
+    if header is None:
+        try:
+            header = _taken_apart(text, _read(text, "the file")).header
+        except SpliceError:
+            return ()
+    parts = _blocks(text)
+    if parts is None or not _says("".join(parts[0]), header):
+        return ()
+    between, blocks = parts
+    places = []
+    end = 0
+    for before, block, after in zip(between, blocks, between[1:], strict=False):
+        first = end + len(before)
+        end = first + len(block)
+        places.append((first, end + len(after) - len(after.lstrip())))
+    return tuple(places)
+
+
 def _taken_apart(text: str, document: Table) -> SuiteText:
     written = document.get("cases")
     cases: tuple[Table, ...] = ()
@@ -364,7 +388,7 @@ def _block_of(case: Table) -> str:
 
 
 def _comments_above(block: str) -> str:
-    found = _COMMENTS.match(block)
+    found = COMMENTS.match(block)
     if found is None:
         return ""
     return found[0].replace("\r\n", "\n")

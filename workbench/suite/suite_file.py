@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 from hashlib import sha256
 from itertools import accumulate
@@ -24,10 +24,10 @@ from workbench.suite.case_rows import CaseRows, is_one_row, place_in_text, text_
 from workbench.suite.model import Case, Suite, derived_id
 from workbench.suite.positions import Positions, scan
 from workbench.suite.problems import Finding, Place, Problem, described, did_you_mean, has_error, tables, written
-from workbench.suite.render import Table, block_text
+from workbench.suite.render import Table, block_text, is_list_of_tables
 from workbench.suite.rules import NO_CASES, cases_rules, suite_rules
 from workbench.suite.shape import nested_too_deeply, shape_findings, value_findings
-from workbench.suite.splice import SpliceError, SuiteText
+from workbench.suite.splice import COMMENTS, SpliceError, SuiteText, places_of_blocks
 
 _SMALLEST = 'a suite begins with format = 1 and name = "…"'
 
@@ -54,6 +54,8 @@ class SuiteFile:
     """The files of rows that cases name, as paths from the folder of the suite."""
     written: SuiteFile | None = None
     """The file on disk, if this text is its `standalone` form with a table for each row."""
+    header: Table | None = field(default=None, compare=False, repr=False)
+    """The content of the text outside its cases; `None` if it is not known."""
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -82,6 +84,14 @@ class SuiteFile:
         if self.suite is None and _parsed(self.text) is None:
             return Positions({}, {}, (), 1)
         return scan(self.text)
+
+    @cached_property
+    def case_places(self) -> tuple[tuple[int, int], ...]:
+        """Start and end of the block of each case's table in the text, in characters; empty if there are no blocks."""
+        places = places_of_blocks(self.text, self.header)
+        if self.suite is None or len(places) != max(self.templates, default=len(self.suite.cases) - 1) + 1:
+            return ()
+        return places
 
     @cached_property
     def parts(self) -> SuiteText | None:
@@ -218,7 +228,10 @@ def _loaded(text: str, path: Path, file_hash: str) -> SuiteFile:
     if findings:
         problems = _placed(findings, scan(text), path, raw)
     row_files = _row_files(case for _, case in tables(raw.get("cases")))
-    return SuiteFile(path, text, file_hash, suite, problems, templates=templates, row_files=row_files)
+    header = None
+    if is_list_of_tables(raw.get("cases")):
+        header = {key: value for key, value in raw.items() if key != "cases"}
+    return SuiteFile(path, text, file_hash, suite, problems, templates=templates, row_files=row_files, header=header)
 
 
 def _row_files(cases: Iterable[Table]) -> tuple[str, ...]:
@@ -700,16 +713,34 @@ def lines_of(files: Iterable[SuiteFile]) -> LineOf:
         file = waiting.pop(suite, None)
         if file is not None and file.suite is not None:
             file = file.written or file
-            # Not `file.positions`, which would keep the lines of all tables and keys in memory.
-            positions = scan(file.text)
-            if not positions.are_known or file.suite is None:
-                return None
             lines = known[suite] = {}
-            for index, case in enumerate(file.suite.cases):
-                lines[case.id] = positions.line(place_in_text(("cases", index), file.templates))
+            if file.suite is not None:
+                # No lines at all if the text has none that are known.
+                for case, line in zip(file.suite.cases, _lines_of_cases(file), strict=False):
+                    lines[case.id] = line
         return known.get(suite, {}).get(case_id)
 
     return line_of
+
+
+def _lines_of_cases(file: SuiteFile) -> Iterator[int]:
+    """Yield the line of each case's table; nothing if the lines of the text are not known."""
+    if not file.case_places:
+        # Not `file.positions`, which would keep the lines of all tables and keys in memory.
+        positions = scan(file.text)
+        if positions.are_known and file.suite is not None:
+            for index in range(len(file.suite.cases)):
+                yield positions.line(place_in_text(("cases", index), file.templates))
+        return
+    lines, line, end = [], 1, 0
+    for first, _ in file.case_places:
+        # Above its header, a block has only comments.
+        comments = COMMENTS.match(file.text, first)
+        begin = comments.end() if comments is not None else first
+        line += file.text.count("\n", end, begin)
+        lines.append(line)
+        end = begin
+    yield from [lines[table] for table in file.templates] or lines
 
 
 # Variants that are not in the suite but given for one batch: in a file of variants, or as a system prompt to try. They
