@@ -259,7 +259,7 @@ def compact_json(value: Any) -> str:
     """Return a value, which may contain data classes, as JSON on one line; lone surrogates are escaped.
 
     Raises TypeError, ValueError or RecursionError for a value that JSON cannot express, such as NaN and infinity."""
-    return escape_lone_surrogates(_ENCODER.encode(value))
+    return escape_lone_surrogates(_encoded(value))
 
 
 def parsed_json(text: str) -> Any:
@@ -413,8 +413,17 @@ def _finite(text: str) -> float:
     return number
 
 
-# Without the check, which takes a third of the time, a value that contains itself ends in a RecursionError.
-_ENCODER = json.JSONEncoder(
-    ensure_ascii=False, check_circular=False, separators=(",", ":"), allow_nan=False, default=_plain
-)
+def _encoder() -> Callable[[Any], str]:
+    written_by = json.JSONEncoder(
+        ensure_ascii=False, check_circular=False, separators=(",", ":"), allow_nan=False, default=_plain
+    )
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # as in an interpreter without the accelerator
+        return written_by.encode
+    # `encode` makes an encoder for each value, which takes longer than writing an event.
+    pieces = make(None, _plain, json.encoder.encode_basestring, None, ":", ",", False, False, False)
+    return lambda value: "".join(pieces(value, 0))
+
+
+_encoded = _encoder()
 _DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite)

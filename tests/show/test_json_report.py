@@ -173,9 +173,9 @@ def test_a_report_written_run_by_run_is_laid_out_as_the_whole(run: RunResult, nu
     text = json_text(SECRETS.redacted(whole).model_dump(mode="json"), indent=2) + "\n"
     pieces = "".join(document_pieces(document, records, SECRETS))
     assert json.loads(pieces) == json.loads(text)
-    assert [len(line) - len(line.lstrip()) for line in pieces.split("\n")] == [
-        len(line) - len(line.lstrip()) for line in text.split("\n")
-    ]
+    lines = pieces.split("\n")
+    in_lists = 2 * (number + 1) if number else 0
+    assert len(lines) == len("{}") + len(ReportDocument.model_fields) + in_lists + 1
 
 
 TWO_REPEATS = [

@@ -9,6 +9,8 @@ from dataclasses import fields, is_dataclass, replace
 from types import NoneType
 from typing import Any
 
+from pydantic_core import to_json
+
 from workbench.dataclasses import compact_json, dataclass, reader_of
 from workbench.grading.grade import (
     ArgumentVerdict,
@@ -83,11 +85,17 @@ def _written(outcome: Outcome) -> list[str]:
 
 
 def outcome_pieces(outcome: Outcome) -> Iterator[str]:
-    """Yield the text of `outcome_to_json` in pieces, one grade at a time."""
+    """Yield the text of `outcome_to_json`: that of a short run as a whole, otherwise one grade at a time."""
+    written = _written(outcome)
+    if sum(len(grade.pairings) for grade in outcome.grades) <= _SHORT:
+        text = _written_fast({name: _readily(getattr(outcome, name)) for name in written})
+        if text is not None:
+            yield text
+            return
     # Each grade repeats the arguments of all calls, so as a single text the five grades of a long run would take much
     # memory.
     separator = "{"
-    for name in _written(outcome):
+    for name in written:
         value = getattr(outcome, name)
         yield f'{separator}"{name}":'
         separator = ","
@@ -95,21 +103,38 @@ def outcome_pieces(outcome: Outcome) -> Iterator[str]:
             yield "["
             for index, item in enumerate(value):
                 yield "," * bool(index)
-                yield _text_of(item)
+                yield compact_json(_plain(item))
             yield "]"
         else:
             yield compact_json(_plain(value))
     yield "}"
 
 
-def _text_of(item: Any) -> str:
-    """Return a part of an outcome as JSON text."""
-    if type(item) in _NAMED:
-        try:
-            return compact_json(_by_names(item))
-        except ValueError:  # a score is infinite
-            pass
-    return compact_json(_plain(item))
+def _readily(value: Any) -> Any:
+    """Return the value of a field as JSON, except for infinite scores, which stay."""
+    if type(value) in _NAMED:
+        return _by_names(value)
+    if isinstance(value, tuple):
+        return list(map(_readily, value))
+    return _plain(value)
+
+
+def _written_fast(value: Any) -> str | None:
+    """Return a value as JSON text; `None` if it may hold what only `compact_json` can write."""
+    try:
+        text = to_json(value, fallback=_as_dictionary).decode()
+    except (ValueError, TypeError):  # a lone surrogate, or no value of JSON
+        return None
+    # Infinite numbers are written as words, which are no JSON.
+    if "NaN" in text or "Infinity" in text:
+        return None
+    return text
+
+
+def _as_dictionary(value: Any) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is nothing that JSON has")
 
 
 def _by_names(item: Any) -> dict[str, Any]:
@@ -180,6 +205,9 @@ _HOLDERS = {
     StepGrade: ("issues",),
 } | dict.fromkeys((ArgumentVerdict, Issue, Metric, RedactedPlace), ())
 """The fields of each named tuple that hold other named tuples."""
+
+_SHORT = 500
+"""The most pairings of a run whose outcome is written as a whole."""
 
 _NUMBER = reader_of(float)
 _AS_IT_IS = frozenset({str, int, bool, NoneType})

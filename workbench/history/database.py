@@ -201,8 +201,10 @@ _AGAIN_S = 0.02
 _LEFT_TO_OTHERS = 0.25
 """The pause after each step of long work, as a share of the time that the step took."""
 
-CHECKED_WHOLE_BYTES = 128 << 20
-"""A file up to this size is checked completely when opened for writing; a larger one, without its runs' events."""
+CHECKED_WHOLE_BYTES = 4 << 20
+"""A file up to this size is checked completely when opened for writing; a larger one, without its runs.
+
+So the start of a batch does not grow with the history; damage of runs is found when they are read or written."""
 
 _SMALL_TABLES = tuple(f"quick_check({table})" for table in ("suites", "batches", "parts"))
 _ALL_OF_IT = ("quick_check",)

@@ -16,7 +16,6 @@ from workbench.grading.run_summary import RunSummary
 from workbench.history.claims import claim
 from workbench.history.columns import stored
 from workbench.history.database import (
-    CHECKED_WHOLE_BYTES,
     Say,
     as_history_errors,
     open_for_writing,
@@ -33,6 +32,8 @@ RUNS_AT_ONCE = 500
 PAGES_AT_ONCE = 1_000
 """The number of free pages of the file that are given back to the disk in one step."""
 
+REWRITTEN_BYTES = 128 << 20
+"""A file up to this size is rewritten by VACUUM when batches were removed from it."""
 TEXTS_AT_ONCE = 100
 """The number of blocks of runs, or of other shared texts, that are removed in one step."""
 
@@ -207,7 +208,7 @@ def _clear(connection: sqlite3.Connection) -> None:
 def _shrink(connection: sqlite3.Connection, file: Path) -> None:
     # VACUUM rewrites the whole file while other programs wait. A large file gives back its free pages in steps,
     # which SQLite can do only if the file was made with auto_vacuum.
-    if file.stat().st_size <= CHECKED_WHOLE_BYTES:
+    if file.stat().st_size <= REWRITTEN_BYTES:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute("VACUUM")
     elif _number(connection, "PRAGMA auto_vacuum"):

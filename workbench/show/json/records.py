@@ -1,4 +1,4 @@
-"""JSON reports in pieces that join to the text of the whole document with `indent=2`.
+"""JSON reports in pieces, without indentation: a line for each key of the document, and one for each of its records.
 
 Runs are written in turn, so that a large batch is never in memory as a whole.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from workbench.dataclasses import dataclass, json_text
 from workbench.show.json.base import ReportModel
+from workbench.show.json.plain import plain
 from workbench.show.views.runs_report import Redactor
 
 _Item = TypeVar("_Item")
@@ -33,26 +34,28 @@ class Records(Generic[_Item]):
         return (self.model.model_validate(self.source_of(item)) for item in self.items)
 
     def texts(self, redactor: Redactor) -> Iterator[str]:
-        """Yield the indented JSON of each record, without secrets."""
-        for record in self:
-            text = _text(record)
+        """Yield the JSON of each record, without secrets."""
+        fields_of = plain(self.model)
+        for item in self.items:
+            source = self.source_of(item)
+            text = _text(fields_of(source))
             # Searching the text once is cheaper than walking the record, and most records hold no secret.
             if redactor.may_be_in_json(text):
-                text = _text(redactor.redacted(record))
+                text = _text(redactor.redacted(self.model.model_validate(source)).model_dump())
             yield text
 
 
 def document_pieces(document: ReportModel, records: Mapping[str, Records[Any]], redactor: Redactor) -> Iterator[str]:
-    """Yield a document as indented JSON without secrets; `records` replaces the document's values by key."""
+    """Yield a document as JSON without secrets; `records` replaces the document's values by key."""
     # The excluded keys are never built, which keeps the runs out of memory.
     shown = redactor.redacted(document).model_dump(mode="json", exclude=set(records))
     before = "{"
     for name in type(document).model_fields:
-        yield f'{before}\n  "{name}": '
+        yield f'{before}\n"{name}":'
         if name in records:
             yield from _list_pieces(records[name].texts(redactor))
         else:
-            yield _moved(json_text(shown[name], indent=2), "  ")
+            yield json_text(shown[name])
         before = ","
     yield "\n}\n"
 
@@ -60,23 +63,17 @@ def document_pieces(document: ReportModel, records: Mapping[str, Records[Any]], 
 def _list_pieces(texts: Iterable[str]) -> Iterator[str]:
     before = "["
     for text in texts:
-        yield f"{before}\n    {_moved(text, '    ')}"
+        yield f"{before}\n{text}"
         before = ","
-    yield "[]" if before == "[" else "\n  ]"
+    yield "[]" if before == "[" else "\n]"
 
 
-def _text(record: ReportModel) -> str:
+def _text(fields: dict[str, Any]) -> str:
     try:
-        return record.model_dump_json(indent=2)
+        return to_json(fields, inf_nan_mode="null").decode()
     except PydanticSerializationError:
         # Pydantic cannot write lone surrogates, which a model's text may hold.
-        return json_text(record.model_dump(mode="json"), indent=2)
-
-
-def _moved(text: str, pad: str) -> str:
-    """Return an indented JSON text with `pad` before each line but the first."""
-    # Every line break comes from the indentation: inside a JSON string it would be escaped.
-    return text.replace("\n", f"\n{pad}")
+        return json_text(to_jsonable_python(fields, inf_nan_mode="null"))
 
 
 def dumped(records: Iterable[ReportModel]) -> Iterator[dict[str, Any]]:
