@@ -20,9 +20,11 @@ from workbench.engine.events import BatchDone, BatchEvent, BatchStarted, RunDone
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.engine.planned_run import RunContext
 from workbench.grading.grade import RunResult
+from workbench.grading.late_result import LateResult
 from workbench.history.packing import RunPacker
 from workbench.history.records import DoneRun
 from workbench.providers.model import Model, ModelError
+from workbench.suite.model import GRADERS
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import RunFinished, RunStarted
@@ -102,6 +104,19 @@ async def test_runs_are_graded_and_issues_name_what_is_wrong() -> None:
     assert (bad.status, bad.score) == ("failed", 0.5)
     assert bad.grade is not None
     assert [(issue.kind, issue.call, issue.argument) for issue in bad.grade.issues] == [("wrong argument", 0, "city")]
+
+
+@pytest.mark.parametrize(
+    ("city", "asked_at_once"),
+    [('"Oslo"', False), ('{ pattern = "^O" }', True), ('{ judged = "a city" }', True)],
+)
+async def test_only_quick_checks_are_left_to_the_graders_that_come_later(city: str, asked_at_once: bool) -> None:
+    graded = suite(case("Oslo").replace('city = "Oslo"', f"city = {city}"))
+    watched = Watched({"good": scripted(RIGHT, DONE)})
+    (result,) = await watched.run(graded)
+    assert isinstance(result, LateResult) is not asked_at_once
+    if result.status != "error":  # nobody judges here
+        assert {grade.grader for grade in result.grades} == {*GRADERS}
 
 
 async def test_infrastructure_trouble_is_an_error_and_leaves_the_others_alone() -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,12 +27,13 @@ from workbench.engine.own_calls import OwnCalls
 from workbench.engine.plan import AS_CASES_SAY, NOT_STEPPED, Execution, InstructionsThen, PlannedRun
 from workbench.engine.recorder import Recorder
 from workbench.grading.grade import WHY_NOT_GRADED, Grade, GradingError, RunResult, StepGrade
-from workbench.grading.run import GradedRun, grade_step, graded_run
+from workbench.grading.late_result import LateResult, OtherGrades, changed
+from workbench.grading.run import GradedRun, grade_step, graded_by_deciding
 from workbench.grading.status import Status
 from workbench.numerals import seconds_text
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, RetryPolicy
 from workbench.suite.case_images import ImageError, images_of
-from workbench.suite.model import Case, Subject
+from workbench.suite.model import GRADERS, Case, Subject
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import changed_tools
 from workbench.tools.answer import ServerError, ToolsError, UntrustedError
@@ -98,7 +100,7 @@ async def make_run(planned: PlannedRun, context: RunContext) -> None:
     Cancelling the awaiting task stops the run."""
     result = await _result_of(planned, context)
     cost_usd = cost_of(result.trajectory, context.price_of(planned))
-    context.listener(RunDone(replace(result, cost_usd=cost_usd)))
+    context.listener(RunDone(changed(result, cost_usd=cost_usd)))
 
 
 async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
@@ -368,7 +370,7 @@ class RunGrading:
         result, judge = await self._result(trajectory), self.judge
         if judge is None:
             return result
-        return replace(result, judgements=judge.judgements, judging=judge.use)
+        return changed(result, judgements=judge.judgements, judging=judge.use)
 
     async def step_failed(self, trajectory: Trajectory, step: int) -> bool:
         """Return whether a step of a chain, counted from 1, failed.
@@ -394,9 +396,15 @@ class RunGrading:
         if finish.reason == "stopped":
             return result_of(planned, Status.STOPPED, trajectory)
 
-        def grade(context: CheckContext) -> GradedRun:
-            cost_usd = self._cost_usd(trajectory)
-            return graded_run(planned.suite, planned.case, trajectory, context=context, cost_usd=cost_usd)
+        is_late = _is_quick(planned.case, trajectory)
+
+        def grade(context: CheckContext) -> tuple[GradedRun, OtherGrades]:
+            graded, others = graded_by_deciding(
+                planned.suite, planned.case, trajectory, context=context, cost_usd=self._cost_usd(trajectory)
+            )
+            if is_late:
+                return graded, others
+            return graded._replace(grades=(*graded.grades, *others())), tuple
 
         try:
             graded = await self.attempted(grade, trajectory)
@@ -405,9 +413,25 @@ class RunGrading:
             return result_of(planned, Status.STOPPED, trajectory)
         if isinstance(graded, str):
             return result_of(planned, Status.ERROR, trajectory, error=graded)
-        error = WHY_NOT_GRADED if graded.status == Status.NOT_GRADED else None
-        result = result_of(planned, graded.status, trajectory, graded.grades, error=error, steps=graded.steps)
-        return replace(result, metrics=graded.metrics, valid_arguments=graded.valid_arguments)
+        done, others = graded
+        error = WHY_NOT_GRADED if done.status == Status.NOT_GRADED else None
+        result = result_of(planned, done.status, trajectory, done.grades, error=error, steps=done.steps)
+        result = replace(result, metrics=done.metrics, valid_arguments=done.valid_arguments)
+        if not is_late:
+            return result
+        # The grades of the other graders are computed when the run is stored or shown, so that no request waits for
+        # them. They need no judge and none of the suite's code.
+        return LateResult.of(result, partial(self._late_grades, others))
+
+    def _late_grades(self, others: OtherGrades) -> tuple[Grade, ...]:
+        try:
+            return others()
+        except Exception as error:
+            planned = self._planned
+            _logger.exception("grading run %s of case %s", planned.run_id, planned.case.id)
+            why = f"unexpected {type(error).__name__}: {error}; the log holds the details"
+            deciding = planned.settings.grading.by
+            return tuple([Grade(by, None, Status.ERROR, why, status=Status.ERROR) for by in GRADERS if by != deciding])
 
     async def attempted(self, grade: Callable[[CheckContext], _Graded], trajectory: Trajectory) -> _Graded | str:
         """Return the result of `grade`, or the reason why the run cannot be graded."""

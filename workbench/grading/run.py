@@ -541,16 +541,24 @@ def graded_run(
 
     The deciding grader judges the steps. `cost_usd` is the cost of the run, `None` if it is unknown.
     """
+    # Verdicts are cached for the run, because all five graders evaluate the same slow checks.
+    if context.verdicts is None:
+        context = replace(context, verdicts={}, search_time={})
+    run, others = graded_by_deciding(suite, case, trajectory, context=context, cost_usd=cost_usd)
+    return run._replace(grades=(*run.grades, *others()))
+
+
+def graded_by_deciding(
+    suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext, cost_usd: float | None = None
+) -> tuple[GradedRun, Callable[[], tuple[Grade, ...]]]:
+    """Grade a run as `graded_run` does, by the deciding grader alone, and return a function that asks the others."""
     if case.expects_nothing_yet:
-        return GradedRun((), Status.NOT_GRADED, metrics=source_metrics(trajectory))
+        return GradedRun((), Status.NOT_GRADED, metrics=source_metrics(trajectory)), tuple
     trajectory = _without_too_much(trajectory)
     if suite.gate.endpoint_faults == "error" and (faults := endpoint_faults(trajectory)):
         raise GradingError(fault_as_error(faults[0]))
     settings = settings_of(suite, case)
     context = _timed(context, settings, trajectory)
-    # Verdicts are cached for the run, because all five graders evaluate the same slow checks.
-    if context.verdicts is None:
-        context = replace(context, verdicts={}, search_time={})
     if trajectory.finish_reason == "turns exhausted" and case.final is not None:
         _raise_if_done(case, trajectory, context)
     metrics = metrics_of(case, trajectory, context)
@@ -565,12 +573,10 @@ def graded_run(
     deciding = settings.grading.by
     first, steps = run.by(deciding)
     assert first.status is not None
-    grades = [first]
-    for name in GRADERS:
-        if name != deciding:
-            grades.append(run.attempted_by(name))
+    others = [name for name in GRADERS if name != deciding]
     metrics += source_metrics(trajectory)
-    return GradedRun(tuple(grades), first.status, steps, metrics, tuple([call.valid for call in checked]))
+    graded = GradedRun((first,), first.status, steps, metrics, tuple([call.valid for call in checked]))
+    return graded, lambda: tuple(map(run.attempted_by, others))
 
 
 def _raise_if_done(case: Case, trajectory: Trajectory, context: CheckContext) -> None:

@@ -1,0 +1,66 @@
+"""Results whose graders that do not decide grade the run later, off the path of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+from workbench.grading.grade import Grade, RunResult
+from workbench.grading.packed import LazyResult
+
+OtherGrades = Callable[[], tuple[Grade, ...]]
+"""Returns the grades of the graders that do not decide."""
+
+
+class LateResult(LazyResult):
+    """A result whose `grades` after the first are computed when `grades` is first read; it equals its `whole`.
+
+    Any thread may read it. Two that read it first may both compute the grades, which must come out equal."""
+
+    __slots__ = ("_first", "_others")
+
+    _first: RunResult
+    _others: OtherGrades | None
+
+    @staticmethod
+    def of(first: RunResult, others: OtherGrades) -> RunResult:
+        """Return a result with its deciding grade, which gets the `others` later."""
+        late: LateResult = object.__new__(LateResult)
+        object.__setattr__(late, "_first", first)
+        object.__setattr__(late, "_others", others)
+        return late
+
+    @property
+    def whole(self) -> RunResult:
+        """The result with all grades in memory."""
+        first, others = self._first, self._others
+        if others is None:
+            return self._first
+        whole = replace(first, grades=(*first.grades[:1], *others()))
+        # In this order, so that a thread that finds no `_others` finds all grades.
+        object.__setattr__(self, "_first", whole)
+        object.__setattr__(self, "_others", None)
+        return whole
+
+    @property
+    def small(self) -> RunResult:
+        return self.whole.small
+
+
+def changed(result: RunResult, **changes: Any) -> RunResult:
+    """Return a result with other values of some fields; the grades of a late one stay late."""
+    if isinstance(result, LateResult) and (others := result._others) is not None:
+        return LateResult.of(replace(result._first, **changes), others)
+    return replace(result, **changes)
+
+
+def _of_first(name: str) -> property:
+    return property(lambda self: getattr(self._first, name))
+
+
+_OF_DECIDING_GRADE = ("grade", "score", "reason", "issues", "is_broken", "grader", "verdict", "has_free_calls")
+"""The properties that follow from the deciding grade."""
+
+for _name in (*[field.name for field in fields(RunResult) if field.name != "grades"], *_OF_DECIDING_GRADE):
+    setattr(LateResult, _name, _of_first(_name))
