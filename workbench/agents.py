@@ -79,10 +79,10 @@ def _pydantic_ai_answers(messages: Iterable[Any], output_tools: Collection[str |
     for message in messages:
         if message.kind != "response":
             continue
-        calls, said = [], {"text": "", "thinking": ""}
+        calls, texts = [], {"text": "", "thinking": ""}
         for part in message.parts:
-            if part.part_kind in said:
-                said[part.part_kind] += part.content or ""
+            if part.part_kind in texts:
+                texts[part.part_kind] += part.content or ""
             elif part.part_kind.endswith("tool-call"):
                 name = part.tool_name
                 if name in output_tools or name == "final_result" or name.startswith("final_result_"):
@@ -95,7 +95,7 @@ def _pydantic_ai_answers(messages: Iterable[Any], output_tools: Collection[str |
             message.usage.details.get("reasoning_tokens"),
         )
         stopped = _STOPS.get(getattr(message, "finish_reason", None) or "")
-        answers.append(AgentAnswer(said["text"], calls, said["thinking"], usage, stopped))
+        answers.append(AgentAnswer(texts["text"], calls, texts["thinking"], usage, stopped))
     return answers
 
 
@@ -264,15 +264,15 @@ def _langchain_messages(request: AgentRequest, thread: str) -> list[dict[str, An
     if request.system is not None:
         messages.append({"role": "system", "content": request.system})
     for message in request.messages:
-        said: dict[str, Any] = {"role": message.role, "content": message.content}
+        entry: dict[str, Any] = {"role": message.role, "content": message.content}
         if message.role == "tool":
-            said |= {"tool_call_id": message.call_id, "status": "error" if message.is_error else "success"}
+            entry |= {"tool_call_id": message.call_id, "status": "error" if message.is_error else "success"}
         elif message.tool_calls:
-            said["tool_calls"] = [
+            entry["tool_calls"] = [
                 {"type": "tool_call", "id": call.id, "name": call.tool, "args": dict(call.arguments)}
                 for call in message.tool_calls
             ]
-        messages.append(said)
+        messages.append(entry)
     return [{**message, "id": f"{thread}-{number}"} for number, message in enumerate(messages)]
 
 
@@ -335,9 +335,9 @@ def _ai_sdk_error(part: Mapping[str, Any], step: Mapping[str, Any]) -> str:
     for message in step.get("response", {}).get("messages", ()):
         if message["role"] != "tool":
             continue
-        for told in message["content"]:
-            if told.get("toolCallId") == part["toolCallId"]:
-                return _text(told["output"].get("value"))
+        for answered in message["content"]:
+            if answered.get("toolCallId") == part["toolCallId"]:
+                return _text(answered["output"].get("value"))
     return _text(part["error"])
 
 

@@ -273,7 +273,7 @@ def test_a_job_whose_folder_cannot_be_made_is_refused(
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".github").touch()
     assert main(["init", "--example", "--ci", "github"]) == 2
-    assert "suites.yml cannot be made: Not a directory" in capsys.readouterr().err
+    assert "suites.yml cannot be created: Not a directory" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == [".github"]
 
 

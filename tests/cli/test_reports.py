@@ -60,7 +60,7 @@ def test_a_report_in_a_folder_that_nobody_may_write_is_refused(program: Program)
     # A user who may write everywhere may not write here either.
     done = program.run("run", "weather.toml", "--report", "/proc/x.csv")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "cannot write /proc/x.csv: no file can be made in /proc" in done.stderr
+    assert "cannot write /proc/x.csv: cannot create a file in /proc" in done.stderr
 
 
 def test_comparisons_grades_batches_and_their_changes_are_reported_too(program: Program) -> None:

@@ -71,7 +71,7 @@ def test_what_the_batch_settles_is_not_asked_of_it(program: Program) -> None:
     done = program.run("run", "--resume", "1", "--case", "right", "--repeats", "2")
     assert done.returncode == 2
     assert done.stderr == (
-        "the resumed batch determines --case: leave it out\nthe resumed batch determines --repeats: leave it out\n"
+        "the resumed batch determines --case: omit it\nthe resumed batch determines --repeats: omit it\n"
     )
 
 

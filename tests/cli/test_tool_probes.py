@@ -110,7 +110,7 @@ def test_arguments_that_are_cut_are_wrong_and_no_schema_is_blamed(program: Progr
     assert code == 3
     state, finding, advice = found["one call"]
     assert (state, "JSON that ends too early" in finding) == ("wrong", True)
-    assert advice is not None and advice.startswith("look at the server's log")
+    assert advice is not None and advice.startswith("check the server's log")
 
 
 @pytest.mark.parametrize("api", APIS)

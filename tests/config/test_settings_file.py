@@ -57,14 +57,14 @@ def problems(folder: Path, text: str) -> tuple[str, ...]:
         ('headers = { a = "$B sk-hidden1234567890" }', "3: models.m.headers holds what looks like a secret in 'a'"),
         (
             'api_key_env = "A"\nheaders = { Authorization = "$B" }',
-            "4: models.m.headers has 'authorization', which holds the key of api_key_env: leave one of them out",
+            "4: models.m.headers has 'authorization', which holds the key of api_key_env: omit one of them",
         ),
         ("key_command = 'gcloud auth'", "3: models.m.key_command is invalid: give a program that prints the key, and"),
         ("key_command = []", '3: models.m.key_command names no program: write ["gcloud", "auth"'),
         ('key_command = ["a", "--key=sk-hidden1234"]', "3: models.m.key_command holds what looks like a secret"),
         (
             'api_key_env = "A"\nkey_command = ["a"]',
-            "4: models.m.key_command gives the key, as does api_key_env: leave one of them out",
+            "4: models.m.key_command gives the key, as does api_key_env: omit one of them",
         ),
         ('base_url = "http://h/v1#x"', "3: models.m.base_url must end with its path"),
         (

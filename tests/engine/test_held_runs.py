@@ -175,8 +175,8 @@ def test_a_run_that_waits_for_its_turn_is_held_once_it_has_begun(person: Person)
         person.session.go_on(first.run_id, "end", held.sequence).result(10)
         held = next_hold(person)
         assert (held.run_id, held.payload) == (second.run_id, Paused("step by step", None, "request", 1))
-        assert person.session.go_on(first.run_id, "stop", None).result(10) == "the run is over"
-        assert person.session.do(first.run_id, SkipCall(), held.sequence).result(10) == "the run is over"
+        assert person.session.go_on(first.run_id, "stop", None).result(10) == "the run has finished"
+        assert person.session.do(first.run_id, SkipCall(), held.sequence).result(10) == "the run has finished"
         person.session.stop_all()
 
 
@@ -189,7 +189,7 @@ def test_a_run_that_is_only_graded_any_more_is_over() -> None:
     assert steppers.go_on(run.run_id, "stop", None) is None
     finished = RunEvent(Event(run.run_id, 0, 0.0, RunFinished("answered")))
     listener(finished)
-    assert steppers.go_on(run.run_id, "stop", None) == "the run is over"
+    assert steppers.go_on(run.run_id, "stop", None) == "the run has finished"
     assert told == [finished]
 
 

@@ -57,7 +57,7 @@ def served(folder: Path, *, with_tools: bool) -> Iterator[str]:
 def _wait_until_healthy(url: str, process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + _START_S
     while time.monotonic() < until:
-        assert process.poll() is None, "the server ended: look at server.log"
+        assert process.poll() is None, "the server ended: check server.log"
         with suppress(urllib.error.URLError, ConnectionError), urllib.request.urlopen(url, timeout=2.0) as response:
             if response.status == 200:
                 return

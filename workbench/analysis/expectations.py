@@ -90,12 +90,12 @@ def final_lines(case: Case) -> Iterator[str]:
         yield "and by no other call"
     for state in case.final.state:
         given = ", ".join(f"{name}={json_text(value)}" for name, value in state.args.items())
-        said = []
+        parts = []
         if state.is_error:
-            said.append("an error")
+            parts.append("an error")
         if state.result is not None:
-            said.append(describe_whole(state.result))
-        yield f"{state.tool}({given}) returns {', '.join(said) or 'no error'}"
+            parts.append(describe_whole(state.result))
+        yield f"{state.tool}({given}) returns {', '.join(parts) or 'no error'}"
 
 
 def _described(call: ExpectedCall) -> str:

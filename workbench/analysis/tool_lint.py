@@ -364,7 +364,7 @@ def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
         for one, other in combinations(group, 2):
             if one.name != other.name and _say_the_same(one, other):
                 message = f"{one.name} and {other.name} take the same arguments and have nearly the same description"
-                hint = "leave one out, or say when to use which"
+                hint = "remove one, or say when to use which"
                 yield LintFinding("near-identical", "warning", message, hint, (_name(one), _name(other)))
 
 

@@ -327,18 +327,18 @@ def report_of_stored(batch: Found, program: Program, output: Output) -> int:
                 f"'workbench history show {stored.number}{option}' shows its finished runs"
             )
             return USAGE
-        said, code = list[str](), None
+        lines, code = list[str](), None
         if known is not None:
-            said, code = list(known.said), known.exit_code
+            lines, code = list(known.said), known.exit_code
             if code is None:
-                said.append(
+                lines.append(
                     f"the process of batch {called(stored)} ended without a message, as if killed or shut down: "
                     f"{counted_of(stored.planned - stored.missing, stored.planned, 'run')} are in the history"
                 )
         if stored.missing:
-            said.append(how_to_resume(batch.history, stored.number, stored.resumed_by))
+            lines.append(how_to_resume(batch.history, stored.number, stored.resumed_by))
         # Each line once, because the process may already have reported the command that resumes.
-        for line in dict.fromkeys(said):
+        for line in dict.fromkeys(lines):
             warn(line)
         code_of_runs = _report_stored(history, stored, program, output)
         if code is not None:

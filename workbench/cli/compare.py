@@ -150,7 +150,7 @@ def execute(arguments: argparse.Namespace) -> int:
 _NOT_WITH_BASELINE = (
     (
         "resume",
-        "--baseline compares new runs with a batch, and --resume completes a stored batch: leave one of them out; "
+        "--baseline compares new runs with a batch, and --resume completes a stored batch: omit one of them; "
         "'workbench history diff' compares stored batches",
     ),
     (
@@ -198,10 +198,10 @@ def compare(
     # The app has no early stopping and no detached batch.
     if options.until is None and not detach and _opens_app(output):
         if options.cluster is not None:
-            warn("the app runs in one process: leave --cluster out, or ask for a report with --format or --output")
+            warn("the app runs in one process: omit --cluster, or ask for a report with --format or --output")
             return USAGE
         if options.processes > 1:
-            warn("the app runs in one process: leave --processes out, or ask for a report with --format or --output")
+            warn("the app runs in one process: omit --processes, or ask for a report with --format or --output")
             return USAGE
         begin = Begin(with_chosen_cases(options, plan), opens="compare", only_differences=only_differences)
         return show_app(app, program, begin=begin, left=partial(_print_summary, options, program))

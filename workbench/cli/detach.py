@@ -116,7 +116,7 @@ def _why_not(job: Job) -> str | None:
     if job.plan.history is None:
         return "a batch without a terminal needs a history: leave out --no-history"
     if output.file is None and output.form not in (None, "text"):
-        instead = "leave it out" if output.form == "github" else "write the report to a file with -o FILE"
+        instead = "omit it" if output.form == "github" else "write the report to a file with -o FILE"
         if output.form in forms_of("compare" if job.command == "compare" else "run", beside=True):
             instead += f", or ask for it with 'workbench attach --format {output.form}'"
         return f"--format {output.form} writes to a terminal, which --detach leaves: {instead}"

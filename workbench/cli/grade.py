@@ -130,7 +130,7 @@ def _grade_batches(arguments: argparse.Namespace) -> int:
         return USAGE
     for attribute, name in _OF_RECORDINGS:
         if getattr(arguments, attribute) not in (None, False, []):
-            warn(f"{name} applies only to recordings and calls: leave it out, or see 'workbench history show BATCH'")
+            warn(f"{name} applies only to recordings and calls: omit it, or see 'workbench history show BATCH'")
             return USAGE
     if arguments.format not in (None, "text", "json"):
         warn(f"--format {arguments.format} applies only to recordings: for a batch, give text or json")

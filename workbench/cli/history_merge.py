@@ -51,13 +51,13 @@ def execute(options: Options, command: HistoryCommand) -> int:
     output = options.output
     if options.fail_on is None and options.confirm is not None:
         command.warn(
-            "--confirm confirms the regressions of --fail-on: give --fail-on regression too, or leave --confirm out"
+            "--confirm confirms the regressions of --fail-on: give --fail-on regression too, or omit --confirm"
         )
         return USAGE
     if options.no_report and (
         output.form or output.file or output.beside or options.baseline or options.min_score is not None
     ):
-        command.warn("--no-report makes no report: leave it out, or leave out the options of the report")
+        command.warn("--no-report makes no report: omit it, or omit the options of the report")
         return USAGE
     if options.name is not None:
         check_name(options.name)
@@ -116,7 +116,7 @@ def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
     called = f", and no earlier batch of the name {which} is known" if by_name else ""
     raise HistoryError(
         f"nothing was merged: the baseline {batch.number} is of the merged plan itself{called}: name another with "
-        f"--baseline, or leave it out; 'workbench history list{history_option(command.file)}' lists all"
+        f"--baseline, or omit it; 'workbench history list{history_option(command.file)}' lists all"
     )
 
 

@@ -65,7 +65,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             command.warn("nothing was graded")
             return USAGE
         count = sum(len(plan.runs) for plan in plans)
-        shows = "leave --format out, and 'workbench history show BATCH --format records' has a line for each run"
+        shows = "omit --format, and 'workbench history show BATCH --format records' has a line for each run"
         if options.format == "json" and (too_many := why_too_many("json", count, shows)) is not None:
             command.warn(f"nothing was graded: {too_many}")
             return USAGE

@@ -239,7 +239,7 @@ def _with_server(options: StartOptions) -> StartOptions:
 
 def _check(options: StartOptions) -> None:
     if options.server and options.from_config is None:
-        raise RefusedError("--server selects from the servers of --from-config: give that too, or leave --server out")
+        raise RefusedError("--server selects from the servers of --from-config: give that too, or omit --server")
     if options.ci_model is not None and options.ci is None:
         raise RefusedError("--ci-model names the model of the CI job: give --ci too")
     if options.add_to is not None:
@@ -539,7 +539,7 @@ def _check_files(path: Path, folder: Path, options: StartOptions, beside: Iterab
         if file.exists() and not options.force:
             raise RefusedError(f"{file} exists: give --force to replace it, or -o FILE for another one")
     if options.ci is not None and (job := _root(folder) / CI_FILES[options.ci]).exists():
-        raise RefusedError(f"{job} exists, and is never replaced: leave --ci out, and add a job as in docs/ci.md")
+        raise RefusedError(f"{job} exists, and is never replaced: omit --ci, and add a job as in docs/ci.md")
 
 
 def _write(
@@ -566,7 +566,7 @@ def _write(
         try:
             job.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RefusedError(f"the folder of {job.path} cannot be made: {error.strerror}") from None
+            raise RefusedError(f"the folder of {job.path} cannot be created: {error.strerror}") from None
         files[job.path] = job.text
     for file, content in files.items():
         # Without --force, `save` fails if the file was created since the check.

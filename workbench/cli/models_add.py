@@ -93,7 +93,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     folder = folder_of(path)
     if arguments.replace and arguments.to is not None:
-        warn("--to does not go with --replace, which changes the file that has the model: leave --to out")
+        warn("--to does not go with --replace, which changes the file that has the model: omit --to")
         return USAGE
     known, typed = None, TypedModel()
     if arguments.replace:
@@ -104,7 +104,7 @@ def execute(arguments: argparse.Namespace) -> int:
                 warn(problem)
             return USAGE
         if known is None:
-            warn(f"no workbench.toml names a model {arguments.name!r}: leave --replace out to add it")
+            warn(f"no workbench.toml names a model {arguments.name!r}: omit --replace to add it")
             return USAGE
         typed = TypedModel.of_spec(known)
     for preset in PRESETS:

@@ -61,7 +61,7 @@ _ELSEWHERE = {
     ("compare", "--shard"): "compare has no shards: give --shard to 'workbench run' with all models, merge the shards "
     "with 'workbench history merge', and then 'workbench compare --resume BATCH' compares the models",
     ("run", "--name"): "run has no --name: name the batch when it has ended, with 'workbench history name BATCH NAME'",
-    ("validate", "--trust"): "validate starts, imports and asks nothing, so it needs no --trust: leave it out",
+    ("validate", "--trust"): "validate starts, imports and asks nothing, so it needs no --trust: omit it",
 }
 """The options that users expect of a command but that it lacks, each with the remedy."""
 

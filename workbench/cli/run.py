@@ -193,7 +193,7 @@ def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
 
     for attribute, name in _WITHOUT_APP:
         if getattr(arguments, attribute) not in (None, False, []):
-            warn(f"{name} is for runs without the app, which --break opens: leave one of them out")
+            warn(f"{name} is for runs without the app, which --break opens: omit one of them")
             return USAGE
     options = run_options(arguments, compares=False)
     if options is None:

@@ -175,7 +175,7 @@ def _until(values: Mapping[str, Callable[[str], float]], text: str) -> dict[str,
             near = did_you_mean("value", name, values) if name not in values else None
             raise argparse.ArgumentTypeError(near or f"{pair!r} is not one of its values, which are {known}")
         if name in rule:
-            raise argparse.ArgumentTypeError(f"{name} is given twice: leave one of them out")
+            raise argparse.ArgumentTypeError(f"{name} is given twice: omit one of them")
         try:
             rule[name] = values[name](value)
         except ValueError:
@@ -355,7 +355,7 @@ def _settled_options(arguments: argparse.Namespace) -> list[str]:
     problems = []
     for attribute, name in _SETTLED:
         if getattr(arguments, attribute, None) not in (None, False, []):
-            problems.append(f"the resumed batch determines {name}: leave it out")
+            problems.append(f"the resumed batch determines {name}: omit it")
     return problems
 
 

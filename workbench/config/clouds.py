@@ -212,7 +212,7 @@ def place_of(
     try:
         for name in ("profile", "credentials"):
             if key is not None and getattr(settings, name) is not None:
-                raise _Unlocated(f"has both a key and {name}: leave one out")
+                raise _Unlocated(f"has both a key and {name}: omit one")
         if cloud == "azure":
             place = _azure(settings, written_url, key, given)
         elif cloud == "bedrock":
@@ -276,14 +276,12 @@ _VARIABLES = frozenset(
 
 def _azure(settings: CloudSettings, url: str, key: str | None, given: Mapping[str, str]) -> CloudPlace:
     if url and settings.resource:
-        raise _Unlocated("has both resource and base_url: leave one out")
+        raise _Unlocated("has both resource and base_url: omit one")
     root = url or _azure_root(settings, given)
     if not urlsplit(root).path:
         root += _azure_path(settings)
     if settings.api != "messages" and settings.api_version != V1 and urlsplit(root).path.endswith("/v1"):
-        raise _Unlocated(
-            f"has api_version {settings.api_version}, and base_url is an address of the v1 API: leave one out"
-        )
+        raise _Unlocated(f"has api_version {settings.api_version}, and base_url is an address of the v1 API: omit one")
     if key is None and settings.credentials is None:
         _must_be_own("azure", root, "api_key_env")
         key = next((name for name in _AZURE_KEYS[settings.api] if name in given), None)
@@ -327,7 +325,7 @@ def _bedrock(settings: CloudSettings, url: str, key: str | None, given: Mapping[
         if found["endpoint"] != settings.endpoint:
             raise _Unlocated(f'has base_url of another endpoint: write endpoint = "{found["endpoint"]}"')
         if settings.region not in (None, found["region"]):
-            raise _Unlocated(f"has region {settings.region}, and base_url is in {found['region']}: leave one out")
+            raise _Unlocated(f"has region {settings.region}, and base_url is in {found['region']}: omit one")
     if key is None and settings.profile is None and settings.credentials is None:
         if url:
             _must_be_own("bedrock", url, "profile or api_key_env")
@@ -498,7 +496,7 @@ def setting_problems(cloud: Cloud | None, written: Mapping[_Name, str]) -> Itera
         if cloud == "bedrock" and name == "region":
             check = checked_aws_region
         if users and cloud not in users:
-            yield name, f"is for provider {' or '.join(map(repr, users))} only: leave it out"
+            yield name, f"is for provider {' or '.join(map(repr, users))} only: omit it"
         elif choices and value not in choices:
             yield name, f"must be {' or '.join(map(repr, choices))} for provider {cloud!r}"
         elif check is not None:

@@ -149,5 +149,5 @@ def joined_query(of_address: Mapping[str, str], query: Mapping[str, str]) -> Map
     Raises ValueError for a name in both, and as `checked_query` does."""
     for name in of_address:
         if name in query:
-            raise ValueError(f"has {_shown(name)} after '?', and query has it, too: leave one out")
+            raise ValueError(f"has {_shown(name)} after '?', and query has it, too: omit one")
     return checked_query({**of_address, **query})

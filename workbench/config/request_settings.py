@@ -19,7 +19,7 @@ def split_address(address: str) -> tuple[str, dict[str, str]]:
     query: dict[str, str] = {}
     for name, value in parse_qsl(written, keep_blank_values=True):
         if name in query:
-            raise ValueError("has a name twice after '?': leave one out")
+            raise ValueError("has a name twice after '?': omit one")
         query[name] = value.replace("$", "$$")
     return before, query
 
@@ -59,7 +59,7 @@ def settings_of(text: str) -> dict[str, str]:
         if not equals or not name:
             raise ValueError("must be words NAME=VALUE, such as x-team=search, with quotes around spaces")
         if name in settings:
-            raise ValueError("has a name twice: leave one out")
+            raise ValueError("has a name twice: omit one")
         settings[name] = value
     return settings
 

@@ -137,21 +137,21 @@ class _Model(_Strict):
     @classmethod
     def _only_where_it_means_something(cls, wanted: bool, info: ValidationInfo) -> bool:
         if wanted and info.data.get("provider", "anthropic") != "anthropic":
-            raise ValueError("is for provider 'anthropic' only: leave it out")
+            raise ValueError("is for provider 'anthropic' only: omit it")
         return wanted
 
     @field_validator("audio")
     @classmethod
     def _only_in_chat(cls, wanted: bool, info: ValidationInfo) -> bool:
         if wanted and info.data.get("provider") in ("anthropic", "openai-responses"):
-            raise ValueError("is for Chat Completions only, the one API that takes sounds: leave it out")
+            raise ValueError("is for Chat Completions only, the one API that takes sounds: omit it")
         return wanted
 
     @field_validator("key_command")
     @classmethod
     def _only_without_a_variable(cls, command: Sequence[str] | None, info: ValidationInfo) -> Sequence[str] | None:
         if command is not None and info.data.get("api_key_env") is not None:
-            raise ValueError("gives the key, as does api_key_env: leave one of them out")
+            raise ValueError("gives the key, as does api_key_env: omit one of them")
         return command
 
     @field_validator("headers")
@@ -160,12 +160,12 @@ class _Model(_Strict):
         if _cloud_of(info.data.get("provider", "")) is not None:
             for name in headers:
                 if is_signed_header(name):
-                    raise ValueError(f"has {name!r}, which the SDK of the cloud sets: leave it out")
+                    raise ValueError(f"has {name!r}, which the SDK of the cloud sets: omit it")
         key = key_header(info.data.get("provider", ""), legacy_auth=info.data.get("legacy_auth", False))
         if key in map(str.lower, headers):
             for name in ("api_key_env", "key_command"):
                 if info.data.get(name) is not None:
-                    raise ValueError(f"has {key!r}, which holds the key of {name}: leave one of them out")
+                    raise ValueError(f"has {key!r}, which holds the key of {name}: omit one of them")
         return headers
 
     @field_validator("query")
@@ -233,11 +233,11 @@ def settings_in(content: bytes, file: Path, origin: Origin) -> FileSettings:
         raise ConfigError(*(_problem(file, text, found) for found in error.errors())) from None
     except tomllib.TOMLDecodeError as error:
         # tomllib's messages end with a place: "(at line 3, column 5)" or "(at end of document)".
-        said, _, place = str(error).rpartition(" (at ")
+        message, _, place = str(error).rpartition(" (at ")
         line = text.count("\n") + 1
         if number := re.match(r"line (\d+)", place):
             line = int(number[1])
-        raise ConfigError(f"{file}:{line}: is not valid TOML: {said}") from error
+        raise ConfigError(f"{file}:{line}: is not valid TOML: {message}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: is not valid TOML: {error}") from error
     specs = {name: _spec(name, model, file, origin) for name, model in settings.models.items()}
@@ -348,7 +348,7 @@ _WANTED = {
     "project": "give the id of a Google Cloud project as a text",
     "profile": "give the name of an AWS profile as a text",
     "endpoint": f"give one of {', '.join(map(repr, BEDROCK_ENDPOINTS))}",
-    "credentials": "give 'default', or leave it out",
+    "credentials": "give 'default', or omit it",
 }
 
 

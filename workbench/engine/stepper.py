@@ -114,7 +114,7 @@ def _elsewhere(now: int | None) -> str:
     return "the run has moved on to another stop"
 
 
-_OVER = "the run is over"
+_OVER = "the run has finished"
 
 
 class Steppers:

@@ -241,15 +241,15 @@ async def _ask(request: RunRequest, run: SubjectRun, tools: Toolbox, run_id: str
 
 
 def _read(ended: Ended, who: str) -> ExternalRun:
-    said = f": {ended.last_error}" if ended.last_error else ""
+    error_text = f": {ended.last_error}" if ended.last_error else ""
     if ended.too_much:
         raise SubjectError(MAX_OUTPUT_BYTES.reached(who=who))
     if ended.code != 0:
-        raise SubjectError(f"{who} {ended.how}{said}")
+        raise SubjectError(f"{who} {ended.how}{error_text}")
     text = ended.output.decode("utf-8", "replace").strip()
     if not text:
         wanted = '{"calls": […], "answer": "…"}'
-        raise SubjectError(f"{who} wrote nothing to standard output, where {wanted} belongs{said}")
+        raise SubjectError(f"{who} wrote nothing to standard output, where {wanted} belongs{error_text}")
     try:
         return run_document(parsed_json(text)).external_run
     except RunDocumentError as error:
@@ -292,16 +292,16 @@ def request_document(request: RunRequest, run: SubjectRun, tools: Toolbox, run_i
 
 
 def _message(message: Message) -> dict[str, Any]:
-    said: dict[str, Any] = {"role": message.role, "content": message.content}
+    table: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
-        said["tool_calls"] = [
+        table["tool_calls"] = [
             {"id": call.id, "tool": call.tool, "arguments": dict(call.arguments)} for call in message.tool_calls
         ]
     if message.call_id is not None:
-        said |= {"call": message.call_id, "is_error": message.is_error}
+        table |= {"call": message.call_id, "is_error": message.is_error}
     if message.media:
-        said["images"] = [{"file": each.file, "media_type": each.media_type} for each in message.media]
-    return said
+        table["images"] = [{"file": each.file, "media_type": each.media_type} for each in message.media]
+    return table
 
 
 def _mock(mock: Mock, row: Mapping[str, Any]) -> dict[str, Any]:

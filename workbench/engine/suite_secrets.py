@@ -117,7 +117,7 @@ def written_out(file: SuiteFile, secrets: Secrets) -> Iterator[str]:
 def _way_out(where: str, before: str, shown: str) -> str:
     # The redacted text has the name of the secret's variable; other names may have been in the text before.
     names = (name for name in _NAMED.findall(shown) if f"${name}" not in before)
-    return f"{where} holds a secret: write ${{{next(names, 'NAME')}}} in its place, or leave it out"
+    return f"{where} holds a secret: write ${{{next(names, 'NAME')}}} in its place, or omit it"
 
 
 def _leaves(value: object, place: Place = ()) -> Iterator[tuple[Place, object]]:

@@ -148,7 +148,7 @@ def typed_server(
     try:
         if url is not None:
             if env or cwd is not None:
-                raise ClientConfigError("variables and a folder are for a server that a command starts: leave them out")
+                raise ClientConfigError("variables and a folder are for a server that a command starts: omit them")
             server = {"url": url}
             name = str(server_at(url)["name"])
             if urlsplit(url).path.rstrip("/").endswith("/sse"):

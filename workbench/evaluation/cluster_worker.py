@@ -77,10 +77,10 @@ one."""
 async def enlist(errand: bytes) -> tuple[str, ...]:
     """Prepare for the runs of an errand; return the reasons if that is impossible."""
     try:
-        said: Errand = pickle.loads(errand)
-        if said.is_ours:
+        unpickled: Errand = pickle.loads(errand)
+        if unpickled.is_ours:
             _become_ours()
-        return await asyncio.to_thread(_enlisted, said)
+        return await asyncio.to_thread(_enlisted, unpickled)
     except Exception as error:  # noqa: BLE001 (dask would log it together with the errand, in which the suites are)
         return (NO_SECRETS.redact(f"{type(error).__name__}: {error}"),)
 

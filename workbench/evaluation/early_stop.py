@@ -48,8 +48,8 @@ def until_of(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile],
     for rate in rates:
         if not 0 < (worse := until.worse_than(rate)) < rate < 1:
             raise StopError(
-                f"a gate of {setting_text(rate)} cannot be told apart from {setting_text(worse)}: the gate and worse=X "
-                "lie between 0 and 1, and worse=X is less"
+                f"a gate of {setting_text(rate)} cannot be tested against worse={setting_text(worse)}: both must lie "
+                "between 0 and 1, and worse=X must be less than the gate"
             )
     return until
 
@@ -64,7 +64,7 @@ def _rates_to_decide(stop: Stop, files: Iterable[SuiteFile]) -> list[float]:
             rates.append(gate.min_pass_rate)
     for path, gate in gates.items():
         if rates and gate.min_score is not None:
-            raise StopError(f"{path} also demands a mean score, which needs all runs: leave --until out, or add gate=X")
+            raise StopError(f"{path} also demands a mean score, which needs all runs: omit --until, or add gate=X")
     return rates
 
 

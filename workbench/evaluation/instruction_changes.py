@@ -62,7 +62,7 @@ def notes_on_instructions(
     A server differs by its instructions, an image by its content.
 
     `names` are the names of the two batches in the sentences."""
-    told: set[str] = set()
+    reported: set[str] = set()
     looked_at: dict[str, int] = {}
     for key in islice((key for key in after if key in before), MAX_RUNS):
         suite = key[0]
@@ -77,8 +77,8 @@ def notes_on_instructions(
         if then.tools and now.tools:
             sentences += _changes(then, now, names)
         for sentence in sentences:
-            if sentence not in told:
-                told.add(sentence)
+            if sentence not in reported:
+                reported.add(sentence)
                 yield sentence
 
 

@@ -164,11 +164,11 @@ def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> 
         return trajectory
     try:
         began = datetime.fromisoformat(started_at)
-        told = str(clock_at(clock, began)) if began.tzinfo is not None else None
+        now = str(clock_at(clock, began)) if began.tzinfo is not None else None
     except ValueError:
         # Grading itself reports a clock that cannot be read.
         return trajectory
-    return replace(trajectory, start=replace(trajectory.start, clock=told))
+    return replace(trajectory, start=replace(trajectory.start, clock=now))
 
 
 def graded_anew(result: RunResult, planned: PlannedRun, context: CheckContext) -> RunResult:

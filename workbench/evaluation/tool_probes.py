@@ -37,7 +37,7 @@ _OF_ENDPOINT: frozenset[Cause] = frozenset({"endpoint", "broken JSON", "sent too
 The requests are simple, so broken arguments are usually the endpoint's fault too.
 """
 
-_ON_BROKEN = "look at the server's log: its tool parser, or a gateway in front of it, cut or corrupted the arguments"
+_ON_BROKEN = "check the server's log: its tool parser, or a gateway in front of it, cut or corrupted the arguments"
 
 _ON_UNCLEAR: Mapping[str, str] = {
     "parallel-calls": "if the model can make several calls in one answer, switch on parallel tool calls in the server",

@@ -158,11 +158,11 @@ class TypedModel:
         cloud = self._cloud(provider, model, problems)
         has_key_header = key_header(provider, legacy_auth=False) in map(str.lower, headers)
         if command and variable:
-            problems["key_command"] = f"gives the key that {variable} holds too: leave one of them out"
+            problems["key_command"] = f"gives the key that {variable} holds too: omit one of them"
         elif has_key_header and (command or variable):
             problems["headers"] = "have an 'authorization', which holds the key: leave it or the key out"
         elif provider in CLOUDS and any(map(is_signed_header, headers)):
-            problems["headers"] = "have one that the SDK of the cloud sets: leave it out"
+            problems["headers"] = "have one that the SDK of the cloud sets: omit it"
         if problems:
             raise AddingError(problems)
         if not (variable or command or has_key_header):

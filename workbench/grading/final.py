@@ -221,8 +221,8 @@ def _said_issues(final: FinalTable, trajectory: Trajectory) -> Iterator[Issue]:
                 yield Issue("not said", why, tool=wanted.after_tool, expected=describe_value(wanted.text), decides=True)
                 continue
             since = max(made)
-        said = comparable_text(wanted.text)
-        if any(each.number > since and said in comparable_text(each.text) for each in answers):
+        wanted_text = comparable_text(wanted.text)
+        if any(each.number > since and wanted_text in comparable_text(each.text) for each in answers):
             continue
         got = describe_value(answers[-1].text) if answers else "no answer"
         expected = describe_value(wanted.text)

@@ -587,11 +587,11 @@ def _raise_if_done(case: Case, trajectory: Trajectory, context: CheckContext) ->
 
 def clock_of_run(settings: CaseSettings, trajectory: Trajectory) -> Clock | None:
     """Return the clock stored with a run, so that its grade stays the same; without one, a fixed clock of its case."""
-    told = trajectory.clock or settings.clock
-    if told is None:
+    now = trajectory.clock or settings.clock
+    if now is None:
         return None
     try:
-        return fixed_clock(told)
+        return fixed_clock(now)
     except ValueError as error:
         raise GradingError(f"the clock of the run cannot be read: {error}") from error
 

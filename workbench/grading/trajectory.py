@@ -94,7 +94,7 @@ class _Reading:
         self._called_tools = list(map(canonical_text, tools_of(calls)))
         self._context = context
         self._asking_nobody = CheckContext(search_time=context.search_time, clock=context.clock)
-        self._verdicts: dict[tuple[int, int], _Said] = {}
+        self._verdicts: dict[tuple[int, int], _Verdicts] = {}
         self._fitting: dict[tuple[int, int], bool] = {}
         expected = [(wanted.tool, call.args) for wanted, call in zip(self._wanted, self._expected, strict=True)]
         made = [(tool, record.arguments) for tool, record in zip(self._called_tools, calls, strict=True)]
@@ -202,11 +202,11 @@ class _Reading:
             return False
         fits = self._fitting.get((expected, call))
         if fits is None:
-            said: _Said = {}
-            fits = arguments_hold(self._expected[expected], self._calls[call], said, self._context)
+            verdicts: _Verdicts = {}
+            fits = arguments_hold(self._expected[expected], self._calls[call], verdicts, self._context)
             self._fitting[expected, call] = fits
             if fits or self._wanted[expected].asks_outside:
-                self._verdicts[expected, call] = said
+                self._verdicts[expected, call] = verdicts
         return fits
 
     def _same_tool(self, expected: int, call: int) -> bool:
@@ -274,19 +274,19 @@ class _Reading:
             return True
 
     def _nearness(self, expected: int, call: int) -> int:
-        said = self._said(expected, call).values()
-        return 1 + sum([verdict is not None and verdict.holds for verdict in said])
+        verdicts = self._verdicts_of(expected, call).values()
+        return 1 + sum([verdict is not None and verdict.holds for verdict in verdicts])
 
     def _line(self, expected: int, call: int, outcome: str, credit: float = 0.0) -> CallPairing:
         return CallPairing(expected, call, True, 0.0, 0.0, self._arguments(expected, call), credit, outcome)
 
     def _arguments(self, expected: int, call: int) -> tuple[ArgumentVerdict, ...]:
         arguments = self._calls[call].arguments
-        said = self._said(expected, call)
+        verdicts = self._verdicts_of(expected, call)
         shown = []
         for asked in self._wanted[expected].checks:
             if asked.argument in arguments or not asked.check.optional:
-                shown.append(_shown(asked.argument, said[asked.argument], asked.said, arguments))
+                shown.append(_shown(asked.argument, verdicts[asked.argument], asked.described, arguments))
         unwanted = self._expected[expected].unwanted(arguments)
         for name in unwanted:
             shown.append(_shown(name, _FORBIDDEN, "not to be given", arguments))
@@ -294,16 +294,16 @@ class _Reading:
             shown += unlisted_arguments({*unwanted}, arguments)
         return tuple(shown)
 
-    def _said(self, expected: int, call: int) -> _Said:
+    def _verdicts_of(self, expected: int, call: int) -> _Verdicts:
         """Return the verdict of every check of a call; `None` for a judge or function that was not asked."""
-        said = self._verdicts.setdefault((expected, call), {})
+        verdicts = self._verdicts.setdefault((expected, call), {})
         for asked in self._wanted[expected].checks:
-            if asked.argument not in said:
+            if asked.argument not in verdicts:
                 try:
-                    said[asked.argument] = _verdict(asked, self._calls[call].arguments, self._asking_nobody)
+                    verdicts[asked.argument] = _verdict(asked, self._calls[call].arguments, self._asking_nobody)
                 except CheckError:
-                    said[asked.argument] = None
-        return said
+                    verdicts[asked.argument] = None
+        return verdicts
 
     def _lines_of_disallowed(self) -> Iterator[CallPairing]:
         for index, offenders in enumerate(self._offenders):
@@ -345,7 +345,7 @@ class _Reading:
 
 
 _Arguments = Mapping[str, JsonValue]
-_Said = dict[str, CheckVerdict | None]
+_Verdicts = dict[str, CheckVerdict | None]
 """The verdicts of the checks of a call, by argument."""
 
 _WRONG_ORDER = "wrong order"
@@ -382,7 +382,7 @@ class _Asked(NamedTuple):
     argument: str
     check: Check
     compares_texts: bool
-    said: str
+    described: str
 
 
 class _Wanted(NamedTuple):
@@ -414,8 +414,8 @@ def _meets(expected: ExpectedCall, record: CallRecord, *, context: CheckContext)
     return same and ((record.is_broken and expected.args is None) or arguments_hold(expected, record, {}, context))
 
 
-def arguments_hold(expected: ExpectedCall, record: CallRecord, said: _Said, context: CheckContext) -> bool:
-    """Return whether the arguments are as expected; `said` collects the verdicts up to the first check that fails."""
+def arguments_hold(expected: ExpectedCall, record: CallRecord, verdicts: _Verdicts, context: CheckContext) -> bool:
+    """Return whether the arguments are as expected; `verdicts` collects those up to the first check that fails."""
     arguments = record.arguments
     if expected.unwanted(arguments):
         return False
@@ -425,7 +425,7 @@ def arguments_hold(expected: ExpectedCall, record: CallRecord, said: _Said, cont
         return expected.args is None or not arguments
     for asked in _wanted(expected).in_turn:
         try:
-            verdict = said[asked.argument] = _verdict(asked, arguments, context)
+            verdict = verdicts[asked.argument] = _verdict(asked, arguments, context)
         except CheckError as error:
             raise CheckError(f"{expected.tool}.{asked.argument}: {error}") from error
         if not verdict.holds:
@@ -440,8 +440,10 @@ def _verdict(asked: _Asked, arguments: _Arguments, context: CheckContext) -> Che
     return evaluate(asked.check, value, asked.argument in arguments, context=context)
 
 
-def _shown(name: str, verdict: CheckVerdict | None, said: str, arguments: _Arguments) -> ArgumentVerdict:
+def _shown(name: str, verdict: CheckVerdict | None, described: str, arguments: _Arguments) -> ArgumentVerdict:
     got, given = arguments.get(name), name in arguments
     if verdict is None:
-        return ArgumentVerdict(name, None, 0.0, 1.0, said, got, given, "not judged, because the call does not count")
-    return ArgumentVerdict(name, verdict.holds, float(verdict.holds), 1.0, said, got, given, verdict.note)
+        return ArgumentVerdict(
+            name, None, 0.0, 1.0, described, got, given, "not judged, because the call does not count"
+        )
+    return ArgumentVerdict(name, verdict.holds, float(verdict.holds), 1.0, described, got, given, verdict.note)

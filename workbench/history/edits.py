@@ -166,7 +166,7 @@ def remove_batches(file: Path, numbers: Sequence[int], say: Say) -> int:
             _shrink(connection, file)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.OperationalError as error:
-            say(f"the batches are removed, but the history {file} could not be made smaller: {error}")
+            say(f"the batches are removed, but the history {file} could not be shrunk: {error}")
         return _number(connection, "PRAGMA freelist_count") * _number(connection, "PRAGMA page_size")
 
 

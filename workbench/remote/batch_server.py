@@ -503,4 +503,4 @@ def _report_lines(pieces: Pieces | None, wanted: Mapping[str, Any]) -> Iterator[
         yield packed(reported=False, why=str(error))
     except Exception:
         _logger.exception("a report for a viewer")
-        yield packed(reported=False, why="the report could not be made: see the log")
+        yield packed(reported=False, why="the report could not be written: see the log")

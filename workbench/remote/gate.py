@@ -42,13 +42,13 @@ class Gate:
     path: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(12)}/")
     """The path above all pages."""
 
-    def knows_token(self, said: str) -> bool:
+    def knows_token(self, given: str) -> bool:
         """Return whether a text is the token, comparing in constant time."""
-        return compare_digest(said.encode("utf-8", "replace"), self.token.encode())
+        return compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
-    def knows_key(self, said: str) -> bool:
+    def knows_key(self, given: str) -> bool:
         """Return whether a text is the value of the cookie, comparing in constant time."""
-        return compare_digest(said.encode("utf-8", "replace"), self.key.encode())
+        return compare_digest(given.encode("utf-8", "replace"), self.key.encode())
 
     def refusal(self, headers: Mapping[str, str], *, entering: bool = False, socket: bool = False) -> str | None:
         """Return why a request is refused because of its headers; `None` if it is accepted.

@@ -141,8 +141,8 @@ def entry_page(path: str) -> str:
 
 def message_page(*lines: str) -> str:
     """Return a page with lines of text and no link."""
-    said = "\n".join(f"<p>{escape(line)}</p>" for line in lines)
-    return _page("Workbench", f"<main>{said}</main>")
+    paragraphs = "\n".join(f"<p>{escape(line)}</p>" for line in lines)
+    return _page("Workbench", f"<main>{paragraphs}</main>")
 
 
 def _page(title: str, body: str, *, head: str = "", static: str | None = None) -> str:
@@ -556,10 +556,10 @@ class AppServer(Server):
             if message.type != WSMsgType.TEXT:
                 break
             try:
-                told = json.loads(message.data)
+                document = json.loads(message.data)
             except (ValueError, RecursionError):
                 break
-            match told:
+            match document:
                 case ["stdin", str(text)]:
                     app_service.typed_s = asyncio.get_running_loop().time()
                     typed = text.encode("utf-8", "ignore")
@@ -641,10 +641,10 @@ def _address(settings: Settings, port: int) -> str:
     return f"http://{host}:{port}"
 
 
-def _bounded(said: str | int | None, otherwise: int, most: int) -> int:
+def _bounded(text: str | int | None, otherwise: int, most: int) -> int:
     """Return a number of columns or rows from 1 to `most`, and `otherwise` for an absent or invalid one."""
     try:
-        return min(max(int(said or otherwise), 1), most)
+        return min(max(int(text or otherwise), 1), most)
     except ValueError:
         return otherwise
 

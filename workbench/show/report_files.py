@@ -56,7 +56,7 @@ def why_not_writable(file: Path) -> str | None:
         with TemporaryFile(dir=folder):
             return None
     except OSError as error:
-        return f"no file can be made in {folder}: {error.strerror}"
+        return f"cannot create a file in {folder}: {error.strerror}"
 
 
 def _is_written_in_place(file: Path) -> bool:

@@ -242,13 +242,13 @@ def _extra_calls(suite: Suite, case: Case, place: Place) -> Iterator[Finding]:
         message = "`extra_calls` is written twice: that of the case counts"
         yield warning((*place, "grading", "extra_calls"), message, "remove one of them")
     if rule not in (None, "forbid") and case.expect_no_calls:
-        yield warning(at, "`extra_calls` conflicts with expect_no_calls = true", "leave one of them out")
+        yield warning(at, "`extra_calls` conflicts with expect_no_calls = true", "omit one of them")
     if of_table is not None and case.steps:
         yield warning(at, "`extra_calls` has no effect on a chain: each step is graded with its own calls", "remove it")
     grading = settings_of(suite, case).grading
     if rule not in (None, "forbid") and grading.by == "critics" and grading.critics.arcade_compatible:
         message = "with arcade_compatible, `extra_calls` frees no call: the score is computed as published"
-        yield warning(at, message, "leave one of them out")
+        yield warning(at, message, "omit one of them")
 
 
 def _aggregate_advice(suite: Suite) -> Iterator[Finding]:
@@ -264,7 +264,7 @@ def _aggregate_advice(suite: Suite) -> Iterator[Finding]:
 
 
 def _gates_that_everything_meets(suite: Suite) -> Iterator[Finding]:
-    hint = "write what the runs have to reach, or leave it out"
+    hint = "write what the runs have to reach, or omit it"
     for key in ("min_score", "min_pass_rate"):
         if getattr(suite.gate, key) == 0:
             yield warning(("gate", key), "every batch reaches 0, so that no failed case counts", hint)

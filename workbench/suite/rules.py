@@ -134,7 +134,7 @@ def suite_rules(raw: dict[str, object]) -> Iterator[Finding]:
     if "cases" not in raw or raw["cases"] == []:
         yield warning((), NO_CASES, "write [[cases]] with `name` and `user`")
     if raw.get("models") == []:
-        yield Finding(("models",), "must not be empty", "leave it out to use the offline model")
+        yield Finding(("models",), "must not be empty", "omit it to use the offline model")
     if isinstance(subject := raw.get("subject"), dict):
         yield from subject_rules(raw, subject)
     yield from twice(raw.get("servers"), "name", ("servers",), "servers")
@@ -422,7 +422,7 @@ def _case_rules(case: dict[str, object], place: Place) -> Iterator[Finding]:
     if case.get("skip") == "":
         yield Finding((*place, "skip"), "must say why the case is skipped", "write a reason, or remove the key")
     if case.get("models") == []:
-        yield Finding((*place, "models"), "must not be empty", "leave it out to use the suite's models")
+        yield Finding((*place, "models"), "must not be empty", "omit it to use the suite's models")
     yield from _no_calls_rules(case, place)
     yield from _offer_rules(case.get("offer"), (*place, "offer"))
     yield from _response_rules(case, place)

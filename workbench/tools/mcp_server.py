@@ -293,7 +293,7 @@ class McpServer:
                 raise ServerError(f"{old.down}; {stays}", old.output)
             self._restarts += 1
             notice, output = f"started again: {old.down}", old.output
-            if old.told:
+            if old.failed_call:
                 output = None
         with self._announced() as launched:
             await self._replace(launched)

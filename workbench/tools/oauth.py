@@ -373,8 +373,8 @@ def _with_secret_in_form(request: httpx2.Request) -> httpx2.Request:
 
     A client that was registered by hand may have to send them in either way, and only the authorization server knows
     which."""
-    told = base64.b64decode(request.headers["authorization"].partition(" ")[2]).decode()
-    client_id, _, secret = told.partition(":")
+    credentials = base64.b64decode(request.headers["authorization"].partition(" ")[2]).decode()
+    client_id, _, secret = credentials.partition(":")
     form = dict(parse_qsl(request.content.decode()))
     form |= {"client_id": unquote(client_id), "client_secret": unquote(secret)}
     return httpx2.Request("POST", request.url, data=form)
@@ -512,9 +512,9 @@ class _Requests:
         assert answer is not None and self._sent is not None
         text = f"{_shown(str(self._sent.url))} answers with {answer.status_code} {answer.reason_phrase}".rstrip()
         error = self._error()
-        said = error.get("error_description") or error.get("error")
-        if isinstance(said, str):
-            text += f" ({self._clean(first_line(ValueError(said)))})"
+        reason = error.get("error_description") or error.get("error")
+        if isinstance(reason, str):
+            text += f" ({self._clean(first_line(ValueError(reason)))})"
         return text
 
     def _error(self) -> Mapping[str, object]:

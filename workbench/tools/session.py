@@ -107,7 +107,7 @@ class Session:
         self._idle = asyncio.Event()
         self.answered = 0
         """The number of calls that were answered."""
-        self.told = False
+        self.failed_call = False
         """Whether a call has failed because the connection ended, so that its run reports this."""
 
     @property
@@ -206,7 +206,7 @@ class Session:
             # While a server is going down, the reason is not known yet.
             if not self._connecting:
                 await self._end()
-            self.told = True
+            self.failed_call = True
             raise self._gone()
         if not _is_text(arguments):
             return ToolAnswer("The arguments hold text that is not valid Unicode.", is_error=True)
@@ -240,7 +240,7 @@ class Session:
         call_s = self._limits.call_s
         time = CallTime(call_s, max(call_s, MAX_CALL_SECONDS))
 
-        async def told(progress: float, total: float | None, message: str | None) -> None:
+        async def report_progress(progress: float, total: float | None, message: str | None) -> None:
             time.reported = True
             time.extend()
             if on_progress is not None:
@@ -252,7 +252,7 @@ class Session:
                 async with time:
                     while True:
                         try:
-                            result = await client.call_tool(name, dict(arguments), progress_callback=told)
+                            result = await client.call_tool(name, dict(arguments), progress_callback=report_progress)
                             break
                         except MCPError as error:
                             # The call was not executed, and is repeated after the user has opened these addresses.
@@ -282,7 +282,7 @@ class Session:
                 if problem is not None:
                     raise self._failure(f"failed a call of {tool}: {problem}") from None
                 return self._fit(error_of(error), tool)
-        self.told = True
+        self.failed_call = True
         await self._end()
         raise self._gone()
 
@@ -358,11 +358,11 @@ class Session:
         from mcp import Client
         from mcp_types import ToolListChangedNotification
 
-        told = asyncio.Event()
+        changed = asyncio.Event()
 
         async def take(message: object) -> None:
             if isinstance(message, ToolListChangedNotification):
-                told.set()
+                changed.set()
 
         try:
             entered = Client(self._connection, message_handler=take, mode="legacy")
@@ -381,7 +381,7 @@ class Session:
                 self._client, self._connecting = client, False
                 listed.set_result(None)
                 followers = set()
-                for each in (self._follow(pages, told), _listen(client, told)):
+                for each in (self._follow(pages, changed), _listen(client, changed)):
                     followers.add(asyncio.create_task(each))
                 try:
                     await asyncio.wait({stop, self._connection.lost}, return_when=asyncio.FIRST_COMPLETED)
@@ -399,13 +399,13 @@ class Session:
                 self._down = self._says(self._connection.why_lost(self._error))
                 self._output = self._connection.output
 
-    async def _follow(self, pages: ToolPages, told: asyncio.Event) -> None:
-        """List the tools again whenever `told` is set, because the server has announced a change."""
+    async def _follow(self, pages: ToolPages, changed: asyncio.Event) -> None:
+        """List the tools again whenever `changed` is set, because the server has announced a change."""
         from mcp import MCPError
 
         while True:
-            await told.wait()
-            told.clear()
+            await changed.wait()
+            changed.clear()
             try:
                 async with asyncio.timeout(self._limits.call_s):
                     tools = await self._list_tools(pages)
@@ -540,8 +540,8 @@ def _more_time(key: str, seconds: float) -> str:
     return f"{key} = {setting_text(2 * seconds)} in its [[servers]] gives it more time"
 
 
-async def _listen(client: Client, told: asyncio.Event) -> None:
-    """Set `told` whenever a server of the newest protocol announces that its tools changed."""
+async def _listen(client: Client, changed: asyncio.Event) -> None:
+    """Set `changed` whenever a server of the newest protocol announces that its tools changed."""
     # Servers of older protocols send a notification, which the client passes to its message handler.
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
@@ -555,12 +555,12 @@ async def _listen(client: Client, told: asyncio.Event) -> None:
         try:
             async with client.listen(tools_list_changed=True) as changes:
                 async for _ in changes:
-                    told.set()
+                    changed.set()
             return
         except SubscriptionLost:
             if clock() - began < _MIN_LISTENING_SECONDS:
                 return
-            told.set()  # changes between two streams are not announced
+            changed.set()  # changes between two streams are not announced
         except (MCPError, RuntimeError, TimeoutError):
             return
 

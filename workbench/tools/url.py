@@ -323,7 +323,7 @@ class UrlConnection:
                     why = cause.verify_message
                     return f"cannot be reached: its TLS certificate is not accepted ({why}): {way_out}"
                 case ssl.SSLError():
-                    return f"cannot be reached: no TLS connection could be made ({cause.reason or cause})"
+                    return f"cannot be reached: TLS failed ({cause.reason or cause})"
                 case socket.gaierror():
                     return f"cannot be reached: there is no host {urlsplit(self._url).hostname!r}"
                 case ConnectionRefusedError():

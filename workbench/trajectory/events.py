@@ -16,7 +16,7 @@ from workbench.dataclasses import Milliseconds, Tokens, dataclass
 from workbench.limits import MAX_JSON_LEVELS
 from workbench.trajectory.media import Media
 
-# Few runs have the fields that were added later: lines that leave them out look as earlier versions wrote them.
+# Few runs have the fields that were added later: lines that omit them look as earlier versions wrote them.
 _SPARSE: Mapping[str, bool] = {"sparse": True}
 """Marks a field of an event that its line leaves out if the field is empty."""
 

@@ -175,7 +175,7 @@ class Round:
     first_token_ms: float | None = None
     latency_ms: float | None = None
     waited_ms: float = 0.0
-    """The time that the request waited at the endpoint for others, if known; the other times leave it out."""
+    """The time that the request waited at the endpoint for others, if known; the other times omit it."""
     cost_usd: float | None = None
     """The cost in US dollars as the agent reports it; `None` for a model."""
     errors: tuple[str, ...] = ()

@@ -186,7 +186,7 @@ async def test_a_proxy_that_cannot_be_used_is_told_with_the_way_out(
     proxy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("http_proxy", proxy)
-    with pytest.raises(ModelError, match=r"http://models.test/v1 cannot be reached: .*look at .*proxy") as raised:
+    with pytest.raises(ModelError, match=r"http://models.test/v1 cannot be reached: .*check .*proxy") as raised:
         await ask(ModelSpec("m", "openai", "test-model", "http://models.test/v1"))
     assert "planted" not in str(raised.value)
 

@@ -151,7 +151,7 @@ def test_nothing_is_sent_to_a_run_that_went_on_or_is_over() -> None:
     assert message.why_gone is None
     assert message.meant_for == record.hold == len(record.events) - 1
     record.finish(result("stopped"))
-    assert message.why_gone == "the run is over"
+    assert message.why_gone == "the run has finished"
 
 
 @pytest.mark.parametrize(("call_id", "at"), [("c1", "call"), ("c2", "call"), ("c1", "result")])

@@ -304,7 +304,7 @@ async def test_what_is_typed_stays_when_the_run_ends_meanwhile_and_it_is_said_wh
         app.session.say(run, Resumed(1.0), RunFinished("stopped"), first=6)
         app.session.grade(run, Trajectory(run.run_id))
         await app.settle()
-        assert "the run is over: this was not sent" in app.screen
+        assert "the run has finished: this was not sent" in app.screen
         await app.press("ctrl+s")
         assert app.session.done == []
         assert editor(app).text == "half a senten"

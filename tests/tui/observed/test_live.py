@@ -145,7 +145,7 @@ async def test_what_is_under_way_is_asked_about_and_what_breaks_off_is_said(tmp_
         await app.until(lambda: "broken off: the program or the proxy" in app.screen)
         assert not (await waiting)[3] and await refuses(url)
         await app.press("a")
-        assert "No case can be made of it" in app.screen
+        assert "It cannot become a case" in app.screen
         await app.press("slash", *"first", "enter")
         assert "Second" not in app.screen
         await app.press("escape")

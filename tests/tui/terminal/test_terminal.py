@@ -251,7 +251,7 @@ def test_an_unknown_terminal_without_colours_can_be_used(tmp_path: Path) -> None
     with Terminal([str(suites_in(tmp_path, smart_home=SMART_HOME))], tmp_path, environment=plain) as terminal:
         terminal.wait_for("Not run yet.")
         terminal.send("r")
-        terminal.wait_for("✗ Movie night")  # the run is over
+        terminal.wait_for("✗ Movie night")  # the run has finished
         assert not COLOURS.search(terminal.output)
         terminal.send("q")
         assert terminal.end() == 0

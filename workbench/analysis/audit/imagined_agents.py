@@ -234,12 +234,12 @@ def _in_allowed_order(
     for _ in made:
         moves = 0
         for early, late in _orders(prohibitions, made):
-            at, behind = order.index(early), order.index(late)
-            if at > behind and early in unordered:
-                order.insert(behind, order.pop(at))
+            at, late_at = order.index(early), order.index(late)
+            if at > late_at and early in unordered:
+                order.insert(late_at, order.pop(at))
                 moves += 1
-            elif at > behind and late in unordered:
-                order.insert(at, order.pop(behind))
+            elif at > late_at and late in unordered:
+                order.insert(at, order.pop(late_at))
                 moves += 1
         if not moves:
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workbench.dataclasses import escape_lone_surrogates, json_text
-from workbench.exchange.exporters.exported import ExportedRun, Said, function_of
+from workbench.exchange.exporters.exported import Entry, ExportedRun, function_of
 from workbench.trajectory.events import JsonValue, ToolCall, Usage
 from workbench.version import __version__
 
@@ -42,16 +42,16 @@ def atif_of(run: ExportedRun) -> dict[str, JsonValue]:
 
 def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
     """Yield the steps; the results of an agent's calls are the observation of the step that made them."""
-    said = run.conversation
+    entries = run.conversation
     # The results of calls follow their answer, up to the next message.
-    for at, each in enumerate(said):
+    for at, each in enumerate(entries):
         message = each.message
         match each.role:
             case "tool":
                 continue
             case "assistant":
                 results = []
-                for later in said[at + 1 :]:
+                for later in entries[at + 1 :]:
                     if later.role != "tool":
                         break
                     results.append(_observed(later))
@@ -60,16 +60,16 @@ def _steps(run: ExportedRun) -> Iterator[dict[str, JsonValue]]:
                 yield {"source": role, "message": message.content}
 
 
-def _observed(said: Said) -> JsonValue:
-    result: dict[str, JsonValue] = {"source_call_id": said.message.call_id, "content": said.message.content}
-    if said.message.is_error:
+def _observed(entry: Entry) -> JsonValue:
+    result: dict[str, JsonValue] = {"source_call_id": entry.message.call_id, "content": entry.message.content}
+    if entry.message.is_error:
         result["extra"] = {"is_error": True}
     return result
 
 
-def _agent_step(run: ExportedRun, said: Said, results: list[JsonValue]) -> dict[str, JsonValue]:
-    step: dict[str, JsonValue] = {"source": "agent", "message": said.message.content}
-    answer = said.answer
+def _agent_step(run: ExportedRun, entry: Entry, results: list[JsonValue]) -> dict[str, JsonValue]:
+    step: dict[str, JsonValue] = {"source": "agent", "message": entry.message.content}
+    answer = entry.answer
     if answer is not None:
         # ATIF gives a step the time of its end.
         if (span := run.requests.get(answer.number)) is not None:
@@ -79,7 +79,7 @@ def _agent_step(run: ExportedRun, said: Said, results: list[JsonValue]) -> dict[
             step["reasoning_content"] = answer.reasoning
         if answer.usage is not None:
             step["metrics"] = _metrics(answer.usage)
-    if calls := said.message.tool_calls:
+    if calls := entry.message.tool_calls:
         step["tool_calls"] = list(map(_call, calls))
     if results:
         step["observation"] = {"results": results}

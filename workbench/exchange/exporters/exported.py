@@ -35,7 +35,7 @@ from workbench.trajectory.system_prompt import prompt_of
 from workbench.trajectory.trajectory import Round
 
 
-class Said(NamedTuple):
+class Entry(NamedTuple):
     """A message of a conversation as the model read it, or a system prompt.
 
     `answer` is the round that produced an assistant's message; `None` for a message from before the run.
@@ -117,7 +117,7 @@ class ExportedRun:
         return {name: value for name, value in facts.items() if value is not None}
 
     @property
-    def conversation(self) -> list[Said]:
+    def conversation(self) -> list[Entry]:
         """All messages, system prompts too.
 
         An answer that broke off is left out, because the next round did not send it to the model.
@@ -125,16 +125,16 @@ class ExportedRun:
         return list(conversation(self.result, len(self.result.trajectory.rounds)))
 
 
-def conversation(result: RunResult, rounds: int) -> Iterator[Said]:
+def conversation(result: RunResult, rounds: int) -> Iterator[Entry]:
     """Yield the messages of the first rounds of a run."""
     start = result.trajectory.start
     if start is None:
         return
     system = prompt_of(start, start.system)
     if system is not None:
-        yield Said("system", Message("user", system))
+        yield Entry("system", Message("user", system))
     for message in start.messages:
-        yield Said(message.role, message)
+        yield Entry(message.role, message)
     for done in result.trajectory.rounds[:rounds]:
         # A step of a chain may set another system prompt, which then stands in front of its request.
         yield from _before(done, start, system)
@@ -142,19 +142,19 @@ def conversation(result: RunResult, rounds: int) -> Iterator[Said]:
         # This answer broke off, and the next round repeats the request.
         if done.stop_reason is None:
             continue
-        yield Said("assistant", answer_message(done), done)
+        yield Entry("assistant", answer_message(done), done)
         for message in result_messages(done):
-            yield Said("tool", message)
+            yield Entry("tool", message)
 
 
-def _before(done: Round, start: RunStarted, system: str | None) -> Iterator[Said]:
+def _before(done: Round, start: RunStarted, system: str | None) -> Iterator[Entry]:
     prompt, user = _prompt_of(done, start), None
     if done.step is not None:
         user = done.step.user
     if prompt not in (None, system):
-        yield Said("system", Message("user", prompt or ""))
+        yield Entry("system", Message("user", prompt or ""))
     for message in messages_before(user, done.added):
-        yield Said("user", message)
+        yield Entry("user", message)
 
 
 def _prompt_of(done: Round, start: RunStarted) -> str | None:
@@ -164,20 +164,20 @@ def _prompt_of(done: Round, start: RunStarted) -> str | None:
     return prompt_of(start, done.step.system)
 
 
-def question(result: RunResult, round_: Round) -> list[Said]:
+def question(result: RunResult, round_: Round) -> list[Entry]:
     """Return the messages of a round's request."""
     start = result.trajectory.start
     if start is None:
         return []
     at = result.trajectory.rounds.index(round_)
-    said = list(conversation(result, at))
-    return [*said, *_before(round_, start, last_text_of("system", said))]
+    entries = list(conversation(result, at))
+    return [*entries, *_before(round_, start, last_text_of("system", entries))]
 
 
-def last_text_of(role: str, said: Iterable[Said]) -> str | None:
+def last_text_of(role: str, entries: Iterable[Entry]) -> str | None:
     """Return the text of the last message of a role; `None` where there is none."""
     text = None
-    for each in said:
+    for each in entries:
         if each.role == role:
             text = each.message.content
     return text

@@ -9,7 +9,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO
 
 from workbench.dataclasses import compact_json, dataclass
-from workbench.exchange.exporters.exported import ExportedRun, Said, question
+from workbench.exchange.exporters.exported import Entry, ExportedRun, question
 from workbench.grading.grade import Grade, Issue, RunResult
 from workbench.grading.status import Status
 from workbench.trajectory.events import JsonValue, ToolCall, ToolDefinition, Usage
@@ -122,11 +122,11 @@ def _sample(run: ExportedRun) -> Json:
     for each in result.trajectory.rounds:
         if each.stop_reason is not None:
             answers.append(each)
-    said = run.conversation
+    entries = run.conversation
     first = 0
-    while first < len(said) and said[first].answer is None:
+    while first < len(entries) and entries[first].answer is None:
         first += 1
-    messages: list[JsonValue] = [_message(each, model) for each in said]
+    messages: list[JsonValue] = [_message(each, model) for each in entries]
     sample: Json = {
         "id": result.case_id,
         "epoch": result.repeat + 1,
@@ -141,10 +141,10 @@ def _sample(run: ExportedRun) -> Json:
         "completed_at": run.time(run.ended_ms),
         "total_time": run.ended_ms / 1_000,
         "uuid": run.key,
-        "events": list(_events(run, answers, said)),
+        "events": list(_events(run, answers, entries)),
     }
     if answers:
-        sample["output"] = _output(answers[-1], said, model)
+        sample["output"] = _output(answers[-1], entries, model)
     if result.grades:
         sample["scores"] = {grade.grader: _score(result, grade) for grade in result.grades}
     if result.usage is not None:
@@ -169,14 +169,14 @@ def _why(issue: Issue) -> str:
     return issue.reason
 
 
-def _events(run: ExportedRun, answers: list[Round], said: list[Said]) -> Iterator[Json]:
+def _events(run: ExportedRun, answers: list[Round], entries: list[Entry]) -> Iterator[Json]:
     for answer in answers:
         # A replayed answer comes from a recording, not from a request to a model.
         if not answer.replayed:
-            yield _event(run, answer, said)
+            yield _event(run, answer, entries)
 
 
-def _event(run: ExportedRun, answer: Round, said: list[Said]) -> Json:
+def _event(run: ExportedRun, answer: Round, entries: list[Entry]) -> Json:
     """Return a request of the model as an event, which is where Inspect has the tools on offer."""
     model, span = run.result.model, run.requests.get(answer.number)
     start_ms = 0.0 if span is None else span.start_ms
@@ -189,12 +189,12 @@ def _event(run: ExportedRun, answer: Round, said: list[Said]) -> Json:
         "tools": list(map(_tool, run.tools)),
         "tool_choice": "auto",
         "config": {},
-        "output": _output(answer, said, model),
+        "output": _output(answer, entries, model),
     }
 
 
-def _output(answer: Round, said: list[Said], model: str) -> Json:
-    message = next(_message(each, model) for each in said if each.answer is answer)
+def _output(answer: Round, entries: list[Entry], model: str) -> Json:
+    message = next(_message(each, model) for each in entries if each.answer is answer)
     assert answer.stop_reason is not None
     output: Json = {
         "model": model,
@@ -207,10 +207,10 @@ def _output(answer: Round, said: list[Said], model: str) -> Json:
     return output
 
 
-def _message(said: Said, model: str) -> Json:
-    message, answer = said.message, said.answer
-    table: Json = {"role": said.role, "content": message.content}
-    match said.role:
+def _message(entry: Entry, model: str) -> Json:
+    message, answer = entry.message, entry.answer
+    table: Json = {"role": entry.role, "content": message.content}
+    match entry.role:
         case "assistant":
             if answer is not None and answer.reasoning:
                 parts: list[JsonValue] = [{"type": "reasoning", "reasoning": answer.reasoning}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from workbench.dataclasses import compact_json
-from workbench.exchange.exporters.exported import ExportedRun, Said, arguments_text, function_of
+from workbench.exchange.exporters.exported import Entry, ExportedRun, arguments_text, function_of
 from workbench.trajectory.events import JsonValue, ToolCall
 
 
@@ -22,12 +22,12 @@ def lines_of_messages(runs: Iterable[ExportedRun]) -> Iterator[str]:
         yield f"{compact_json(document)}\n"
 
 
-def _message(said: Said) -> dict[str, JsonValue]:
-    message = said.message
-    table: dict[str, JsonValue] = {"role": said.role, "content": message.content}
+def _message(entry: Entry) -> dict[str, JsonValue]:
+    message = entry.message
+    table: dict[str, JsonValue] = {"role": entry.role, "content": message.content}
     # `reasoning_content` is DeepSeek's key, which most endpoints have adopted.
-    if said.answer is not None and said.answer.reasoning:
-        table["reasoning_content"] = said.answer.reasoning
+    if entry.answer is not None and entry.answer.reasoning:
+        table["reasoning_content"] = entry.answer.reasoning
     if message.tool_calls:
         table["tool_calls"] = list(map(_call, message.tool_calls))
     if message.call_id is not None:

@@ -20,8 +20,8 @@ from urllib.parse import unquote, urlsplit
 from workbench.config.secrets import NO_SECRETS, Secrets
 from workbench.dataclasses import compact_json, dataclass, json_text
 from workbench.exchange.exporters.exported import (
+    Entry,
     ExportedRun,
-    Said,
     Span,
     conversation,
     function_of,
@@ -164,7 +164,7 @@ class _Trace:
         }
         if self._content:
             asked = question(run.result, answer)
-            said = [each for each in run.conversation if each.answer is answer]
+            entries = [each for each in run.conversation if each.answer is answer]
             instructions: list[JsonValue] = []
             if (system := last_text_of("system", asked)) is not None:
                 instructions.append({"type": "text", "content": system})
@@ -172,7 +172,7 @@ class _Trace:
             attributes |= {
                 "gen_ai.system_instructions": _json(instructions),
                 "gen_ai.input.messages": _messages(asked),
-                "gen_ai.output.messages": _messages(said),
+                "gen_ai.output.messages": _messages(entries),
                 "gen_ai.tool.definitions": _json(tools),
             }
         times = run.requests.get(answer.number, Span(0.0, 0.0))
@@ -249,13 +249,13 @@ def _tool_definition(function: Json) -> JsonValue:
     return {"type": "function", **inner}
 
 
-def _messages(said: Iterable[Said]) -> str | None:
+def _messages(entries: Iterable[Entry]) -> str | None:
     """Return messages in the form of the conventions, without system prompts, which have an attribute of their own."""
-    return _json([_message(each) for each in said if each.role != "system"])
+    return _json([_message(each) for each in entries if each.role != "system"])
 
 
-def _message(said: Said) -> JsonValue:
-    message, answer = said.message, said.answer
+def _message(entry: Entry) -> JsonValue:
+    message, answer = entry.message, entry.answer
     parts: list[JsonValue] = []
     if answer is not None and answer.reasoning:
         parts.append({"type": "reasoning", "content": answer.reasoning})
@@ -269,7 +269,7 @@ def _message(said: Said) -> JsonValue:
     for call in message.tool_calls:
         arguments: JsonValue = call.raw if call.problem is not None else dict(call.arguments)
         parts.append({"type": "tool_call", "id": call.id, "name": call.tool, "arguments": arguments})
-    table: Json = {"role": said.role, "parts": parts}
+    table: Json = {"role": entry.role, "parts": parts}
     if answer is not None and answer.stop_reason is not None:
         table["finish_reason"] = _FINISH_REASONS[answer.stop_reason]
     return table
@@ -472,8 +472,8 @@ def _why(error: Exception, secrets: Secrets) -> str:
     """Return the reason of a failure, with advice; the words continue a sentence that begins with the address."""
     if isinstance(error, Refused):
         why = f"({error.status})"
-        if said := quoted(words_of(error.body), secrets):
-            why = f"({error.status}: {said})"
+        if reason := quoted(words_of(error.body), secrets):
+            why = f"({error.status}: {reason})"
         match error.status:
             case 401 | 403:
                 return f"does not accept the headers {why}: set {HEADERS}, such as Authorization=Bearer%20KEY"
@@ -486,7 +486,7 @@ def _why(error: Exception, secrets: Secrets) -> str:
             case status if 300 <= status < 400:
                 return f"redirects ({status}), and headers are not sent along: name the address it redirects to"
             case _:
-                return f"refuses the traces {why}: look at the collector's log"
+                return f"refuses the traces {why}: check the collector's log"
     for cause in causes_of(error):
         match cause:
             case ConnectionRefusedError():
@@ -496,7 +496,7 @@ def _why(error: Exception, secrets: Secrets) -> str:
             case ssl.SSLCertVerificationError():
                 return "shows a certificate that is not trusted here: name its authority's file in SSL_CERT_FILE"
             case TimeoutError():
-                return f"did not answer within {seconds_text(_ANSWER_TIMEOUT_S)}: look at the collector's log"
+                return f"did not answer within {seconds_text(_ANSWER_TIMEOUT_S)}: check the collector's log"
     return "broke off the connection: a collector's port 4317 speaks gRPC, and 4318 HTTP"
 
 

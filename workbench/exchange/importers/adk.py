@@ -170,15 +170,15 @@ def _cases(name: str, turns: list[Node], criteria: _Criteria) -> Iterator[Import
         request, *answers = placed_at(turn.place, _messages(turn, notes))
         full = conversation_of(Node({}, turn.place), [*before, request, *answers])
         before += [request, *answers]
-        said = full.messages
-        asked = last_request(said)
+        messages = full.messages
+        asked = last_request(messages)
         assert asked is not None
         title = f"{name} {number}" if name and len(turns) > 1 else name
         case = case_of(
             Conversation(
                 turn.place,
-                said[: asked + 1],
-                name=title or name_of(said[asked].content, turn.place),
+                messages[: asked + 1],
+                name=title or name_of(messages[asked].content, turn.place),
                 notes=without_tool_note(full.notes),
             ),
             asked,
@@ -191,7 +191,7 @@ def _cases(name: str, turns: list[Node], criteria: _Criteria) -> Iterator[Import
             notes.append(
                 Note(turn.place, "the reference answer is compared by `similar`; ADK compares words (ROUGE-1)")
             )
-        case = of_reference(case, list(calls_in(said[asked:])), results_in(said[asked:]), match=criteria.match)
+        case = of_reference(case, list(calls_in(messages[asked:])), results_in(messages[asked:]), match=criteria.match)
         if criteria.match is None:
             case = without_expectations(case)
             if not case.table.get("response"):

@@ -332,7 +332,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
         if at + 1 < len(messages) and messages[at + 1].role == "assistant":
             followed.append(at)
     if not requests:
-        raise RefusedError("has no user message, so no case can be made from it", conversation.place)
+        raise RefusedError("has no user message, so it cannot become a case", conversation.place)
     request = "the request"
     if asked is None:
         request = "the last request"

@@ -402,12 +402,12 @@ class ImportReport:
         """The report as text: the findings, then the files."""
         made, options, found = self.made, self.options, self.findings
         verb = "would become" if options.dry else "became"
-        said = f"{options.file} ({self.form}) {verb} {options.output}: {counted(len(made.cases), 'case')}"
+        summary = f"{options.file} ({self.form}) {verb} {options.output}: {counted(len(made.cases), 'case')}"
         if left_out := sum(note.kind == "not imported" for note in made.notes):
-            said += f", {count_text(left_out)} left out"
+            summary += f", {count_text(left_out)} left out"
         if warnings := len(made.file.warnings):
-            said += f", {counted(warnings, 'warning')}"
-        found.append(said)
+            summary += f", {counted(warnings, 'warning')}"
+        found.append(summary)
         runs = sum(len(case.runs) for case in made.cases)
         if self.recorded:
             found.append(

@@ -72,8 +72,8 @@ def _agentevals_case(record: Node, match: Match) -> ImportedCase:
         raise record.refused("has neither outputs nor reference_outputs that are messages")
 
     def read(messages: Node) -> ImportedCase:
-        said = [*_asked(record, messages), *bare_values(messages.items())]
-        document: dict[str, JsonValue] = {"messages": said, "tools": record.value_of("tools")}
+        entries = [*_asked(record, messages), *bare_values(messages.items())]
+        document: dict[str, JsonValue] = {"messages": entries, "tools": record.value_of("tools")}
         return case_of(conversation_of(Node(document, messages.place)))
 
     case = read(wanted)
@@ -162,16 +162,16 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
     full = conversation_of(document, [*asked, *wanted])
     index = last_request(full.messages)
     if index is None:
-        raise record.refused("has no user message, so no case can be made from it")
+        raise record.refused("has no user message, so it cannot become a case")
     about = without_tool_note(full.notes)
     name = record.text_of("name") or name_of(full.messages[index].content, record.place)
     metadata = record.at("metadata")
     tags = tuple(map(Node.text, metadata.listed_of("dataset_split")))
     before = replace(full, messages=full.messages[: index + 1], name=name, tags=tags, notes=about)
     case = case_of(before, index)
-    said = full.messages[index + 1 :]
+    entries = full.messages[index + 1 :]
     answer = ""
-    for each in said:
+    for each in entries:
         if each.role == "assistant" and not each.tool_calls:
             answer = each.content
     texts_out = list(_texts_in(outputs))
@@ -183,8 +183,8 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
             Note(record.place, "the reference answer is compared by `similar`; evaluators of LangSmith are code")
         )
     if wanted:
-        answers = [each.tool_calls for each in said]
-        case = of_reference(case, list(calls_in(said)), results_in(said), match=match, answers=answers)
+        answers = [each.tool_calls for each in entries]
+        case = of_reference(case, list(calls_in(entries)), results_in(entries), match=match, answers=answers)
     elif answer:
         case = replace(case, table=case.table_without("expect_nothing_yet"), notes=about)
     if not wanted and not answer and outputs.value:

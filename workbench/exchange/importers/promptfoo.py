@@ -418,20 +418,20 @@ def _scores(result: Node) -> tuple[SourceScore, ...]:
 def _run(
     result: Node, answer: Node, raw: Node, tools: tuple[Table, ...], model_of: Callable[[str], str | None]
 ) -> ImportedRun:
-    said = _message(answer.need("output"))
+    reply = _message(answer.need("output"))
     if (tokens := answer.get("tokenUsage")) is not None:
-        said["usage"] = {
+        reply["usage"] = {
             "prompt_tokens": tokens.table().get("prompt"),
             "completion_tokens": tokens.table().get("completion"),
             "completion_tokens_details": {"reasoning_tokens": tokens.at("completionDetails").value_of("reasoning")},
         }
     # An answer from the cache reports the latency of the cache, not of the model.
     if answer.value_of("cached") is not True:
-        said["latency_ms"] = result.value_of("latencyMs")
+        reply["latency_ms"] = result.value_of("latencyMs")
     provider = result.at("provider")
     name = provider.text_of("id") or provider.text_of("label")
     document: JsonValue = {
-        "messages": [{"role": "user", "content": raw.value}, said],
+        "messages": [{"role": "user", "content": raw.value}, reply],
         "model": model_of(name) or name,
         "tools": [{"name": name} for name in tool_names(tools)],
     }

@@ -163,14 +163,14 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
         started_at=record.text_of("start_time", "timestamp"),
         notes=(*conversation.notes, *dict.fromkeys(about)),
     )
-    said = conversation.messages
-    turns = list(indices_of("user", said))
+    entries = conversation.messages
+    turns = list(indices_of("user", entries))
     if not turns:
-        raise record.refused("has no user message, so no case can be made from it")
-    spans = list(zip(turns, [*turns[1:], len(said)], strict=True))
+        raise record.refused("has no user message, so it cannot become a case")
+    spans = list(zip(turns, [*turns[1:], len(entries)], strict=True))
     calls: list[list[ToolCall]] = []
     for at, end in spans:
-        calls.append(list(calls_in(said[at:end])))
+        calls.append(list(calls_in(entries[at:end])))
     last_answered = len(turns)
     for number, (at, end) in enumerate(spans, start=1):
         if end > at + 1:
@@ -181,7 +181,7 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
         if not made and number not in expected:
             quiet += 1
             continue
-        case = case_of(replace(conversation, messages=said[:end], name=f"{name}, turn {number}"), at).scored(scores)
+        case = case_of(replace(conversation, messages=entries[:end], name=f"{name}, turn {number}"), at).scored(scores)
         if task is not None:
             yield _expecting(case, expected.get(number, []), task)
         else:

@@ -40,7 +40,7 @@ async def signer_of(
     try:
         sdk = await _CONNECT[spec.provider](spec, key, variables, store)
     except errors as error:
-        raise ModelError(f"no request to {spec.name} can be made: {error}") from error
+        raise ModelError(f"cannot send requests to {spec.name}: {error}") from error
     signer = Signer(sdk, spec.name, spec.base_url, dict(headers))
     await signer.start(spec.model, dict(query))
     return signer

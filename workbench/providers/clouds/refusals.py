@@ -31,26 +31,26 @@ def refusal_of(spec: ModelSpec, status: int, headers: Mapping[str, str], body: s
 
     `headers` have names in lower case."""
     code = headers.get("x-amzn-errortype", "").partition(":")[0]
-    said = f"{code} {body}".lower()
+    lowered = f"{code} {body}".lower()
     match spec.cloud_name:
         case "azure":
-            return _azure(spec, status, said, body)
+            return _azure(spec, status, lowered, body)
         case "bedrock":
-            return _bedrock(spec, status, said)
+            return _bedrock(spec, status, lowered)
         case "vertex":
-            return _vertex(spec, status, said)
+            return _vertex(spec, status, lowered)
     return None
 
 
-def _azure(spec: ModelSpec, status: int, said: str, body: str) -> CloudRefusal | None:
-    if status in (400, 403) and ("content_filter" in said or "responsibleaipolicyviolation" in said):
+def _azure(spec: ModelSpec, status: int, lowered: str, body: str) -> CloudRefusal | None:
+    if status in (400, 403) and ("content_filter" in lowered or "responsibleaipolicyviolation" in lowered):
         by = " and ".join(_filters(body))
         return CloudRefusal(
             f"refused the request by its content filter ({by})" if by else "refused the request by its content filter",
             "reword the case, or let the deployment have another content filter",
             False,
         )
-    if status == 404 and "deploymentnotfound" in said:
+    if status == 404 and "deploymentnotfound" in lowered:
         return CloudRefusal(
             f"has no deployment {spec.model!r}",
             "write the deployment's name as model, or wait until a new one is ready",
@@ -58,11 +58,13 @@ def _azure(spec: ModelSpec, status: int, said: str, body: str) -> CloudRefusal |
     if status == 404 and spec.cloud is not None:
         version = spec.cloud.api_version
         return CloudRefusal("has no such address", f"correct resource, api ({spec.api}) or api_version ({version})")
-    if status in (401, 403) and "authenticationtypedisabled" in said:
+    if status in (401, 403) and "authenticationtypedisabled" in lowered:
         return CloudRefusal(
             "takes no keys", "write credentials = \"default\" in place of api_key_env, and run 'az login'"
         )
-    if status == 403 and ("firewall" in said or "virtual network" in said or "public access is disabled" in said):
+    if status == 403 and (
+        "firewall" in lowered or "virtual network" in lowered or "public access is disabled" in lowered
+    ):
         return CloudRefusal("is closed to this network", "check the network settings of the resource")
     if status in (401, 403) and spec.credentials:
         return CloudRefusal(
@@ -85,25 +87,25 @@ def _filters(body: str) -> Iterator[str]:
                 yield re.sub(r"[^\w -]", "", str(name))[:40]
 
 
-def _bedrock(spec: ModelSpec, status: int, said: str) -> CloudRefusal | None:
+def _bedrock(spec: ModelSpec, status: int, lowered: str) -> CloudRefusal | None:
     region = spec.place.region if spec.place is not None else ""
     is_identity = status in (400, 401, 403)
-    if status == 400 and "on-demand throughput" in said:
+    if status == 400 and "on-demand throughput" in lowered:
         return CloudRefusal(
             f"offers {spec.model} only by an inference profile",
             "write us., eu., apac. or global. before the model's name, as its profile has it",
         )
-    if status in (400, 404) and ("model identifier is invalid" in said or "resolve the foundation model" in said):
+    if status in (400, 404) and ("model identifier is invalid" in lowered or "resolve the foundation model" in lowered):
         return CloudRefusal(f"has no model {spec.model!r} in {region or 'its region'}", "correct model or region")
     if status == 404:
         return CloudRefusal(
             f"has no model {spec.model!r}", "correct model or region, or ask for access to it in the console"
         )
-    if is_identity and ("expiredtoken" in said or ("token" in said and "expired" in said)):
+    if is_identity and ("expiredtoken" in lowered or ("token" in lowered and "expired" in lowered)):
         return CloudRefusal("says that the credentials are expired", _renewal(spec))
-    if is_identity and ("signature" in said or "unrecognizedclient" in said or "security token" in said):
+    if is_identity and ("signature" in lowered or "unrecognizedclient" in lowered or "security token" in lowered):
         return CloudRefusal(f"does not accept {_whose(spec)}", "correct them, or the clock of this machine")
-    if status in (401, 403) and "api key" in said and not spec.credentials:
+    if status in (401, 403) and "api key" in lowered and not spec.credentials:
         return None
     if status == 403:
         return CloudRefusal(
@@ -111,9 +113,9 @@ def _bedrock(spec: ModelSpec, status: int, said: str) -> CloudRefusal | None:
             "ask for access to the model in the console, allow bedrock:InvokeModelWithResponseStream to the role, or"
             " correct region",
         )
-    if status == 429 and "per day" in said:
+    if status == 429 and "per day" in lowered:
         return CloudRefusal("has no tokens left for today", "raise the quota in Service Quotas", False)
-    if "servicequotaexceeded" in said:
+    if "servicequotaexceeded" in lowered:
         return CloudRefusal("has no quota left", "raise the quota in Service Quotas", False)
     if status == 424:
         return CloudRefusal("failed within the model", "try again later", True)
@@ -138,14 +140,14 @@ def _whose(spec: ModelSpec) -> str:
     return spec.credentials.partition(",")[0] or "the key"
 
 
-def _vertex(spec: ModelSpec, status: int, said: str) -> CloudRefusal | None:
+def _vertex(spec: ModelSpec, status: int, lowered: str) -> CloudRefusal | None:
     if status == 401 and spec.api_key_env is not None:
         return CloudRefusal(f"does not accept the token in {spec.api_key_env}", "put a new one there")
     if status == 401 and spec.credentials:
         return CloudRefusal("does not accept the Google credentials", "run 'gcloud auth application-default login'")
-    if status == 403 and ("service_disabled" in said or "has not been used in project" in said):
+    if status == 403 and ("service_disabled" in lowered or "has not been used in project" in lowered):
         return CloudRefusal("is not enabled", "enable the Vertex AI API in the project")
-    if status == 403 and "billing" in said:
+    if status == 403 and "billing" in lowered:
         return CloudRefusal("requires billing", "enable billing for the project")
     if status == 403:
         return CloudRefusal(
@@ -163,7 +165,7 @@ def _vertex(spec: ModelSpec, status: int, said: str) -> CloudRefusal | None:
             f"has no model {spec.model!r}{where}",
             "correct model, region or project, or enable the model in Model Garden",
         )
-    if status == 429 and "quota" in said:
+    if status == 429 and "quota" in lowered:
         return CloudRefusal(
             "has a quota that is used up, or that is 0 as for every new model",
             "lower requests_per_minute, or request quota for the model in the console",

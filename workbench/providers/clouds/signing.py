@@ -147,8 +147,8 @@ class Signer:
 
     def refused(self, status: int, body: bytes) -> None:
         """Fetch other credentials for the next request if the cloud has refused these, rather than the model."""
-        said = body.lower()
-        if self._sdk.credentials is not None and (status == 401 or any(words in said for words in _INVALID)):
+        lowered = body.lower()
+        if self._sdk.credentials is not None and (status == 401 or any(words in lowered for words in _INVALID)):
             self._sdk.credentials.forget()
 
     async def _make(self, path: str, query: Mapping[str, str], **body: object) -> Signed:
@@ -159,7 +159,7 @@ class Signer:
         try:
             response = await self._sdk.client.post(path, cast_to=httpx2.Response, options=options, **body)
         except self._errors as error:
-            raise ModelError(f"no request to {self._name} can be made: {error}") from error
+            raise ModelError(f"cannot send requests to {self._name}: {error}") from error
         request = response.request
         if _origin(str(request.url)) != _origin(self._base_url):
             raise ModelError(f"no request to {self._name} is sent: its address would differ from {self._base_url}")

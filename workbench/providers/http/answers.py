@@ -133,22 +133,22 @@ async def read_answer(
             received += len(body)
             if received > MAX_BODY_BYTES:
                 raise TooMuchError(too_much_sent(MAX_BODY_BYTES))
-            for said in _read(reader, parser.feed(body)):
-                yield said
+            for joined in _read(reader, parser.feed(body)):
+                yield joined
             if not reader.ended:
                 body = await content.readany()
         if reader.ended:
             await _drain(response.content)
         else:
             with suppress(NotJsonError):  # the stream was cut within its last event
-                for said in _read(reader, parser.close()):
-                    yield said
+                for joined in _read(reader, parser.close()):
+                    yield joined
     elif kind == "document":
         body = await _rest(body, content, MAX_MESSAGE_BYTES)
         if len(body) > MAX_MESSAGE_BYTES:
             raise TooMuchError(too_much_sent(MAX_MESSAGE_BYTES))
-        for said in reader.feed_whole(_document(body, errors)):
-            yield said
+        for joined in reader.feed_whole(_document(body, errors)):
+            yield joined
     elif kind == "page":
         raise errors.of_page(await _rest(body, content, MAX_ERROR_BYTES))
     elif body.strip():
@@ -165,27 +165,27 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
     When the reader raises, the events before it are yielded first."""
     # Neighbouring pieces of a text are joined, because each event costs time in the listeners and they are shown at the
     # same moment.
-    said: list[ModelEvent] = []
+    joined: list[ModelEvent] = []
     try:
         for event in events:
             for piece in reader.feed(event):
-                if not (said and _join(said, piece)):
-                    said.append(piece)
+                if not (joined and _join(joined, piece)):
+                    joined.append(piece)
             if reader.ended:
                 break
     finally:
-        yield from said
+        yield from joined
 
 
-def _join(said: list[ModelEvent], piece: ModelEvent) -> bool:
+def _join(joined: list[ModelEvent], piece: ModelEvent) -> bool:
     """Append a piece to the last event if both belong to one text; return whether they do."""
-    match piece, said[-1]:
+    match piece, joined[-1]:
         case TextDelta(round, text), TextDelta(_, before):
-            said[-1] = TextDelta(round, before + text)
+            joined[-1] = TextDelta(round, before + text)
         case ReasoningDelta(round, text), ReasoningDelta(_, before):
-            said[-1] = ReasoningDelta(round, before + text)
+            joined[-1] = ReasoningDelta(round, before + text)
         case CallArgumentsDelta(call_id, fragment), CallArgumentsDelta(last_id, before) if call_id == last_id:
-            said[-1] = CallArgumentsDelta(call_id, before + fragment)
+            joined[-1] = CallArgumentsDelta(call_id, before + fragment)
         case _:
             return False
     return True

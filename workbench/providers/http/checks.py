@@ -61,7 +61,7 @@ async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Chec
     except ModelError as error:
         return CheckResult(False, str(error))
     except TimeoutError:
-        sentence = f"did not finish within {seconds_text(CHECK_TIMEOUT_S)}: check base_url, or look at the server's log"
+        sentence = f"did not finish within {seconds_text(CHECK_TIMEOUT_S)}: check base_url and the server's log"
         return CheckResult(False, str(errors.error(sentence)))
 
 

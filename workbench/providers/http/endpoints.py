@@ -417,7 +417,7 @@ class EndpointModel:
         except ModelError as error:
             raise self._errors.of_reading(error) from error
         except RecursionError:
-            raise self._errors.error("answers with JSON too deeply nested: look at what the server sends") from None
+            raise self._errors.error("answers with JSON too deeply nested: check the server") from None
         except client.errors as error:
             tool_at = partial(self._wire.tool_at, request)
             has_media = any(message.media for message in request.messages)

@@ -98,7 +98,7 @@ class Refusal:
             case 400 if any(words in self.body.lower() for words in TLS_WANTED):
                 return f"expects TLS {why}: write https:// in base_url"
             case 400 | 422:
-                return f"does not accept the request {why}: look at the model's params and the suite's tools"
+                return f"does not accept the request {why}: check the model's params and the suite's tools"
             case 429 if not self.is_retryable({}):
                 return f"has no quota left for the account {why}: check the account of the key"
             case 429:
@@ -109,16 +109,16 @@ class Refusal:
                 where = f" to {self.location}" if self.location else ""
                 return f"redirects{where} ({status}), and keys are not sent along: correct base_url"
             case status if status >= 500:
-                return f"failed {why}: try again later, or look at the server's log"
-        return f"refuses the request {why}: look at base_url and the model's settings"
+                return f"failed {why}: try again later, or check the server's log"
+        return f"refuses the request {why}: check base_url and the model's settings"
 
     def _is_about_media(self, spec: ModelSpec) -> bool:
         """Return whether the endpoint refuses images or sounds as such, not their size or another part."""
         if self.status not in MEDIA_STATUSES or self.tool is not None:
             return False
         # Models of images have such words in their names.
-        said = re.sub(rf"(?<!\w){re.escape(spec.model)}(?!\w)", "", self.body)
-        return ABOUT_MEDIA.search(said) is not None
+        text = re.sub(rf"(?<!\w){re.escape(spec.model)}(?!\w)", "", self.body)
+        return ABOUT_MEDIA.search(text) is not None
 
     def _not_there(self, spec: ModelSpec) -> str:
         named = re.search(rf"(?<!\w){re.escape(spec.model)}(?!\w)", self.text)
@@ -209,7 +209,9 @@ def proxy_for(base_url: str) -> str | None:
         proxy = f"http://{proxy}"
     found = urlsplit(proxy)
     if found.scheme not in ("http", "https") or not found.hostname:
-        raise ValueError(f"the proxy {shown_proxy(proxy)} has no address that begins with http:// or https://")
+        raise ValueError(
+            f"the proxy {shown_proxy(proxy)} cannot be used: its address must begin with http:// or https://"
+        )
     return proxy
 
 
@@ -262,7 +264,7 @@ def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken |
     causes = tuple(causes_of(error))
     proxy = proxy_for(spec.base_url)
     if proxy is not None and (problem := _with_proxy(causes)):
-        way_out = "look at HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
+        way_out = "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
         return Broken(f"cannot be reached: its proxy {shown_proxy(proxy)} {problem}: {way_out}")
     for found in (_before_connecting(causes), _timed_out(causes, spec), _broken_off(causes, began)):
         if found is not None:
@@ -301,9 +303,9 @@ def _before_connecting(causes: tuple[BaseException, ...]) -> Broken | None:
             case ssl.SSLError() if cause.reason in _NOT_IN_TLS:
                 return Broken("does not speak TLS: write http:// in base_url")
             case ssl.SSLError() if cause.reason and "EOF" not in cause.reason:
-                return Broken(f"cannot agree on TLS ({cause.reason}): look at the server's TLS settings")
+                return Broken(f"cannot agree on TLS ({cause.reason}): check the server's TLS settings")
             case socket.gaierror():
-                return Broken("has an unknown host name: correct base_url, or look at the network")
+                return Broken("has an unknown host name: correct base_url, or check the network")
             case ConnectionRefusedError():
                 return Broken("refuses connections: start the server, or correct base_url")
             case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
@@ -318,10 +320,10 @@ def _timed_out(causes: tuple[BaseException, ...], spec: ModelSpec) -> Broken | N
         match cause:
             case aiohttp.ConnectionTimeoutError():
                 return Broken(
-                    f"accepts no connection within {seconds_text(CONNECT_TIMEOUT_S)}: look at base_url and the network"
+                    f"accepts no connection within {seconds_text(CONNECT_TIMEOUT_S)}: check base_url and the network"
                 )
             case TimeoutError():
-                way_out = "raise read_timeout_s of the model, or look at what the server does"
+                way_out = "raise read_timeout_s of the model, or check the server"
                 return Broken(f"was silent for {seconds_text(spec.read_timeout_s)}: {way_out}")
     return None
 
@@ -339,11 +341,11 @@ def _broken_off(causes: tuple[BaseException, ...], began: bool) -> Broken | None
             case BodyError():
                 return Broken(cause.sentence, retryable=cause.retryable)
             case http_exceptions.HttpProcessingError() if not _is_incomplete(cause):
-                return Broken("does not answer in HTTP: correct base_url, or look at what the server sends")
+                return Broken("does not answer in HTTP: correct base_url, or check the server")
     for cause in causes:
         match cause:
             case aiohttp.ClientConnectorError():
-                return Broken("cannot be reached: look at base_url and the network")
+                return Broken("cannot be reached: check base_url and the network")
             case aiohttp.ClientError() | OSError():
                 return Broken(f"closed the connection {when}", retryable=True)
     return None
@@ -391,8 +393,8 @@ class EndpointErrors:
     def of_reading(self, error: ModelError) -> ModelError:
         """Return an error of the answer's reader, with the endpoint added."""
         place = shown_url(self.spec.base_url)
-        said = self.quoted(str(error), 2 * MAX_QUOTE_CHARS)
-        sentence = said if place in said else f"{said} ({place})"
+        text = self.quoted(str(error), 2 * MAX_QUOTE_CHARS)
+        sentence = text if place in text else f"{text} ({place})"
         return ModelError(sentence, retryable=error.retryable, retry_after_s=error.retry_after_s)
 
     def of_exception(
@@ -418,9 +420,9 @@ class EndpointErrors:
 
     def of_page(self, body: bytes) -> ModelError:
         """Return the error for a web page in place of a model's answer."""
-        said = words_of(body)
+        words = words_of(body)
         hint = base_url_hint(self.spec) or "correct base_url"
-        return self.error(f"answers with a web page ({self.quoted(said)}), not with a model's answer: {hint}")
+        return self.error(f"answers with a web page ({self.quoted(words)}), not with a model's answer: {hint}")
 
     def of_garbage(self, body: bytes) -> ModelError:
         """Return the error for a body that is neither a stream of events nor JSON."""
@@ -431,16 +433,16 @@ class EndpointErrors:
 
     def of_cut_document(self) -> ModelError:
         """Return the error for a JSON document whose end is missing."""
-        return self.error("sent only the beginning of its answer: look at the server or its proxy", retryable=True)
+        return self.error("sent only the beginning of its answer: check the server or its proxy", retryable=True)
 
     def of_settings(self, error: Exception) -> ModelError:
         """Return the error for settings with which no request can be sent."""
-        way_out = "look at base_url, the proxy variables and SSL_CERT_FILE"
+        way_out = "check base_url, the proxy variables and SSL_CERT_FILE"
         return self.error(f"cannot be reached: {self.quoted(str(error))}; {way_out}")
 
     def of_nothing(self) -> ModelError:
         """Return the error for a successful response without a body."""
-        return self.error("answers with nothing: look at the server's log", retryable=True)
+        return self.error("answers with nothing: check the server's log", retryable=True)
 
     def quoted(self, text: str, longest: int = MAX_QUOTE_CHARS) -> str:
         """Return foreign text on one line, without secrets and shortened."""
@@ -449,13 +451,13 @@ class EndpointErrors:
     def _of_refusal(
         self, refused: Refused, path: str, tool_at: Callable[[str], str | None], has_media: bool
     ) -> ModelError:
-        said = words_of(refused.body)
+        words = words_of(refused.body)
         tool: str | None = None
         if refused.status in (400, 422):
-            tool = tool_at(said)
+            tool = tool_at(words)
         refusal = Refusal(
             status=refused.status,
-            text=self.quoted(said),
+            text=self.quoted(words),
             body=refused.body.decode("utf-8", "replace"),
             path=path,
             location=self.quoted(shown_url(refused.headers.get("location", ""))),

@@ -111,7 +111,7 @@ class KeyCommand:
             raise self._failed(f"cannot be started: {reason}", "correct it in workbench.toml") from error
         assert process.stdout is not None and process.stderr is not None
         printed = asyncio.create_task(_beginning(process.stdout, MAX_KEY_BYTES + 1))
-        said = asyncio.create_task(_end(process.stderr, MAX_ERROR_BYTES))
+        stderr = asyncio.create_task(_end(process.stderr, MAX_ERROR_BYTES))
         ended = asyncio.create_task(process.wait())
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -119,7 +119,7 @@ class KeyCommand:
                 # Do not wait for a command that prints too much.
                 if len(_result(printed)) <= MAX_KEY_BYTES:
                     await asyncio.wait({ended})
-            await asyncio.wait({printed, said}, timeout=_PIPES_TIMEOUT_S)
+            await asyncio.wait({printed, stderr}, timeout=_PIPES_TIMEOUT_S)
         except TimeoutError:
             raise self._failed(
                 f"printed no key within {seconds_text(self._timeout_s)}",
@@ -129,12 +129,12 @@ class KeyCommand:
             if process.returncode is None:
                 _kill(process)
                 await ended
-            for task in (printed, said):
+            for task in (printed, stderr):
                 task.cancel()
             process._transport.close()  # type: ignore[attr-defined]
-        return self._key_in(_result(printed), _result(said), ended.result())
+        return self._key_in(_result(printed), _result(stderr), ended.result())
 
-    def _key_in(self, printed: bytes, said: bytes, code: int) -> str:
+    def _key_in(self, printed: bytes, stderr: bytes, code: int) -> str:
         """Return the key in the output of the command."""
         if len(printed) > MAX_KEY_BYTES:
             raise self._failed(f"printed {MAX_KEY_BYTES.exceeded()}", MAX_KEY_BYTES.way_out)
@@ -150,7 +150,7 @@ class KeyCommand:
             how = f"ended with exit code {code}"
             if code < 0:
                 how = f"was ended by signal {-code}"
-            if words := self._last_words(said):
+            if words := self._last_words(stderr):
                 how += f" ({words})"
             raise self._failed(how, "run it in a shell")
         if not key:
@@ -159,9 +159,9 @@ class KeyCommand:
             raise self._failed("printed more than a key", "it must print the key alone, on one line")
         return key
 
-    def _last_words(self, said: bytes) -> str:
+    def _last_words(self, stderr: bytes) -> str:
         """Return the last lines of the standard error without secrets: the reason stands at its end."""
-        lines = self._secrets.redact(said.decode("utf-8", "replace")).splitlines()
+        lines = self._secrets.redact(stderr.decode("utf-8", "replace")).splitlines()
         return quoted("\n".join([line for line in lines if line.strip()][-_LAST_LINES:]), self._secrets)
 
     def _failed(self, happened: str, way_out: str) -> KeyCommandError:

@@ -174,19 +174,19 @@ class ChatReader:
             yield from self._text.next(text)
 
     def _reasons(self, delta: dict[str, Any]) -> Iterator[ModelEvent]:
-        said: set[str] = set()
+        seen: set[str] = set()
         for field in ("reasoning_content", "reasoning"):
             text = delta.get(field)
             if isinstance(text, str):
                 self._reasoning.setdefault(field, []).append(text)
-                if text and text not in said:
-                    said.add(text)
+                if text and text not in seen:
+                    seen.add(text)
                     yield ReasoningDelta(self._round, text)
         # OpenRouter sends the same reasoning twice: as plain text, and in details that must be sent back with the
         # answer.
         for detail in dicts_in(delta.get("reasoning_details")):
             text = next((detail[key] for key in _TEXTS_OF_DETAILS if isinstance(detail.get(key), str)), "")
-            if text and not said:
+            if text and not seen:
                 yield ReasoningDelta(self._round, text)
             self._add_detail(detail)
         for thought in dicts_in(delta.get("thinking_blocks")):

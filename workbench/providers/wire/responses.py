@@ -116,9 +116,9 @@ class _Item:
         if part is None:
             return None
         content = [*dicts_in(document.get("content"))]
-        said = "".join(str(each.get("text") or each.get("refusal") or "") for each in content)
+        text = "".join(str(each.get("text") or each.get("refusal") or "") for each in content)
         # A message that has no id is written in the short form, which every server reads.
-        if said == "".join(self.written) and ("id" in document or any(map(_is_special, content))):
+        if text == "".join(self.written) and ("id" in document or any(map(_is_special, content))):
             return {"text": part["text"], "block": document}
         if self.phase:
             part["phase"] = self.phase

@@ -226,9 +226,7 @@ def json_or_error(value: object) -> str:
     try:
         return json_text(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ModelError(
-            f"a request cannot be written as JSON: {error}; look at params, schemas and arguments"
-        ) from None
+        raise ModelError(f"a request cannot be written as JSON: {error}; check params, schemas and arguments") from None
 
 
 def sent_params(

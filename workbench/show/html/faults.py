@@ -116,8 +116,8 @@ def _call(call: CallRecord) -> str:
 
 
 def _said(who: str, text: str, kind: str) -> str:
-    said = escape(visible(text)) if text else '<span class="quiet">(nothing)</span>'
-    return f'<div class="{kind}"><span class="who">{line(who)}</span><pre class="text">{said}</pre></div>\n'
+    shown = escape(visible(text)) if text else '<span class="quiet">(nothing)</span>'
+    return f'<div class="{kind}"><span class="who">{line(who)}</span><pre class="text">{shown}</pre></div>\n'
 
 
 def _badge(verdict: Verdict) -> str:

@@ -225,7 +225,7 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
     if unread := unread_text(result.trajectory):
         yield paint(f"    {unread}", "muted")
     # An issue of a step is also an issue of the whole run, and must be shown only once.
-    told: set[tuple[object, ...]] = set()
+    shown: set[tuple[object, ...]] = set()
     # The steps of a chain add nothing to its result if all of them passed.
     if in_full or any(step.status != Status.PASSED for step in result.steps):
         for step, line in zip(result.steps, step_lines(result.steps, paint, ISSUE_WIDTH_MAX), strict=True):
@@ -233,11 +233,11 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
             if in_full or step.status != Status.PASSED:
                 for issue in step.issues:
                     yield _issue_line(issue, indent=6)
-                told.update(map(_about, step.issues))
+                shown.update(map(_about, step.issues))
     in_short = result.status == Status.PASSED and not in_full
     # A passed run shows only its doubts: issues that its status does not reveal.
     if result.grade is not None:
-        for issue in _of_the_whole(result, result.grade, told):
+        for issue in _of_the_whole(result, result.grade, shown):
             if not in_short or is_doubt(issue, result):
                 yield _issue_line(issue, indent=4)
         if not in_short and (why := why_passed(result)):
@@ -254,8 +254,8 @@ def _details(result: RunResult, paint: Paint, outputs: ServerOutputs, in_full: b
             yield paint(f"    {shortened(judgement_text(judgement), ISSUE_WIDTH_MAX)}", "muted")
 
 
-def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object, ...]]) -> Iterator[Issue]:
-    """Yield the issues of a run except those in `told`.
+def _of_the_whole(result: RunResult, grade: Grade, shown: Container[tuple[object, ...]]) -> Iterator[Issue]:
+    """Yield the issues of a run except those in `shown`.
 
     The issues of a chain's failed steps have lines of their own; calls of steps that it never reached are omitted.
     """
@@ -265,7 +265,7 @@ def _of_the_whole(result: RunResult, grade: Grade, told: Container[tuple[object,
             never.add(("missing call", step.expected_call))
     for issue in grade.issues:
         is_of_step = issue.kind == "failed step" and result.steps
-        if not is_of_step and _about(issue) not in told and (issue.kind, issue.expected_call) not in never:
+        if not is_of_step and _about(issue) not in shown and (issue.kind, issue.expected_call) not in never:
             yield issue
 
 

@@ -125,7 +125,7 @@ def _section(title: str, lines: Sequence[str], nothing: str = "Nothing.") -> Ite
 
 def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
     """Return the lines of the messages that the model received, each message preceded by its role."""
-    said: list[tuple[str, str]] = []
+    entries: list[tuple[str, str]] = []
     for message in messages:
         content = message.content
         for call in message.tool_calls:
@@ -133,13 +133,13 @@ def _asked(case: Case, messages: Sequence[Message]) -> list[str]:
         # A message with calls may have no text before them.
         if message.tool_calls:
             content = content.strip()
-        said.append((message.role, content))
+        entries.append((message.role, content))
     for step in case.steps:
         # The messages already include the first step of a chain.
-        if step.user is not None and ("user", step.user) not in said:
-            said.append(("user", step.user))
+        if step.user is not None and ("user", step.user) not in entries:
+            entries.append(("user", step.user))
     lines: list[str] = []
-    for role, text in said:
+    for role, text in entries:
         if text:
             lines += f"{role}: {text}".splitlines()
     return lines

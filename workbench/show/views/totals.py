@@ -104,8 +104,8 @@ def _head(totals: AnyTotals, title: str, counts: str) -> Line:
 
 def _facts(*facts: str) -> Iterator[Line]:
     # An unknown fact is an empty text, and a line that has only unknown facts is omitted.
-    if said := _BETWEEN.join(filter(None, facts)):
-        yield (Span(f"  {said}", "muted"),)
+    if text := _BETWEEN.join(filter(None, facts)):
+        yield (Span(f"  {text}", "muted"),)
 
 
 def _faults(totals: AnyTotals) -> Iterator[Line]:
@@ -257,15 +257,15 @@ def unchecked_lines(
     Tools that an issue already reports as unknown are omitted. `shown_as` returns a run without its secrets; it is
     called only for runs that may yield a line.
     """
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for result in results:
         unknown: set[tuple[str, str]] = set()
         for tool, valid in zip(result.called, result.valid_arguments, strict=False):
             if valid is None:
                 unknown.add((result.suite, tool))
-        if unknown <= told:
+        if unknown <= reported:
             continue
-        told |= unknown
+        reported |= unknown
         shown = shown_as(result)
         named = set()
         for issue in shown.issues:

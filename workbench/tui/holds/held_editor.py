@@ -164,7 +164,7 @@ class HeldText:
     def why_gone(self) -> str | None:
         """Why the text can no longer be sent, `None` if it still can."""
         if self.run.result is not None:
-            return "the run is over"
+            return "the run has finished"
         if not self.run.held:
             return "the run has continued"
         if self.meant_for == self.run.hold:

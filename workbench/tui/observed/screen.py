@@ -253,7 +253,7 @@ class LiveScreen(ListScreen[None, Conversations]):
         if seen is None:
             why["live.add"] = "there is no conversation here"
         elif seen.why_no_case:
-            why["live.add"] = f"no case can be made of it: {one_line(seen.why_no_case)}"
+            why["live.add"] = f"it cannot become a case: {one_line(seen.why_no_case)}"
         if self._live.stopped:
             why["live.stop"] = "recording has stopped"
         return why

@@ -119,7 +119,7 @@ class VariantMaker:
 
             def refusal(name: str) -> str | None:
                 if SEPARATOR in name:
-                    return f"{SEPARATOR.strip()!r} stands between a model and its variant: leave it out"
+                    return f"{SEPARATOR.strip()!r} stands between a model and its variant: omit it"
                 if name in taken:
                     return f"the suite has a variant {name!r} already"
                 return None
