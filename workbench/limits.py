@@ -94,7 +94,7 @@ MAX_ANSWER_CALLS = Limit(1_000, _TOO_MUCH + "calls in one answer")
 """Calls of one answer. Models make tens in parallel."""
 
 MAX_ANSWER_PARTS = Limit(10_000, _TOO_MUCH + "parts in one answer")
-"""Blocks, items or details of reasoning, which are kept until the answer ends."""
+"""Blocks, items or details of reasoning, which are in memory until the answer ends."""
 
 MAX_PAUSES = Limit(
     20, "the provider paused one answer more than {limit} times", "let its tools do less, as with max_uses"
@@ -198,10 +198,10 @@ MAX_KEPT_MEDIA_BYTES = Limit(
 """Images and sounds of tools in the events of one run. Batches store a thousand such runs."""
 
 MAX_PROGRESS_CHARS = 200
-"""Characters kept of a progress notice, which is shown in one line."""
+"""Characters stored of a progress notice, which is shown in one line."""
 
 MAX_SAID_CHARS = 1_000
-"""Characters kept of the text of a server's error: a server may send megabytes."""
+"""Characters stored of the text of a server's error: a server may send megabytes."""
 
 MAX_OFFERED_TOOLS = Limit(
     128, "{offered} tools are offered at once; OpenAI refuses more than {limit}", 'let cases offer fewer: offer = ["…"]'
@@ -229,10 +229,10 @@ MAX_STRAY_LINE_CHARS = 2_000
 """Characters that are logged of such a line."""
 
 MAX_RATIONALE_CHARS = 1_000
-"""Characters kept of a judge's reason, which is shown beside the check. Judges are asked for a sentence."""
+"""Characters stored of a judge's reason, which is shown beside the check. Judges are asked for a sentence."""
 
 MAX_PROVIDER_RESULT_CHARS = 4_000
-"""Characters kept of the result of a provider's own tool, to be shown. All of it goes back to the provider."""
+"""Characters shown of the result of a provider's own tool. All of it goes back to the provider."""
 
 MAX_JSON_LEVELS = Limit(100, "nested more than {limit} levels deep", "flatten it")
 """Levels of a call's arguments or of an imported value. Real tools need a handful; JSON and pydantic give up at some
@@ -294,7 +294,7 @@ MAX_DRAFT_CHARS = 2_000
 """A request that a model drafts. Longer ones are answers to another question."""
 
 MAX_DRAFTS = 20
-"""Requests that a model drafts for one tool. It is asked for four."""
+"""Requests that a model drafts for one tool. The request asks for four."""
 
 # The terminal and what is typed into it.
 

@@ -198,7 +198,7 @@ def _hand_at_result(call: CallRecord) -> str:
 def _by_hand(
     number: int, what: What, text: str, call: int | None = None, argument: str | None = None, *, here: bool
 ) -> Difference:
-    """Return the difference made by a person; `here` is whether it was made in the second run."""
+    """Return the difference that a person caused; `here` is whether that was in the second run."""
     if not here:
         text += " in the other run"
     return Difference(number, what, text, call, argument, by_hand=True)

@@ -54,7 +54,7 @@ class Expectations:
 
 
 def forbidden_others(case: Case, grading: Grading) -> str:
-    """Return a description of the calls besides the expected ones that fail a run; empty if none does."""
+    """Describe the unexpected calls that fail a run; empty if none does."""
     match extra_calls_of(case, grading):
         case None | "allow":
             return ""

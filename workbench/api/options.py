@@ -58,7 +58,7 @@ class RunOptions(CommonOptions):
     resume: bool | int | str = False
     """The batch of the history to continue, by its number or name, or with `True` the latest one that lacks runs.
 
-    Only the missing runs are made, and the report covers all of them. An agent must be given again."""
+    Only the missing runs are executed; the report covers all runs. An agent must be given again."""
     anyway: bool = False
     """Whether to continue the batch even if models are reached differently than before."""
     baseline: int | str | None = None

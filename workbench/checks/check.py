@@ -84,7 +84,7 @@ VerdictCache = dict[tuple[int, int], "tuple[CheckBase, JsonValue, CheckVerdict]"
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """The services that some checks need besides the value; an unavailable one is `None`.
+    """The services that some checks need in addition to the value; an unavailable one is `None`.
 
     `verdicts` is a cache, shared by the graders of a run. It omits plain values, which each grader compares by its own
     rule, and judgements, which the judge caches. `search_time` limits the time of each pattern over all its searches.

@@ -252,10 +252,7 @@ class Experiment:
     show: Show
 
     def run(self, plan: Plan, undone: str) -> Sequence[RunResult] | None:
-        """Make the runs of a plan.
-
-        Returns `None` on an interrupt, after reporting it with the work that is `undone`.
-        """
+        """Run a plan. Returns `None` on an interrupt, after reporting it with the work that is `undone`."""
         outcome = run_live(plan, self.approval, self.show).outcome
         if outcome.interrupted:
             warn(f"interrupted: {undone}")

@@ -188,7 +188,7 @@ def _drafting_drafted(
 
 
 def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
-    """Make the runs of a plan; return their results, and whether the user interrupted them.
+    """Run a plan; return the results, and whether the user interrupted it.
 
     If the runs were not approved, this is reported, and there are no results.
     """
@@ -242,7 +242,7 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
     if broken := parse_suite(document.text, path).errors:
         warn(f"{path} was not written: {broken[0]}", program.secrets)
         return USAGE
-    # Saving is refused if the file no longer has the content that was read: it may have been edited meanwhile.
+    # Saving is refused if the file has changed since it was read: someone may have edited it.
     save(file.path, document.text, FileState(file.hash))
     write(f"{path}: {counted(len(made.drafts), 'case')} added, with the tag draft; read them\n")
     return made.code

@@ -75,7 +75,7 @@ _TONES: Mapping[str, Role] = {"works": "passed", "repaired": "warned", "wrong": 
 class ModelList:
     """The models to list: those of `model`, otherwise those that the settings and suites at the paths name.
 
-    With `check`, each is asked for an answer; with `tools`, each gets the probes of tool calling.
+    With `check`, each endpoint is asked whether it has the model; with `tools`, each model is probed for tool calling.
     """
 
     paths: Sequence[str]

@@ -111,7 +111,7 @@ def add_case_options(parser: argparse.ArgumentParser, repeats: str = _REPEATS) -
 
 
 def add_cluster_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for a cluster that makes the runs."""
+    """Add the option for a cluster that executes the runs."""
     cluster = group(parser, CLUSTER)
     cluster.add_argument(
         "--cluster",

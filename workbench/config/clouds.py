@@ -42,7 +42,7 @@ SETTINGS_OF: Mapping[Cloud, tuple[str, ...]] = {
     "bedrock": ("api", "region", "profile", "endpoint", "credentials"),
     "vertex": ("api", "region", "project", "credentials"),
 }
-"""The settings that each cloud has besides those of every model."""
+"""The settings of each cloud, in addition to those of every model."""
 
 CLOUD_TITLES: Mapping[Cloud, str] = {"azure": "Azure", "bedrock": "Amazon Bedrock", "vertex": "Google Vertex"}
 

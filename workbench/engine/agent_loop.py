@@ -279,8 +279,9 @@ class Executor:
     async def answer(self, call: ToolCall, step_mock: JsonValue = None, review: Review = as_answered) -> ResultReceived:
         """Answer a call from its step's mock, another mock or its server, and emit the events for it.
 
-        `review` may change replies to requests of the server meanwhile. Raises ToolsError when its server cannot
-        answer, ExecutionRefusedError when it may not be executed, and AuditError when the execution cannot be logged.
+        `review` may change the replies to requests that the server sends during the call. Raises ToolsError when its
+        server cannot answer, ExecutionRefusedError when it may not be executed, and AuditError when the execution
+        cannot be logged.
         """
         judge = None if self._judge is None else self._judged
         planned = await self._tools.plan(call, step_mock, judge=judge)
@@ -302,7 +303,7 @@ class Executor:
     def replay(self, record: CallRecord, step_mock: JsonValue = None) -> None:
         """Count a call of the forked run for the mocks that answer by the number of earlier calls.
 
-        Nobody is asked and nothing is executed. Raises ToolsError."""
+        No judge is asked and no tool is executed. Raises ToolsError."""
         # The mock gave the answer before a person edited it.
         answer = record.unedited or record.result
         if answer is not None and answer.source == "replayed":
@@ -383,7 +384,7 @@ class StepNotJudgedError(Exception):
 
 
 class AgentLoop:
-    """The conversation of one run: asks the model, answers its calls, and asks again until the run ends.
+    """The conversation of one run: sends requests to the model and answers its calls until the run ends.
 
     With `fork`, the loop replays the start of another run and continues from there."""
 

@@ -91,7 +91,7 @@ class Batch:
         self._running: dict[str, asyncio.Future[None]] = {}
 
     async def run(self) -> None:
-        """Make all runs; each ends in exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
+        """Execute all runs; each ends in exactly one `RunDone`, even if it is stopped or fails unexpectedly."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await asyncio.gather(self._context.servers.renew(), self._context.ready())

@@ -108,7 +108,7 @@ class CostLimitReached:
 
 @dataclass(frozen=True, slots=True)
 class JudgeAsked:
-    """A judge is asked about some values of a run, `values` in number.
+    """Requests are sent to a judge about `values` values of a run.
 
     With `again`, the request about one value failed and is retried."""
 

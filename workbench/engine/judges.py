@@ -575,7 +575,7 @@ Questions = dict[tuple[object, ...], Question]
 class Asking:
     """The access to judges that all runs of a batch share, on one event loop.
 
-    Equal questions are asked once: their callers wait for the same answer, or the same failure."""
+    Equal questions are sent once: their callers wait for the same answer, or the same failure."""
 
     open_model: Callable[[ModelSpec], Model]
     """A function that opens a judge; it raises ModelError and ConfigError."""
@@ -583,7 +583,7 @@ class Asking:
     timeout_s: float = JUDGE_TIMEOUT_S
     under_way: Questions = field(default_factory=dict)
     tell: Callable[[str, int, RetryScheduled | None], None] = lambda _judge, _values, _again: None
-    """Called before a judge is asked, with its name and the number of values, and before each retry."""
+    """Called before a request to a judge, with its name and the number of values, and before each retry."""
 
 
 class RunJudge:

@@ -135,7 +135,7 @@ CellKey = tuple[Path, str, str]
 class Execution:
     """The execution of tools on their servers in a batch.
 
-    A person is asked about every other call; without a person, it is refused."""
+    Any other call needs a person's permission; without a person, it is refused."""
 
     wanted: bool | None = None
     """Whether tools are executed in all cases; `None` leaves the choice to each case."""

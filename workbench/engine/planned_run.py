@@ -176,7 +176,7 @@ async def _opened_together(planned: PlannedRun, context: RunContext, model: Mode
 
 
 def _close_opened(opening: asyncio.Future[Toolbox]) -> None:
-    """Close tools that were opened for a run that failed meanwhile."""
+    """Close tools that were opened for a run that has failed since."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
 
@@ -337,7 +337,7 @@ async def graded(
 ) -> RunResult:
     """Return the result of a run: its grades, or the error that prevents grading.
 
-    The judge is asked only for judgements that grading needs. `cost_usd` is the cost of the run, if it is known."""
+    Only judgements that grading needs are requested. `cost_usd` is the cost of the run, if it is known."""
     return await RunGrading(planned, call_python, judge, cost_usd=lambda _trajectory: cost_usd).result(trajectory)
 
 

@@ -1,4 +1,4 @@
-"""Open a suite's subject that is a Python function, so that it is asked like an agent of the caller."""
+"""Open a suite's subject that is a Python function, as an agent like those of `workbench.evaluate`."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class CallQuestions:
         self._judge = judge
         self._review = review
         self._problem: str | None = None
-        # A server may send several requests at a time, but a person is asked about them in turn.
+        # A server may send several requests at a time, but a person answers one after another.
         self._one = asyncio.Lock()
 
     async def __call__(self, question: Question) -> Reply:

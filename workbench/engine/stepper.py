@@ -203,7 +203,7 @@ class _Conditions:
 
         async def judged(check: Judged, value: JsonValue) -> CheckVerdict:
             assert judge is not None
-            limit.reschedule(None)  # a judge, which is asked last, has a time limit of its own
+            limit.reschedule(None)  # a judge, which comes last, has a time limit of its own
             return await judge.judge(check, value)
 
         context = CheckContext(self._python, clock=self._grading.clock)

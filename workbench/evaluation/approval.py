@@ -174,7 +174,7 @@ class Needs:
 
     @classmethod
     def of_grading(cls, cases: Iterable[tuple[SuiteFile, Case]], program: Program, *, judges: bool = False) -> Needs:
-        """Read the needs of grading runs by cases of valid suites; with `judges`, judges are asked, too.
+        """Read the needs of grading by the cases of valid suites, with requests to judges if `judges` is set.
 
         Suites that need nothing for grading have no request.
         """
@@ -292,7 +292,7 @@ def all_typed(file: SuiteFile) -> Typed:
 
 
 class Trust:
-    """The granted requests, about which the user is not asked again.
+    """The granted requests, which need no further question to the user.
 
     With `all_of_them`, the user trusts every suite until the program ends.
     """

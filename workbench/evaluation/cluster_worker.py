@@ -100,7 +100,7 @@ async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
 
 
 def make_portion(token: str, portion: bytes) -> bool:
-    """Make a portion of the runs to its end, as a task of dask.
+    """Execute a portion of the runs to its end, as a task of dask.
 
     Returns whether this worker still works for the errand.
     """
@@ -180,7 +180,7 @@ class Asked:
 
 
 class Node:
-    """Makes the runs of one errand."""
+    """Executes the runs of one errand."""
 
     def __init__(self, errand: Errand) -> None:
         self._errand = errand
@@ -281,7 +281,7 @@ class Node:
             return pickled(tuple(islice(self._outbox, MAX_TOLD)))
 
     def make(self, portion: Portion) -> None:
-        """Make the runs of a portion, and block until all of them are reported."""
+        """Execute the runs of a portion, and block until all of them are reported."""
         self._runtime.on_engine(self._make(portion)).result()
 
     async def _make(self, portion: Portion) -> None:

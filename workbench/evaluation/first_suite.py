@@ -341,7 +341,7 @@ def _comment(text: str) -> list[str]:
     return [f"# {shortened(one_line(text), _WIDTH)}".rstrip()]
 
 
-# Servers are asked for their tools before the suite exists, so trust is requested for a suite with only the servers.
+# Servers list their tools before the suite exists, so trust is requested for a suite with only the servers.
 
 
 @dataclass(frozen=True)

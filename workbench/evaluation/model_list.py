@@ -129,7 +129,7 @@ async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoin
 
 
 async def with_all_models(endpoints: Sequence[KnownEndpoint], program: Program) -> list[KnownEndpoint]:
-    """Return all endpoints with their models; those without a missing key are asked at the same time."""
+    """Return all endpoints with their models. All endpoints whose key is not missing are asked at the same time."""
 
     async def asked(endpoint: KnownEndpoint) -> KnownEndpoint:
         if endpoint.key_is_found:
@@ -202,7 +202,7 @@ def advice_of(results: Iterable[ProbeResult]) -> list[str]:
 PRICES = ("input", "output", "cached_input")
 
 CHECK_TIMEOUT_S = 40.0
-"""The time limit for one endpoint, in seconds; all are asked at the same time."""
+"""The time limit for one endpoint, in seconds; all get their request at the same time."""
 
 
 @dataclass

@@ -137,12 +137,12 @@ class CommonOptions:
     concurrency: int = DEFAULT_CONCURRENCY
     """The number of runs at a time on each endpoint whose model sets no other number."""
     processes: int = 1
-    """The number of processes that make the runs, each with servers of its own. Models must then be given by name.
+    """The number of processes that execute the runs, each with servers of its own. Models must then be given by name.
 
     More than one helps if the interpreter, not the endpoint, is the bottleneck.
     """
     cluster: str | None = None
-    """The dask cluster that makes the runs: `local:8`, or the address of a scheduler (`tcp://scheduler:8786`)."""
+    """The dask cluster that executes the runs: `local:8`, or the address of a scheduler (`tcp://scheduler:8786`)."""
     execute: bool | None = None
     """Whether tools marked read-only are really executed; with `None`, each case decides."""
     execute_all: bool = False
@@ -150,7 +150,7 @@ class CommonOptions:
     judge: str | None = None
     """The judge of checks that name none, instead of the one in `workbench.toml`."""
     judge_anew: bool = False
-    """Whether judges are asked again about values that they have already judged."""
+    """Whether judges get new requests about values that they have already judged."""
     own_pace: bool = False
     """Whether recordings of `replay:` models play at the original pace instead of at once."""
 
@@ -172,7 +172,7 @@ class RunOptions(CommonOptions):
     compares: bool = False
     """Whether the history shows the batch as a comparison of its models."""
     until: Stop | None = None
-    """The rule by which the batch may stop before all runs are made."""
+    """The rule by which the batch may stop before its last run."""
     shard: Shard | None = None
     """The part of the plan to make, by default all of it."""
     resume: Resume | None = None

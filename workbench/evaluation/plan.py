@@ -85,7 +85,7 @@ class PlanError(Exception):
 
 
 class ClusterError(Exception):
-    """A cluster that cannot make the runs of a plan; nothing was run.
+    """A cluster that cannot execute a plan; nothing was run.
 
     Each of `problems` is one sentence.
     """
@@ -188,9 +188,9 @@ class Plan:
     execution: Execution = AS_CASES_SAY
     concurrency: int = DEFAULT_CONCURRENCY
     processes: int = 1
-    """The number of processes that make the runs."""
+    """The number of processes that execute the runs."""
     cluster: str | None = None
-    """The cluster that makes the runs instead: `local:N`, or the address of a scheduler."""
+    """The cluster that executes the runs instead: `local:N`, or the address of a scheduler."""
     compares: bool = False
     specs: Specs | None = field(default=None, repr=False)
     """The models and endpoints that planning resolved."""

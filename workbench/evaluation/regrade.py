@@ -60,8 +60,8 @@ _logger = logging.getLogger(__name__)
 class RegradingJudges:
     """The judges of regraded runs, for one event loop, on which they are also closed.
 
-    With a `chosen` model, this model and those that checks name are asked for unknown judgements; without it, no model
-    is asked.
+    With a `chosen` model, unknown judgements are requested from it and from the models that checks name; without it,
+    from none.
     """
 
     def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:

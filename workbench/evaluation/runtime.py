@@ -348,7 +348,7 @@ class Runtime:
         return Batch("", runs, lambda planned: LaneOf("", at_once), context)
 
     def on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Run a coroutine on the engine's thread, which makes the runs, and return its future.
+        """Run a coroutine on the engine's thread, which executes the runs, and return its future.
 
         Any other thread can wait for the future.
         """
@@ -411,7 +411,7 @@ class Runtime:
             self._engine.submit(answered())
 
     def _workers(self, plan: Plan, approval: Approval, *, events: bool) -> WorkerPool | None:
-        """Return the pool of worker processes of a plan; `None` if this process makes its runs."""
+        """Return the pool of worker processes of a plan; `None` if this process executes its runs."""
         processes = min(plan.processes, len(plan.runs))
         if processes < 2:
             return None

@@ -73,7 +73,7 @@ class _Channel:
 
 
 class _Worker:
-    """Makes the runs of one plan."""
+    """Executes the runs of one plan."""
 
     def __init__(self, channel: _Channel, setup: Setup) -> None:
         plan = setup.plan

@@ -192,7 +192,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _fences(answer: str) -> list[tuple[str, str]]:
-    """Return the language and body of each fenced block; empty if the answer has text besides the blocks."""
+    """Return the language and body of each fenced block; empty if the answer has text outside the blocks."""
     if _FENCE.sub("", answer).strip():
         return []
     return _FENCE.findall(answer)

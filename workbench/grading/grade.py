@@ -314,7 +314,7 @@ class Grade(NamedTuple):
 
     @property
     def is_broken(self) -> bool:
-        """Whether the run fails for a reason besides its score, so that no mean of scores can offset it."""
+        """Whether the run fails for a reason other than its score, so that no mean of scores can offset it."""
         # `dimensions` fails a run without an expected tool, whatever its score is.
         if self.grader == "dimensions" and self._lacks_a_tool:
             return True
@@ -516,7 +516,7 @@ class RunResult:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the run failed for a reason besides its score, so that no mean of scores can offset it."""
+        """Whether the run failed for a reason other than its score, so that no mean of scores can offset it."""
         return self.grade is not None and self.grade.is_broken
 
     # The properties from here to `first_token_ms` are read for every run of a batch, so `grading.packed` stores their

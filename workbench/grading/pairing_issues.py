@@ -218,7 +218,7 @@ def expected_result(result: Check | None, is_error: bool | None) -> str:
 
 
 def call_notes(call: ExpectedCall | Step) -> list[str]:
-    """Return the expectations of a call besides its tool and arguments in words: `1 to 3 times`, `→ no error`."""
+    """Return, in words, the expectations of a call other than its tool and arguments: `1 to 3 times`, `→ no error`."""
     notes = []
     if isinstance(call, ExpectedCall):
         if call.optional:

@@ -324,7 +324,7 @@ def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
 
 def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
     """Apply the rule for a single run to the mean: the thresholds, or the grader's own rule if it has one."""
-    # A run that failed for a reason besides its score fails the case: a mean would offset it.
+    # A run that failed for a reason other than its score fails the case, because a mean would offset it.
     if any(run.is_broken for run in runs):
         return Status.FAILED
     if score is None:

@@ -438,7 +438,7 @@ def requirement_issues(
     invalid_arguments: InvalidArguments = "fail",
     extra_calls: ExtraCallRule | None = None,
 ) -> tuple[Issue, ...]:
-    """Return the issues of a run besides its score; those with `decides` make its status failed.
+    """Return the issues of a run that are not part of its score; those with `decides` make its status failed.
 
     `pairings` are those of the grader and show which calls are accounted for; `equal` is its rule of equality for
     plain values in prohibitions. `scored` names the keys of a case that are part of its score: a violation of

@@ -114,7 +114,7 @@ class Scored(Protocol):
 
 
 def counts_zero(run: Scored) -> bool:
-    """Return whether a graded run counts 0: it failed for a reason besides its score, or failed without a score."""
+    """Return whether a graded run counts 0: it failed without a score, or for a reason other than its score."""
     return run.is_broken or (run.status == Status.FAILED and run.score is None)
 
 

@@ -399,7 +399,7 @@ def _made_ready(expected: ExpectedCall) -> _Wanted:
     for name, check in (expected.args or {}).items():
         checks.append(_Asked(name, check.canonical(), check.compares_texts, describe(check)))
     asks_outside = any(asked.check.asks_outside for asked in checks)
-    # Functions and then judges come last, so that they are asked only when everything else holds (A8).
+    # Functions and then judges come last, so that they are called only when everything else holds (A8).
     in_turn = sorted(checks, key=lambda asked: (asks(asked.check, Judged), asks(asked.check, PythonCheck)))
     return _Wanted(canonical_text(expected.tool), tuple(checks), tuple(in_turn), asks_outside)
 

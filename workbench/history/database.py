@@ -478,9 +478,9 @@ def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
         how = "mode=ro" if is_read_only() else "mode=rw"
         return _patiently(lambda: _sound(file, how, _SMALL_TABLES))
     except sqlite3.OperationalError as error:
-        # Reading a file in WAL mode needs a file next to it, which cannot be made in a folder that is not writable.
-        # `immutable` lets SQLite read without it, and is safe only while no program writes. A writing program would
-        # have created that file.
+        # Reading a file in WAL mode needs a file next to it, which cannot be created in a read-only folder. `immutable`
+        # lets SQLite read without it, and is safe only while no program writes. A writing program would have created
+        # that file.
         if not _name(error).startswith(_NOT_WRITABLE) or any(beside.exists() for beside in _files_beside(file)):
             raise
         return _sound(file, "mode=ro&immutable=1", _SMALL_TABLES)

@@ -342,8 +342,8 @@ class HistoryWriter:
 
         `handle` has the number of the batch and the places of the runs to come, which `redaction` redacts. Raises
         HistoryError if a program is running that batch or the history cannot be written."""
-        # Resuming waits for the result of this write: the missing runs are made only for the history, so without it
-        # they would be paid for in vain. In other cases a failed write only loses the record of a run.
+        # Resuming waits for the result of this write: the missing runs serve only the history, so without it they would
+        # be paid for in vain. In other cases a failed write only loses the record of a run.
         if handle.claim is None and handle.number is not None:
             handle.claim = claim(self.file, handle.number)
         begun = self._beginning[handle] = Future()

@@ -48,7 +48,7 @@ class Allowed:
     paths: tuple[Path, ...]
     """The suite files, or folders with suite files, that the server may read."""
     models: tuple[str, ...] = ()
-    """The models that may be asked besides `offline`."""
+    """The models that runs may use in addition to `offline`."""
     judge: str | None = None
     """The model that may judge; without one, cases with judged checks are refused."""
     trust: bool = False

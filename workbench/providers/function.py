@@ -76,7 +76,7 @@ class AgentRequest:
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswer:
-    """An agent's answer: text, calls, or both; after calls, the agent is asked again with their results.
+    """An agent's answer: text, calls, or both; after calls, the agent is called again with their results.
 
     A call without an `id` is given one. `reasoning` is shown and never graded, `usage` counts tokens, `cost_usd` is in
     US dollars. Calls with results (`AgentCall`) belong to an `AgentRun`.

@@ -1,4 +1,4 @@
-"""The web server of `workbench serve`: textual-serve behind a gate, with a limited number of visitors."""
+"""The web server of `workbench serve`: textual-serve, protected by a gate, for a limited number of visitors."""
 
 from __future__ import annotations
 
@@ -378,7 +378,7 @@ AT_ONCE = 32
 PIECE = 4096
 """The number of bytes of input that are forwarded at a time; a busy app reads no more."""
 HEARTBEAT_S = 15.0
-"""The interval at which a browser is asked for a sign of life, in seconds."""
+"""The interval between two pings of a browser, in seconds."""
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,7 @@ def _missing(rows: Rows, template: _Template, place: Place) -> Iterator[Finding]
 
 
 def _outside_checks(rows: Rows, template: _Template) -> Iterator[Finding]:
-    """Find the first row whose value would be a check that imports code or asks a model."""
+    """Find the first row whose value would be a check that imports code or needs a judge."""
     for name, place in template.of_checks.items():
         for at, row in enumerate(rows.rows):
             kind = _outside_check(row[name])
@@ -232,7 +232,7 @@ def _outside_checks(rows: Rows, template: _Template) -> Iterator[Finding]:
 
 
 def _outside_check(value: JsonValue) -> str | None:
-    """Return the kind of a check that imports code or asks a model, among the tables of a value."""
+    """Return the kind of a check in a value's tables that imports code or needs a judge."""
     waiting = [value]
     while waiting:
         one = waiting.pop()

@@ -279,7 +279,7 @@ class Drafts:
                 descriptors: list[int] = []
                 try:
                     for descriptor in tuple(flushing.waiting):
-                        # The owner may close the journals' own descriptors meanwhile.
+                        # The owner may close the journals' own descriptors at any time.
                         descriptors.append(os.dup(descriptor))
                         flushing.waiting.discard(descriptor)
                 except OSError as error:

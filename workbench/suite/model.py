@@ -637,7 +637,7 @@ class Case(Frozen):
 
     @property
     def final_states(self) -> tuple[FinalState, ...]:
-        """The states that are asked for after the run."""
+        """The states that are read after the run."""
         if self.final is None:
             return ()
         return self.final.state

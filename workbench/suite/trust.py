@@ -135,7 +135,7 @@ class ModelNeed:
 
     @property
     def endpoint(self) -> str:
-        """The address, and everything that is sent there besides requests."""
+        """The address, and everything that requests carry there, such as headers."""
         parts = []
         if self.key is not None:
             parts.append(f"the key in {self.key}")

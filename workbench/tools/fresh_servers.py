@@ -72,7 +72,7 @@ class FreshServers:
         if self._taken > 1 and len(self._used) < MAX_SERVED_RUNS:
             self._spare = self._begin(grant, False)
         try:
-            # A run that is stopped meanwhile ends its server below, and not in the middle of its start.
+            # If the run is stopped now, its server ends below, and not in the middle of its start.
             await asyncio.shield(starting.start)
             self._compare(server.tools)
         except BaseException as error:

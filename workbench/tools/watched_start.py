@@ -20,7 +20,7 @@ MARK = "WORKBENCH_STARTED_AS"
 """The environment variable with the mark."""
 
 _PASSES = 100
-"""The most searches for marked processes, which may start others meanwhile."""
+"""The most searches for marked processes, which may start others during a search."""
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
     _close_all_but(alive, failed)
     parent = os.getppid()
     workbench = _opened_process(parent)
-    # Another parent means that Workbench has ended meanwhile, and the descriptor may be of another process.
+    # Another parent means that Workbench has ended, and the descriptor may be of another process.
     if os.getppid() != parent:
         os._exit(1)
     words, environment = _command()

@@ -200,7 +200,7 @@ def _with_conditions(
     Calls that must precede one of the agent's calls, but are not expected themselves, are made first."""
     prohibitions, first = [], list[Made]()
     for call in case.disallowed:
-        # Results of imagined calls are unknown, so a call that may come too early counts as made in time.
+        # Results of imagined calls are unknown, so a call that may come too early counts as in time.
         others = {key: other.model_copy(update={"result": None, "is_error": None}) for key, other in call.conditions}
         prohibitions.append(call.model_copy(update=others))
         before = prohibitions[-1].before

@@ -68,7 +68,7 @@ MAX_SAID_LINES = 8
 """The most workers that one message quotes."""
 ENLIST_TIMEOUT_S = 120.0
 ASK_WITHIN_S = 30.0
-"""The longest wait, in seconds, for a worker that answers: those found at first may all have ended meanwhile."""
+"""The longest wait, in seconds, for a worker that answers: all workers found at first may have ended."""
 ASK_AGAIN_S = 0.5
 GIVEN_UP_S = 0.1
 """The interval, in seconds, between checks whether the caller still waits."""
@@ -116,7 +116,7 @@ class WorkerGroup:
         return RunRef.of(run, self._suites[run.file.path])
 
     async def open_unless(self, given_up: Callable[[], bool]) -> frozenset[str]:
-        """Run `open`, and raise GivenUpError if the caller gives up waiting meanwhile."""
+        """Run `open`; raise GivenUpError if the caller stops waiting before its end."""
         # The flag is polled: a signal handler only sets it, and `given_up` reads it.
         opening = asyncio.create_task(self.open())
         while not (await asyncio.wait([opening], timeout=GIVEN_UP_S))[0]:
@@ -127,7 +127,7 @@ class WorkerGroup:
         return await opening
 
     async def open(self) -> frozenset[str]:
-        """Start or reach the cluster, and ask all workers whether they can make the runs.
+        """Start or reach the cluster, and ask all workers whether they can execute the runs.
 
         Returns the addresses of the workers that can. Raises ClusterError.
         """
@@ -160,7 +160,7 @@ class WorkerGroup:
                     problems.append(f"worker {worker}: {why}")
             else:
                 enlisted.append(worker)
-        # A worker that ended meanwhile does no harm if others can execute the runs.
+        # A worker that has ended does no harm if others can execute the runs.
         if not problems and not enlisted:
             problems = unreachable or ["no worker of the cluster is left: each ended before it could be asked"]
         if problems:
@@ -186,7 +186,7 @@ class WorkerGroup:
         try:
             return await self.enlist(worker)
         except UnreachableError as error:
-            # The worker may have ended meanwhile.
+            # The worker may have ended since.
             return error
 
     async def enlist(self, worker: str) -> tuple[str, ...]:
@@ -472,7 +472,7 @@ class ClusterBatch(Batch):
             for worker in tuple(self._workers.values()):
                 if worker.address not in addresses:
                     self._lost(worker, "it is gone")
-            # Another worker may reuse an address, so it is asked again.
+            # Another worker may have reused the address, so its answer is requested anew.
             self._refused &= addresses
             for address in addresses - self._workers.keys() - self._refused - self._asked:
                 self._asked.add(address)
@@ -487,7 +487,7 @@ class ClusterBatch(Batch):
             self._lost(worker, why)
 
     async def _enlist(self, address: str) -> None:
-        """Ask a worker that is new, or was lost, whether it can make runs."""
+        """Ask a new or lost worker whether it can execute runs."""
         try:
             reasons = await self._group.enlist(address)
         except UnreachableError:

@@ -156,7 +156,7 @@ class ImportedCase:
 
 @dataclass(frozen=True)
 class Imported:
-    """The content of a whole file; `suite` has the suite's keys besides its name, `notes` concern no single case."""
+    """The content of a whole file: the suite's keys other than its name, and notes on the whole file."""
 
     cases: tuple[ImportedCase, ...]
     suite: Table = field(default_factory=dict)

@@ -278,7 +278,7 @@ def arcade_suites(module: types.ModuleType, show: Any) -> dict[str, Any]:
 
 
 class AskedError(BaseException):
-    """The file itself asks a model, so only the datasets that exist by now can be imported."""
+    """The file itself sends a request to a model, so only the datasets that exist by now can be imported."""
 
 
 class Evaluations:

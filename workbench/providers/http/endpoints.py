@@ -112,7 +112,7 @@ class ReportedSlots:
         Report to the user if there are fewer slots than the settings allow requests. No failure of the endpoint raises
         an error."""
         async with self._finding:
-            # The endpoint is asked once for all its models, even if it reports no slots.
+            # One request serves all models of the endpoint, even if it reports no slots.
             if self._is_found:
                 return
             self._is_found = True
@@ -624,7 +624,7 @@ class Endpoints:
         await self._clients.close()
 
     def _access(self, spec: ModelSpec, environment: Mapping[str, str]) -> Access:
-        """Return the values with which an endpoint is asked; raises ModelError for a variable that is not set."""
+        """Return the key, headers and query of requests. Raises ModelError for a variable that is not set."""
 
         def filled(settings: Mapping[str, str], kind: str) -> tuple[tuple[str, str], ...]:
             values = {}

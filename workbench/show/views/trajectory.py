@@ -307,7 +307,7 @@ class StepLines:
 def changes_by_hand(trajectory: Trajectory) -> int:
     """Return the number of changes that a person made in a run.
 
-    Changes are edited calls and results, results given by hand or withheld, added messages and regenerated answers.
+    Changes are edited calls and results, results typed by hand or withheld, added messages and regenerated answers.
     """
     changes = 0
     for call in trajectory.calls:
