@@ -182,15 +182,14 @@ _Subject = TypeVar("_Subject")
 _Answer = TypeVar("_Answer")
 
 MAX_KNOWN = 2048
-"""The most answers that one `ByIdentity` keeps before it forgets all: a large batch reads each of its runs only
-once."""
+"""The most answers in a `ByIdentity` before it clears itself: a large batch reads each of its runs only once."""
 
 
 class ByIdentity(Generic[_Subject, _Answer]):
     """A function that caches its answer for each object as long as the object lives; the object must never change.
 
-    Objects are told apart by identity, because comparing or hashing a document takes longer than answering. The cache
-    keeps no object alive, so an answer must not refer to its own subject."""
+    Objects are distinguished by identity, because comparing or hashing a document takes longer than answering. The
+    cache keeps no object alive, so an answer must not refer to its own subject."""
 
     def __init__(self, answer: Callable[[_Subject], _Answer]) -> None:
         self._answer = answer

@@ -129,7 +129,7 @@ def _end(run: Trajectory) -> str:
 def _in_round(
     number: int, old: Round | None, new: Round | None, origin: Trajectory, fork: Trajectory
 ) -> Difference | None:
-    """Return the first difference of a round that no person made; a missing round is one, too."""
+    """Return the first difference in a round, unless a person caused it; a missing round is a difference, too."""
     at = f"round {number}"
     if new is None:
         return Difference(number, "end", f"{at}: {_end(fork)}, while the other run continues")
@@ -283,7 +283,7 @@ def _instead(verb: str, new: str, old: str) -> str | None:
 
 
 def _quoted(text: str, other: str) -> str:
-    """Quote a text from shortly before the first difference from the other text; `nothing` if it is empty."""
+    """Quote a text, starting shortly before its first difference from the other; `nothing` if it is empty."""
     if not text:
         return "nothing"
     same = 0
@@ -439,7 +439,7 @@ def _text(of: Round) -> list[str]:
 
 
 def _call(left: CallRecord | None, right: CallRecord | None, rounds: tuple[int, int]) -> Iterator[Row]:
-    """Yield the row of a call, and that of its result where one side has a result."""
+    """Yield the row of a call, and the row of its result if a side has one."""
     old, new = _part_of("call", rounds[0], left), _part_of("call", rounds[1], right)
     was, now = _part_of("result", rounds[0], left), _part_of("result", rounds[1], right)
     has_same_call = has_same_answer = False
@@ -469,7 +469,7 @@ def _alike(left: Round, right: Round) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Sketch:
-    """A round or a call prepared for many comparisons; equal ones, and no others, have the same `identity`."""
+    """A round or a call prepared for many comparisons; two are equal exactly if their `identity` is."""
 
     identity: int
     tools: tuple[str, ...]

@@ -48,7 +48,7 @@ The main cause of a run is the first one in this order: an earlier cause tends t
 call with broken JSON also lacks the expected arguments."""
 
 NEVER_ALONE: frozenset[Cause] = frozenset({"over calling", "latency"})
-"""The causes that are noted for failed runs, but fail no run by themselves: another cause is the main one."""
+"""The causes that never fail a run alone: they are noted for runs that another cause fails."""
 
 ABOUT_TOOLS: frozenset[Cause] = frozenset(
     {"unknown tool", "gave up", "forbidden call", "wrong tool", "missing call", "extra call"}
@@ -169,7 +169,7 @@ ADVICE: Mapping[Cause, Advice] = {
 }
 
 BASELINE = "offline"
-"""The model id of the offline baseline, which matches words and is no language model."""
+"""The model id of the offline baseline, which matches words and is not a language model."""
 
 FOR_BASELINE = "this baseline matches words: write the request in words of the tool, or choose a model"
 """The advice on failures of the offline baseline, which a better description does not prevent."""
@@ -249,13 +249,13 @@ class Confusion:
 
     @cached_property
     def rows(self) -> list[str | None]:
-        """The expected tools; a last `None` stands for calls that were not expected, if there are any."""
+        """The expected tools; a last `None` means unexpected calls, if there are any."""
         there = {expected for expected, _ in self.counts}
         return list(filter(there.__contains__, (*self._tools, None)))
 
     @cached_property
     def columns(self) -> list[str | None]:
-        """The called tools; a first `None` stands for calls that were not made, if there are any."""
+        """The called tools; a first `None` means missing calls, if there are any."""
         there = {called for _, called in self.counts}
         return list(filter(there.__contains__, (None, *self._tools)))
 
@@ -330,7 +330,7 @@ class FailedRun:
 
     @property
     def main(self) -> Cause:
-        """The first cause, from which the others probably follow."""
+        """The first cause, which probably led to the others."""
         return self.symptoms[0].cause
 
     @property

@@ -187,7 +187,7 @@ finish shows that its rounds were used up, and failed steps have their own issue
 
 
 def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
-    """Return the tools of the expected calls, without the steps that a stopped chain never reached."""
+    """Return the tools of the expected calls, except steps that a stopped chain never reached."""
     if case.needs_resolving and result.grade is not None:
         return list(_resolved_tools(result.grade.expected_pairings, result, case))
     if not case.steps or not _stopped_at_a_step(result):

@@ -56,7 +56,7 @@ def name_of(fault: FaultName, lasts: Lasts) -> str:
 
 
 def mark_of(verdict: Verdict | None) -> tuple[str, StatusRole]:
-    """Return the sign and the role (for its colour) of a verdict; `None` stands for a tool that was not called."""
+    """Return the sign and the role (for its colour) of a verdict; `None` means a tool that was not called."""
     if verdict is None:
         return "·", "muted"
     if verdict == "not tried":

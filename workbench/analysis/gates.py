@@ -197,7 +197,7 @@ def _tagged(suite: Suite, tags: Iterable[str]) -> Iterator[str]:
 
 
 def _key_of(run: GatedRun, demand: Aggregate | Gate) -> str | None:
-    """Return the model of a run, or `None` if the demand takes the runs of all models together."""
+    """Return the model of a run, or `None` for a demand on the runs of all models together."""
     return None if demand.per == "batch" else run.model
 
 

@@ -59,7 +59,7 @@ def is_open(value: object) -> bool:
 
 
 def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str, ...] | None:
-    """Return the names of the arguments that a schema refuses; an empty name stands for the arguments as a whole.
+    """Return the names of the arguments that a schema refuses; an empty name means the arguments as a whole.
 
     `None` if the schema itself is broken."""
     from jsonschema.exceptions import SchemaError

@@ -134,7 +134,7 @@ class Totals(StatusCounts):
     retries: int = 0
     """The number of retried model requests in all runs."""
     executions: int = 0
-    """The number of calls in all runs that a server really executed."""
+    """The number of calls in all runs that a server executed."""
     cost_usd: float | None = None
     """US dollars, over the runs of known cost; `None` if runs of unknown cost remain and only free runs have a known
     one."""
@@ -162,7 +162,7 @@ class Totals(StatusCounts):
 def that_count(results: Iterable[RunResult]) -> Sequence[RunResult]:
     """Return the runs that count in totals: all but the forks, or all if every run is a fork.
 
-    A fork is an experiment: a run that a person changed on the way."""
+    A fork is an experiment: a run that a person changed."""
     if not isinstance(results, Sequence):
         results = tuple(results)
     # Indices instead of runs, because a stored batch reads each run from the history whenever it is accessed.

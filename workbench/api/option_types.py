@@ -15,7 +15,7 @@ _Fits = Callable[[Any], bool]
 
 
 def check_types(options: CommonOptions) -> None:
-    """Raise UsageError with all options whose value is none of their type, before it fails somewhere deep inside."""
+    """Raise UsageError that names every option with a value of the wrong type."""
     problems = []
     for option in fields(options):
         value, kind = getattr(options, option.name), str(option.type)

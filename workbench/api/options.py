@@ -69,7 +69,7 @@ class RunOptions(CommonOptions):
     """With `"reruns"`, cases that broke are rerun until chance is excluded; with `"none"`, every case that broke
     counts."""
     confirm_writes: bool = False
-    """Whether to rerun even cases in which a tool was executed that is not read-only."""
+    """Whether to rerun even cases that executed a tool that is not read-only."""
     approve: Approve = approve_nothing
     """A function that gets the needs of a suite and returns whether it may have them.
 

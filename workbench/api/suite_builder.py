@@ -204,7 +204,7 @@ class Suite:
 
     @property
     def _shown_as(self) -> Path:
-        """The name of the suite, which stands for a file in messages."""
+        """The name of the suite, which messages show in place of a file."""
         return Path(str(self._document.get("name") or "suite"))
 
     def _with_names(self, file: SuiteFile) -> SuiteFile:

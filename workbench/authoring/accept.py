@@ -88,7 +88,7 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
 
 
 def _once(call: AcceptedCall) -> AcceptedCall:
-    """Return a call without `optional` and `times`, which must be made exactly once."""
+    """Return a call without `optional` and `times`, so that it is expected exactly once."""
     if not call.other_keys:
         return call
     return replace(call, other_keys=without_keys(call.other_keys, "optional", "times"))
@@ -243,7 +243,7 @@ def proposal_for_all(
 def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[RunToAccept]) -> str | None:
     """Return the reason why one of the runs would not pass with these expectations; `None` if all would.
 
-    Judges and functions are not asked again: checks that need one are proposed only where they held.
+    Judges and functions are not called again: checks that need one are proposed only where they held.
     """
     return why_table_not_met(suite, proposal.expectations_in(table), runs)
 

@@ -89,7 +89,7 @@ def _moved(problem: Problem, ends: dict[int, int], grown: dict[int, int]) -> Pro
 
 
 HEAD = -1
-"""The index that stands for everything before the first case."""
+"""The index of everything before the first case."""
 
 _NOTHING_UNPARSED: Mapping[int, str] = MappingProxyType({})
 

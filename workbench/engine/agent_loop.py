@@ -218,7 +218,7 @@ class ExecutionRefusedError(ToolsError):
 
 @dataclass(frozen=True)
 class Permission:
-    """The rule that decides which tools of a run may be executed on their servers.
+    """Decides which tools of a run may be executed on their servers.
 
     Tools marked read-only always may; with `all_tools`, or on `exempt` servers, every tool may. `ask` asks a person
     about all other tools, which are refused without it."""
@@ -451,7 +451,7 @@ class AgentLoop:
     async def _resume(self, fork: Fork) -> RunFinished | None:
         """Replay the start of the forked run and continue from there.
 
-        Returns the reason if the run already ends there."""
+        Returns the reason if the run ends there."""
         if (refusal := fork_refusal(fork, self._turns)) is not None:
             return RunFinished("error", f"the run cannot be forked there: {refusal}")
         recorder = self._recorder

@@ -13,7 +13,7 @@ from typing import Any
 Document = dict[str, Any]
 
 _KEPT = ("case", "started_at", "answer", "error", "latency_ms")
-"""The keys of a run document that may occur together with those of the SDK."""
+"""The keys of a run document that may occur beside those of the SDK."""
 
 _USAGE = {
     "inputTokens": "input_tokens",
@@ -167,7 +167,7 @@ def _add_parts(calls: list[list[Document]], parts: object) -> str:
 
 
 def _answered(part: Document, calls: Iterable[Document]) -> Document | None:
-    """Return the call whose result a part holds, `None` for a part that is no result of an earlier call."""
+    """Return the call whose result a part holds; `None` if it is not a result of an earlier call."""
     if not any(key in part for key in _RESULTS):
         return None
     wanted = part.get("toolCallId")
@@ -195,7 +195,7 @@ def _add_result(call: Document, part: Mapping[str, Any]) -> None:
 
 
 def usage_of(given: object) -> Document:
-    """Return the tokens of a step or a result by the names of `Usage`; none for a usage that is unknown."""
+    """Return the tokens of a step or a result by the names of `Usage`; empty if they are unknown."""
     usage: Document = {}
     if isinstance(given, dict):
         for theirs, ours in _USAGE.items():

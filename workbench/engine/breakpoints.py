@@ -31,7 +31,8 @@ class Breakpoint:
     """A condition that holds a run.
 
     `tool` limits the kinds `tool`, `error` and `failed-check` to the calls of one tool; `when` are checks that the
-    arguments of a call must meet; `round` is that of the kind `round`. Only an `enabled` breakpoint holds a run."""
+    arguments of a call must meet; `round` is the number for the kind `round`. Only an `enabled` breakpoint holds a run.
+    """
 
     on: BreakOn
     tool: str | None = None
@@ -40,7 +41,7 @@ class Breakpoint:
     enabled: bool = True
 
     def same_place(self, other: Breakpoint) -> bool:
-        """Return whether both hold runs at the same places, enabled or not."""
+        """Return whether both breakpoints hold runs at the same places, whether or not they are enabled."""
         return (self.on, self.tool, self.when or None, self.round) == (
             other.on,
             other.tool,

@@ -182,13 +182,14 @@ SKIPPED = "This call was not made: the person who watches this run skipped it."
 """The text that the model reads in place of the result of a skipped call."""
 
 After = Literal["continue", "answered", "regenerate"]
-"""The way a run leaves a checkpoint: it continues, its call is already answered, or its round is regenerated."""
+"""How a run leaves a checkpoint: it continues, its call has an answer already, or its round is regenerated."""
 
 
 class Checkpoint:
     """Holds one run where its `control` asks for it, and records the changes made during the hold.
 
-    Without `control`, the run is never held. `added` are a person's messages to the model, kept for the next request.
+    Without `control`, the run is never held. `added` are a person's messages to the model, waiting for the next
+    request.
     """
 
     def __init__(self, control: RunControl | None, recorder: Recorder, limit: TimeLimit) -> None:

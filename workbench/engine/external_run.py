@@ -48,9 +48,7 @@ def external_run(
     cost_usd: float | None = None,
     error: str | None = None,
 ) -> ExternalRun:
-    """Return a run of which only the calls and the answer are known.
-
-    The calls of one inner list were made at once."""
+    """Return a run from its calls and its answer. The calls of an inner list are those of one answer."""
     # Usage, latency and cost are known for the whole run only, and stand in its last round.
     last = ExternalRound(answer or "", usage=usage, latency_ms=latency_ms or 0.0, cost_usd=cost_usd)
     rounds = []
@@ -180,7 +178,7 @@ def _call_or_calls(value: Any) -> str:
 Made = Annotated[
     Annotated[CallDocument, Tag(_CALL)] | Annotated[Items[CallDocument], Tag(_CALLS)], Discriminator(_call_or_calls)
 ]
-"""A call, or several that were made at once."""
+"""A call, or several calls of one answer."""
 
 
 class RunDocument(Frozen):

@@ -20,7 +20,7 @@ _frozen = False
 def garbage_collected_rarely() -> Iterator[None]:
     """Return a context in which garbage is collected rarely; for the outermost one, all settings are restored.
 
-    Objects of before, such as suites and plans, are not visited, unless the program froze some itself."""
+    Older objects, such as suites and plans, are not visited, unless the program froze some itself."""
     # Runs make many objects but hardly any cycles, and their results stay until the report.
     global _under_way, _before, _frozen
     with _lock:

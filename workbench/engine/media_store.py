@@ -27,14 +27,14 @@ class MediaStore:
         self.remember(of_case)
 
     def remember(self, media: Iterable[Media]) -> None:
-        """Keep the content of images and sounds that the events of this run need not store."""
+        """Remember the content of images and sounds that the events of this run need not store."""
         for each in media:
             if each.data and each.sha256 not in self._data:
                 self._data[each.sha256] = each.data
                 self._held += each.size
 
     def remember_run(self, origin: Trajectory) -> None:
-        """Keep the content in the results of a run that is forked."""
+        """Remember the content in the results of a run that is forked."""
         for round_ in origin.rounds:
             for answer in (*round_.superseded, round_):
                 for call in answer.calls:

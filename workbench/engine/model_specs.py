@@ -155,7 +155,7 @@ class Specs:
         return self._resolved(suite, name, by_suite)
 
     def found_for(self, suite: Path) -> Iterator[tuple[ModelSpec, bool]]:
-        """Yield the models found for a suite, judges included, each with whether the suite's own files name it."""
+        """Yield the models and judges found for a suite, each with whether the suite's own files name it."""
         for (_, path, by_suite, _), spec in self._specs.answers.items():
             if path == suite and isinstance(spec, ModelSpec):
                 yield spec, by_suite

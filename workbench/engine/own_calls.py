@@ -21,7 +21,7 @@ from workbench.trajectory.events import JsonValue, OwnCallAnswered, OwnCallStage
 
 
 def unseen_changes(fork: Fork | None, tools: Toolbox) -> tuple[str, ...]:
-    """Return a notice if a fork replays changes to tools whose state starts afresh; `None` for any other run."""
+    """Return a notice if a fork replays changes to tools with new state; `None` for any other run."""
     if fork is None or not tools.owns_state:
         return ()
     readers = Readers((), tools.definitions)

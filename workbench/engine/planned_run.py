@@ -91,7 +91,7 @@ class RunContext:
     ready: Callable[[], Awaitable[None]] = nothing_to_await
     """Is awaited before the first run begins."""
     stored: Callable[[], Awaitable[None]] = nothing_to_await
-    """Is awaited after a run, before the next one takes its place."""
+    """Awaited after a run, before the next one takes its place."""
 
 
 async def make_run(planned: PlannedRun, context: RunContext) -> None:

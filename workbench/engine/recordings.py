@@ -320,7 +320,7 @@ class _RunFile:
         return self._unfinished.rename(self._path)
 
     def remove(self) -> None:
-        """Close the file and remove it, as far as that is possible."""
+        """Close the file and remove it if possible."""
         # Closing flushes, which fails on a full disk; the file is removed anyway.
         with suppress(OSError):
             self._file.close()

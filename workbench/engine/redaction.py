@@ -344,7 +344,7 @@ class EventRedaction:
         yield from self.rest()
 
     def _is_as_it_is(self, what: _Delta, finder: Finder) -> bool:
-        """Return whether a piece can pass unchanged, as most do, because no secret may end or begin in it."""
+        """Return whether a piece can pass unchanged, because no secret may end or begin in it; most pieces can."""
         if isinstance(what, CallArgumentsDelta):
             text, piece = self._text(what, what.call_id), what.fragment
             if self._parts.secrets.redact(what.call_id) is not what.call_id:

@@ -69,9 +69,9 @@ class Resumption:
     history: Path
     """The file of the history."""
     as_then: tuple[str, ...]
-    """Messages for the user: suites whose stored text is run, and grading by the expectations of that time."""
+    """Messages for the user about suites whose stored text is run and graded."""
     differences: tuple[str, ...]
-    """Messages for the user: models and judges whose settings differ from those of the batch."""
+    """Messages for the user about models and judges whose settings have changed since the batch."""
     instructions: InstructionsThen
     execute: bool | None
     execute_all: bool
@@ -86,7 +86,7 @@ class Resumption:
 def claim_and_read(
     history: History, number: int, program: Program, named: Collection[str], own_models: OwnModels = NO_OWN_MODELS
 ) -> Resumption:
-    """Claim a batch, so that no other program makes its missing runs, and read them, as `resumable` does.
+    """Claim a batch, so that no other program runs what it lacks, and read the missing runs, as `resumable` does.
 
     A caller that does not resume the batch must release `handle.claim`. Raises HistoryError."""
     taken = claim(history.file, number)
@@ -183,7 +183,7 @@ def resumable(
 
 
 def _instructions_then(history: History, batch: BatchRow, files: Mapping[SuiteRef, SuiteFile]) -> InstructionsThen:
-    """Return the instructions that the finished runs of a batch were sent, by suite and server, as far as known."""
+    """Return the known instructions in the finished runs of a batch, by suite and server."""
     found: dict[Path, dict[str, str]] = {}
     waiting = {ref: file.suite for ref, file in files.items() if file.suite is not None and file.suite.servers}
     for row in history.each_run(batch.number):

@@ -30,12 +30,12 @@ def said_in(trajectory: Trajectory) -> tuple[UserSaid, ...]:
 
 
 def is_in_words(answer: Round) -> bool:
-    """Return whether the user hears an answer: text beside a call is not heard."""
+    """Return whether the user reads an answer: text beside a call is not read."""
     return answer.stop_reason is not None and not answer.calls_to_answer
 
 
 def heard_in(trajectory: Trajectory) -> tuple[str, ...]:
-    """Return the answers that the user heard so far."""
+    """Return the answers that the user has read so far."""
     return tuple([each.text for each in trajectory.rounds if is_in_words(each)])
 
 

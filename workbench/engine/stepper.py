@@ -45,7 +45,7 @@ async def no_breakpoint(point: HoldPoint) -> str | None:
 class Stepper:
     """The control with which a person steps through one run, on the engine's loop.
 
-    `until` is the point up to which the run continues at first. `why_break` evaluates the breakpoints."""
+    `until` is the first point up to which the run continues. `why_break` evaluates the breakpoints."""
 
     def __init__(self, until: Until = "end", why_break: WhyBreak = no_breakpoint, on_held: OnHeld = not_told) -> None:
         self._until: Until = until
@@ -130,7 +130,7 @@ class Steppers:
         self._of_runs: dict[str, Stepper] = {}
 
     def expect(self, runs: Sequence[PlannedRun], until: Until) -> None:
-        """Prepare for runs that will begin and continue up to `until` at first."""
+        """Prepare for runs that will begin and continue up to `until`."""
         self._waiting.update((run.run_id, until) for run in runs)
 
     def begin(self, planned: PlannedRun, grading: RunGrading) -> Stepper:

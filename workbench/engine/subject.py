@@ -34,7 +34,7 @@ from workbench.trajectory.trajectory import Trajectory, TrajectoryError
 
 _CHUNK = 64 * 2**10
 _DRAIN_S = 1.0
-"""The time for output from processes that an ended program left behind, before they are killed."""
+"""The time for the output of processes that a program left running when it ended, before they are killed."""
 _REAP_S = 1.0
 _POLL_S = 0.01
 
@@ -112,7 +112,7 @@ async def run_program(
 
 
 class _Collected:
-    """Collects the bytes of a pipe: the first `most`, or with `keeps_end` the last."""
+    """Collects the first `most` bytes of a pipe or, with `keeps_end`, the last ones."""
 
     def __init__(self, most: int, *, keeps_end: bool = False) -> None:
         self.kept = bytearray()

@@ -57,7 +57,7 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, te
 
 
 def keep_stored(program: Program, history: History, batch: BatchRow) -> None:
-    """Exempt tokens in a batch's stored suites from redaction, because these suites are shown as stored."""
+    """Exempt tokens in a batch's stored suites from redaction, because these suites are shown unchanged."""
     from workbench.history.records import HistoryError  # on use: most commands open no history
 
     for suite in batch.suites:

@@ -105,7 +105,7 @@ def turns_of(case: Case, max_rounds: int) -> Turns:
 
 
 def steps_at(case: Case, step: int) -> range:
-    """Return the steps, counted from 1, from a step to the last one before the next message of the user."""
+    """Return the steps, counted from 1, from one step to the last before the user's next message."""
     end = step + 1
     while end <= len(case.steps) and case.steps[end - 1].user is None:
         end += 1

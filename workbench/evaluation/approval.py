@@ -48,7 +48,7 @@ _NOTHING_TYPED: Typed = {}
 
 @dataclass(frozen=True)
 class TypedPart:
-    """The parts of a request without the servers that the user typed.
+    """A request split into the servers that the user typed and all other needs.
 
     `before` holds the needs of the request and `whole_before` those of the whole suite, both with the servers as they
     were before the user typed. `others` holds the needs of the request without added servers.
@@ -311,7 +311,7 @@ class Trust:
         return self._all_of_them or self._covers(request, request.whole)
 
     def covers_model(self, need: ModelNeed) -> bool:
-        """Return whether an answer that counts until the program ends allows asking a model."""
+        """Return whether an answer that is valid until the program ends allows requests to a model."""
         return self._all_of_them or any(need in needs.models for _, needs in self._once)
 
     def _covers(self, request: Request, needs: SuiteNeeds) -> bool:
@@ -474,7 +474,7 @@ def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNee
 
 
 def _lets_providers_run_tools(needs: SuiteNeeds, runs: Iterable[PlannedRun], specs: Specs) -> bool:
-    """Return whether runs of a suite offer tools of providers to any model behind an endpoint."""
+    """Return whether runs of a suite offer tools of providers to a model at an endpoint."""
     if not needs.provider_tools:
         return False
     asking = [run for run in runs if run.own_model is None and run.subject is None]
@@ -483,7 +483,7 @@ def _lets_providers_run_tools(needs: SuiteNeeds, runs: Iterable[PlannedRun], spe
 
 
 def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks: bool = True) -> frozenset[ModelNeed]:
-    """Return those judges among a valid suite's needs that the checks of these cases and of mocks would ask."""
+    """Return the judges that the checks of these cases, or of mocks, would need from a valid suite."""
     assert file.suite is not None
     by_model: dict[str | None, Judged] = {}
     for case in cases:

@@ -220,7 +220,7 @@ class Baseline:
     confirm: Confirm = "reruns"
     """How a broken case is confirmed before it decides the exit code."""
     confirm_writes: bool = False
-    """Whether cases that executed tools which are not read-only may be rerun."""
+    """Whether cases that executed tools with effects may be rerun."""
 
     @property
     def why_no_test(self) -> str | None:

@@ -52,7 +52,7 @@ _SUBMIT = "submit_requests"
 _NEIGHBOURS = 12
 """The number of other tools that a question describes."""
 _ALIKE = 90
-"""The similarity, out of 100, from which requests differ in a word or two at most."""
+"""The similarity, 0..100, from which requests differ in at most two words."""
 _NAME_WIDTH = 60
 _PATIENCE_S = 600
 

@@ -156,7 +156,7 @@ def _enlisted(errand: Errand) -> tuple[str, ...]:
 
 
 class Asked:
-    """A record of whether the program still sends requests.
+    """Records whether the program still sends requests.
 
     Too long a silence is final: by then other workers have the leases, and a process that was frozen must not act on
     old messages. `clock` returns seconds.
@@ -213,7 +213,7 @@ class Node:
         self.asked = Asked()
         self._batches: dict[int, Batch] = {}
         self._stopped: set[str | None] = set()
-        """Ids of runs to stop, `None` for all; kept, because their portion may arrive later."""
+        """Ids of runs to stop, `None` for all; they stay, because their portion may arrive later."""
         self._lent: dict[int, tuple[Lease, ...]] = {}
         self._closed = False
         if not self.problems:

@@ -25,7 +25,7 @@ from workbench.trajectory.events import JsonValue
 
 
 class StopError(ValueError):
-    """A batch cannot stop early as the user asked; the message has the reason and the remedy."""
+    """A batch cannot stop early by the user's rule; the message has the reason and the remedy."""
 
 
 def until_of(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile], *, compares: bool) -> Until:

@@ -5,7 +5,7 @@ OK = 0
 QUALITY_MISSED = 1
 """A case failed, or a gate or `--min-score` was missed."""
 NOTHING_GRADED = 4
-"""No counting run was graded, so no demand was missed."""
+"""No run that counts was graded, so no demand was missed."""
 USAGE = 2
 """Wrong usage, a suite with problems, missing trust, an extra that is not installed, or no case selected."""
 INFRASTRUCTURE = 3

@@ -47,7 +47,7 @@ class ModelComparison:
     against: AgainstBaseline | None = None
     """The comparison with a stored batch, if there is one."""
     not_made: int = 0
-    """The number of runs that were skipped because of the cost limit."""
+    """The number of runs that the cost limit skipped."""
     broken: tuple[BrokenSuite, ...] = ()
     """The suites that were not run because of errors."""
     nothing_graded: str | None = None

@@ -40,10 +40,10 @@ LISTING_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True)
 class KnownEndpoint:
-    """A known endpoint, the variables in which its key is searched, and its response.
+    """A known endpoint, the variables that may hold its key, and its response.
 
-    `models` holds the models that it lists, `None` if it was not asked or listed none; `problem` is the reason for the
-    latter.
+    `models` holds the models that it lists, `None` if it got no request or listed none; `problem` says why it listed
+    none.
     """
 
     preset: Preset
@@ -207,7 +207,7 @@ CHECK_TIMEOUT_S = 40.0
 
 @dataclass
 class ListedModel:
-    """A model, the variables in which its key is searched, the suites that name it, and the results of its probes."""
+    """A model, the variables that may hold its key, the suites that name it, and the results of its probes."""
 
     spec: ModelSpec
     environment: Mapping[str, str]

@@ -60,7 +60,7 @@ REFUSING = replace(
     call_python=lambda _reference, _value: False,
     judge=lambda _check, _value: CheckVerdict(0.0, False),
 )
-"""A judge and Python functions that refuse everything: a run that passes with them passes with any."""
+"""A judge and Python functions that refuse everything: a run that passes even with these passes with all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Agent:
 
 
 def careless_agents(case: Case, table: ToolTable) -> tuple[Agent, ...]:
-    """Return agents without any understanding: a case that one of them passes asks too little."""
+    """Return agents that understand nothing: a case that one of them passes is too lenient."""
     request = _request(case)
     every = [(tool.name, all_arguments(tool.parameters)) for tool in table.offered(case.offer)]
     tools = _without_unmet_schemas(table, case, every)
@@ -278,7 +278,7 @@ def _with_changes(case: Case, rounds: list[list[Made]], found: list[_Written], t
 
 
 def _are_made(changes: Sequence[ExpectedCall], case: Case, made: list[Made], table: ToolTable) -> bool:
-    """Return whether some calls are exactly the expected changes."""
+    """Return whether these calls are exactly the expected changes."""
     assert case.final is not None
     readers = Readers(case.final.readers, table.tools)
     left = [call for call in made if not readers.has(call[0])]

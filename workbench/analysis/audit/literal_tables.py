@@ -179,7 +179,7 @@ def _misspelt(value: Mapping[str, JsonValue]) -> tuple[str, str] | None:
 
 
 def _looks_like_check(value: Mapping[str, JsonValue], *, any_name: bool) -> bool:
-    """Return whether a table would be a check if one key had another name; not `any_name`: a misspelt one."""
+    """Return whether a table would be a check if one key had another name: any name, or only a similar one."""
     if _fields_as_option(value) is not None:
         return True
     if not any_name:

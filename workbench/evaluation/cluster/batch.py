@@ -215,7 +215,7 @@ class WorkerGroup:
         return messages
 
     def submit(self, worker: str, portion: Portion) -> Any:
-        """Give a worker a portion, as a task of dask."""
+        """Submit a portion to a worker, as a task of dask."""
         token = self._errand.token
         key = f"workbench-{token}-{portion.number}"
         return self.cluster.submit(worker, key, _there("make_portion"), token, pickled(portion))
@@ -256,7 +256,7 @@ STOP_TIMEOUT_S = 5.0
 """The time, in seconds, for workers to stop their runs."""
 
 Lent = tuple[tuple[EndpointLimits, Lease], ...]
-"""The parts of endpoints' limits that a worker has on loan."""
+"""The parts of endpoints' limits that are lent to a worker."""
 
 
 @dataclass(eq=False)
@@ -300,7 +300,7 @@ class _Worker:
 
 
 class ClusterBatch(Batch):
-    """Runs that start together and are made by the workers of a `group`."""
+    """Runs that start together and are executed by the workers of a `group`."""
 
     def __init__(
         self,
@@ -368,7 +368,7 @@ class ClusterBatch(Batch):
         self._news.set()
 
     async def _stop_waiting(self) -> None:
-        """Give up workers that do not stop in time."""
+        """Abandon workers that do not stop in time."""
         await asyncio.sleep(STOP_TIMEOUT_S)
         for worker in tuple(self._workers.values()):
             self._lost(worker, "it did not stop in time")
@@ -384,7 +384,7 @@ class ClusterBatch(Batch):
                     break
 
     def _give(self, lane: Lane, worker: _Worker, before: _Out | None = None) -> bool:
-        """Give a worker the next portion of a lane, perhaps with the leases of its portion `before`.
+        """Submit the next portion of a lane to a worker, perhaps with the leases of its portion `before`.
 
         Returns false if some limit had no part left for the portion.
         """
@@ -504,7 +504,7 @@ class ClusterBatch(Batch):
             self._news.set()
 
     def _lost(self, worker: _Worker, why: str) -> None:
-        """Give the unreported runs of a lost worker to other workers."""
+        """Return the unreported runs of a lost worker to the queues of other workers."""
         # Several tasks may notice the loss, and a new worker may already have the address.
         if self._workers.get(worker.address) is not worker:
             return

@@ -104,7 +104,7 @@ class Errand:
 
 @dataclass(frozen=True)
 class Portion:
-    """A message to a worker: make these runs, `at_once` at a time.
+    """A message to a worker: execute these runs, `at_once` at a time.
 
     `leases` are the worker's parts of endpoints' limits, known as `lent` from now on. Without leases, the worker uses
     those that it still has under that number from an earlier portion.

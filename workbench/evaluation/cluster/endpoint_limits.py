@@ -209,7 +209,7 @@ def _hashed(suite: Path, what: object) -> str:
 
 
 MARGIN_S = 1.0
-"""The time, in seconds, that a permit rests beyond a minute, because requests take different times to arrive."""
+"""The time, in seconds, for which a permit rests after its minute, because requests take different times to arrive."""
 MAX_PERMITS = 500
 """The most permits of an endpoint; at a higher rate, a permit allows several requests a minute."""
 LOST_S = 12.0
@@ -351,11 +351,11 @@ class Lane:
     waiting: dict[Group, deque[PlannedRun]] = field(default_factory=dict)
     """The waiting runs by group, in order; no queue is empty."""
     again: deque[PlannedRun] = field(default_factory=deque)
-    """The runs that were lost with their workers, which are made before others."""
+    """The runs that were lost with their workers, which go first."""
     suspects: deque[PlannedRun] = field(default_factory=deque)
     """Runs that end as errors if they are lost once more.
 
-    They are made last, each alone on its worker: if the worker is lost, too, this run was the cause.
+    They go last, each alone on its worker: if that worker is lost, too, this run was the cause.
     """
     needs: dict[Group, tuple[EndpointLimits, ...]] = field(default_factory=dict)
     """The limits of all endpoints that the runs of a group ask, this lane's first."""
@@ -404,7 +404,7 @@ class Lane:
         return runs
 
     def lost(self, run: PlannedRun) -> bool:
-        """Queue a run that was lost with its worker, and return whether it may be made again."""
+        """Queue a run that was lost with its worker, and return whether it may be tried again."""
         self.losses[run.run_id] += 1
         left = len(AFTER_LOSSES) - self.losses[run.run_id]
         if left == 1:
