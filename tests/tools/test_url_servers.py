@@ -257,7 +257,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_one_plain_sentence(pool:
         assert "cannot be reached: its TLS certificate is not accepted (" in error
         assert "name the file of its authority, or its own, in SSL_CERT_FILE" in error
     with RawServer([]) as raw:
-        assert "no TLS connection could be made" in await start_error(pool, f"https://127.0.0.1:{raw.port}/mcp")
+        assert "cannot be reached: TLS failed (" in await start_error(pool, f"https://127.0.0.1:{raw.port}/mcp")
 
 
 ANSWERS: dict[str, tuple[Callable[[Request], Answer], str]] = {
