@@ -46,7 +46,7 @@ class Limit(int):
 # Batches and clusters.
 
 MAX_REPEATS = Limit(1_000, "must be a whole number from 1 to {limit}, not {given}")
-"""How often a case runs in one batch. A thousand runs tell pass rates apart to three percentage points."""
+"""How often a case runs in one batch. A thousand runs distinguish pass rates three percentage points apart."""
 
 MAX_DEMANDED_CALLS = Limit(1_000, "must demand at most {limit} calls", "write a lower number")
 """How many calls `times` of one expected call may demand. Graders see each as an expectation of its own."""
@@ -127,10 +127,10 @@ Legacy SSE has the MCP SDK's own limit of 1 MiB.
 
 MAX_ERROR_BYTES = 64 << 10
 """Bytes that are read of an error, of a web page in the place of an answer, and of a failed program's output: the
-reason stands near the beginning, or at the end of a traceback."""
+reason is near the beginning, or at the end of a traceback."""
 
 MAX_KEY_BYTES = Limit(16 << 10, "more than {limit} bytes", "it must print the key alone")
-"""What a command prints as a key. The longest tokens have some 8 KiB."""
+"""The key that a command prints. The longest tokens have some 8 KiB."""
 
 MAX_LOGIN_BYTES = Limit(1 << 20, "answers with more than {mib}", "correct the url of the server")
 """One answer of an authorization server. Tokens and metadata have some kilobytes."""
@@ -257,7 +257,7 @@ MAX_FILE_VALUES = Limit(5_000_000, "holds more than {limit} values", "split it")
 seventy of memory."""
 
 MAX_YAML_BYTES = Limit(4 << 20, "is YAML of more than {mib}", "write it as JSON")
-"""The parser of YAML keeps several hundred bytes for each value until all of them are read."""
+"""A file of YAML. The parser holds several hundred bytes for each value until all of them are read."""
 
 MAX_YAML_NUMBER_CHARS = Limit(1_000, "a number has more than {limit} characters", "quote it")
 """YAML has numbers to the base of 60, which take the square of their length to read."""

@@ -17,7 +17,7 @@ NOTHING = "–"
 _TEXT_DIGITS = 12
 
 _LONG = 1e12
-"""The number from which on numbers are formatted without decimal rounding."""
+"""The least number that is formatted without decimal rounding."""
 
 
 def decimals(value: float, digits: int = 2, *, full: float = 1.0) -> str:
@@ -295,7 +295,7 @@ def short_tokens_text(into: int, out: int) -> str:
 
 _UNITS = ((86_400, "day"), (3_600, "h"), (60, "min"))
 _AGO_UP_TO_S = 14 * 86_400
-"""The age in seconds from which on times are shown as dates."""
+"""The age in seconds from which times are shown as dates."""
 
 
 def moment_text(at_ms: float) -> str:

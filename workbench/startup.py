@@ -109,7 +109,7 @@ class _UncheckedDict(dict):  # type: ignore[type-arg]
 
 
 _options_of = ""
-"""The name of the module that is being loaded for the options of its command, "" if none is."""
+"""The name of the module that is being loaded for its command's options; "" if none is."""
 
 
 def options_module(name: str) -> ModuleType:

@@ -71,7 +71,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class JudgeUse:
-    """The cost of asking judges, apart from that of the run: questions, tokens, and US dollars.
+    """The use of judges, not included in the run's own: questions, tokens, and US dollars.
 
     `usage` and `cost_usd` are `None` if they are unknown.
     """
@@ -410,11 +410,11 @@ class GradingError(Exception):
 
 
 class UserFaultError(GradingError):
-    """The simulated user of a conversation spoilt the run; the message begins with `SIMULATED_USER`."""
+    """The simulated user of a conversation invalidated the run; the message begins with `SIMULATED_USER`."""
 
 
 SIMULATED_USER = "the simulated user"
-"""The beginning of the error of a run that its simulated user spoilt."""
+"""The beginning of a run's error if its simulated user invalidated it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,7 +461,7 @@ class RunResult:
 
     @property
     def is_user_error(self) -> bool:
-        """Whether the simulated user of a conversation, and neither model nor infrastructure, is to blame."""
+        """Whether the simulated user of a conversation caused the error, not the model or the infrastructure."""
         if self.status != Status.ERROR:
             return False
         return (self.error or "").startswith(SIMULATED_USER) or self.trajectory.finish_reason == "user error"
@@ -568,7 +568,7 @@ class RunResult:
 
     @property
     def has_notices(self) -> bool:
-        """Whether the run differed from its suite in some way, or a server failed at the start."""
+        """Whether the run has notices: it differed from its suite, or a server failed at the start."""
         start = self.trajectory.start
         return bool(self.trajectory.notices or (start is not None and start.server_outputs))
 
@@ -609,7 +609,7 @@ class RunResult:
 
     @property
     def small(self) -> RunResult:
-        """The run in a form that takes little memory: without its rounds, or packed."""
+        """The run in a compact form: without its rounds, or packed."""
         return replace(self, trajectory=replace(self.trajectory, rounds=()))
 
     def with_status(self, status: Status) -> RunResult:

@@ -92,7 +92,7 @@ class Codes(Generic[_Value]):
         return self._values[self.codes[index]]
 
     def where(self, fits: Callable[[_Value], bool]) -> Iterator[int]:
-        """Return the places of the values that fit; `fits` is called once for each distinct value."""
+        """Return the places of the values for which `fits` is true; it is called once for each distinct value."""
         fitting = {code for code, value in enumerate(self._values) if fits(value)}
         if fitting:
             return (place for place, code in enumerate(self.codes) if code in fitting)

@@ -139,7 +139,7 @@ class PackedResult(LazyResult):
 
 
 _LOOKED_AT: deque[tuple[PackedResult, RunResult]] = deque(maxlen=4)
-"""The results that were unpacked last, each with its unpacked form."""
+"""The most recently unpacked results, each with its unpacked form."""
 
 
 def _of_whole(name: str) -> property:
@@ -268,7 +268,7 @@ _ALL_IN_COMMON: WeakValueDictionary[str, InCommon] = WeakValueDictionary()
 
 
 def pickled(value: object) -> bytes:
-    """Return a value as `pickle.loads` reads it; records take half of the time that `pickle.dumps` needs."""
+    """Pickle a value for `pickle.loads`; records take half the time of `pickle.dumps`."""
     return _pickled(value, _REDUCERS)
 
 

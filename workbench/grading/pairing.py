@@ -30,7 +30,7 @@ _Gain = TypeVar("_Gain")
 
 _LOOKED_AT = 100
 _LOOKED_AT_IN_ALL = 100_000
-"""The largest numbers of columns that `pairs_in_turn` considers, for one row and for all rows together."""
+"""The most columns that `pairs_in_turn` considers, for one row and for all rows together."""
 
 
 def pairs_in_turn(
@@ -73,7 +73,7 @@ def gain_table(rows: Sequence[int], columns: Sequence[int], gain: Callable[[int,
 
 
 def pairs_at(rows: Sequence[int], columns: Sequence[int], places: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Return pairs as columns by row; they are given as positions in `rows` and `columns`."""
+    """Convert pairs of positions in `rows` and `columns` to columns by row."""
     return {rows[row]: columns[column] for row, column in places}
 
 
@@ -114,7 +114,7 @@ def _each_has_its_best(
     gain: Callable[[int, int], float],
     most: Callable[[int], float],
 ) -> bool:
-    """Return whether each row, or each column if there are fewer, has its largest gain; `False` if unknown."""
+    """Return whether each row has its largest gain (or each column, if there are fewer columns); `False` if unknown."""
     # No pairing can beat one in which every line of the shorter side has its maximum. The converse does not hold: a
     # best pairing in which two rows want the same column is reported as unknown.
     by_row = len(rows) <= len(columns)
@@ -583,7 +583,7 @@ class Candidates:
 
 
 _ALL: Bucket = ("",)
-"""The bucket of every call where all pairs are compared."""
+"""The bucket of every call if all pairs are compared."""
 
 _NOWHERE: Bucket = ()
 """The bucket of an expected call that is not compared."""

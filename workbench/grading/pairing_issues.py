@@ -180,7 +180,7 @@ def forbidden_call(prohibition: DisallowedCall, record: CallRecord, index: int) 
 
 
 def condition_text(prohibition: DisallowedCall) -> str:
-    """Return when a call is forbidden, empty if it always is: `before verify_customer(…) has returned no error`."""
+    """Return when a call is forbidden; empty for always: `before verify_customer(…) has returned no error`."""
     parts = []
     for key, other in prohibition.conditions:
         text = f"{key} {describe_expected(other)}"

@@ -208,7 +208,7 @@ class _Surplus:
         return ((fits * rows) + (column not in self._candidates)) * rows * _NEAREST + near
 
     def _nearness(self, wanted: ExpectedCall, record: CallRecord) -> tuple[int, bool]:
-        """Return the nearness of a call, from 1 to `_NEAREST`, and whether it fits.
+        """Return how near a call is to the expected one, from 1 to `_NEAREST`, and whether it fits.
 
         Nearness is the mean score of the checks, in which a failed check counts half, minus the number of unlisted
         arguments.
@@ -264,7 +264,7 @@ def _best_in_order(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
 
 
 def _without(trajectory: Trajectory, calls: Collection[int]) -> Trajectory:
-    """Return a trajectory without the calls at some indices."""
+    """Return a trajectory without the calls at these indices."""
     rounds, first = [], 0
     for each in trajectory.rounds:
         kept = []
@@ -486,7 +486,7 @@ def _has_requirements(case: Case) -> bool:
 
 # A case is graded once per run and grader, so the answer is cached with the case.
 _makes_demands: ByIdentity[Case, bool] = ByIdentity(_has_requirements)
-"""Returns whether a case has requirements besides the score that depend on the grader."""
+"""Returns whether a case has requirements that are not part of the score and depend on the grader."""
 
 
 def issues_of_any_grader(
@@ -763,7 +763,7 @@ def longest_turn_ms(trajectory: Trajectory) -> float:
 
 
 def _end_of_conversation(user: UserTable, limits: Limits, trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield the issues of how a conversation ended: without an answer, without a turn left, or without hope."""
+    """Yield the issues of the end of a conversation: no answer, no turn left, or the user gave up."""
     match trajectory.finish_reason:
         case "rounds exhausted":
             why = "the model still called tools in the last allowed round of a turn"

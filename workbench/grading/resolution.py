@@ -511,7 +511,7 @@ class _Resolution:
     # Attempts: unfilled slots get remaining calls, so that an optional call with wrong arguments is reported as wrong.
 
     def _tried(self, taken: Sequence[Sequence[int]]) -> dict[int, list[int]]:
-        """Return the calls that fit no expectation but resemble this one, by arguments or by tool."""
+        """Return the calls that fit no expectation, but have this one's tool or arguments."""
         left = dict.fromkeys(remaining(range(len(self._calls.records)), _union(taken)))
         tried: dict[int, list[int]] = {}
         required_first = sorted(range(len(self._wanted)), key=lambda index: self._wanted[index].fewest == 0)
@@ -612,7 +612,7 @@ class _Resolution:
         return answers.values()
 
     def _holds_all(self, made: Mapping[int, int], calls: Sequence[int]) -> bool:
-        """Return whether one answer contains enough calls of each expectation of a group, taken or not."""
+        """Return whether one answer has enough calls for each expectation of a group, taken or not."""
         slots = _Slots(made, self._wanted, self._fitting, False, made)
         pairing = slots.pairing(slots.all)
         for call in calls:
@@ -728,7 +728,7 @@ class _Slots:
 
 
 def _expecting_nothing(case: Case, by: GraderName) -> dict[str, object]:
-    """Return the keys of a case that expects no call any more, because all were optional and none was made."""
+    """Return the keys of a case whose expected calls were all optional and were not made."""
     if by == "trajectory":
         # To `trajectory`, surplus calls cost nothing by themselves.
         return {"extra_calls": "allow"} if case.extra_calls is None else {}

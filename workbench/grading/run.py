@@ -305,7 +305,7 @@ def _never_reached(step: int, trajectory: Trajectory, expected_call: int | None)
 
 
 _NO_LIMITS = Limits(max_tool_calls=sys.maxsize, max_latency_ms=sys.float_info.max)
-"""The limits of a single step, which has none: calls and latency are limited in the run as a whole."""
+"""The limits of a single step: none, because calls and latency are limited in the run as a whole."""
 
 
 def _graded(
@@ -348,7 +348,7 @@ def failed_turns(
 ) -> Iterator[Issue]:
     """Yield an issue for each turn of a conversation that fails its own expectations under a grader.
 
-    A turn is graded as a case of its own; a message that was never said expects nothing. Raises as `grade_run` does;
+    A turn is graded as a case of its own; a message that was never sent expects nothing. Raises as `grade_run` does;
     the error names the turn."""
     assert case.conversation is not None
     limitless = replace(settings, limits=_NO_LIMITS)
@@ -580,7 +580,7 @@ def graded_by_deciding(
 
 
 def _raise_if_done(case: Case, trajectory: Trajectory, context: CheckContext) -> None:
-    """Raise UserFaultError if a conversation used up its turns although all that `final` expects was done."""
+    """Raise UserFaultError if a conversation used up its turns although everything that `final` expects was done."""
     if not any(issue.decides for issue in final_issues(case, trajectory, context)):
         raise UserFaultError("the simulated user went on after everything was done: `final` holds after all turns")
 

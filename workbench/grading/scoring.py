@@ -20,7 +20,7 @@ _Value = TypeVar("_Value")
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the arithmetic mean, even where the sum overflows a float.
+    """Return the arithmetic mean, even if the sum overflows a float.
 
     Raises ZeroDivisionError for no values.
     """

@@ -136,7 +136,7 @@ class Status(StrEnum):
     word: str
     """The name of the status in every text, and so its `str`."""
     counted: str
-    """The word of the status behind a number, as in "3 in error"."""
+    """The word of the status after a number, as in "3 in error"."""
     total: str
     """The key of the status in the totals of JSON reports."""
     query: str
@@ -154,7 +154,7 @@ class Status(StrEnum):
     good: bool
     """Whether the model was judged good enough."""
     owed: bool
-    """Whether the run counts as one that should have a verdict, even if it has none."""
+    """Whether the run should have a verdict, even if it has none."""
     final: bool
     """Whether the run is finished; a resumed batch repeats runs with the other statuses."""
 
@@ -272,7 +272,7 @@ class _Judged(Protocol):
 
 
 def disagree(grades: Iterable[_Judged]) -> bool:
-    """Return whether one grader would fail a run, and another would let it pass or warn."""
+    """Return whether one grader would fail a run that another would pass or warn."""
     statuses = set()
     for grade in grades:
         if grade.verdict not in (NOT_APPLICABLE, Status.ERROR):

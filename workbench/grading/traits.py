@@ -42,7 +42,7 @@ class GraderTraits:
     frees_other_arguments: bool = False
     """Whether an argument without a check costs nothing, and so is never the reason of a failure."""
     number_if_decided_before: float | None = None
-    """The value shown for each quantity if a rule decided before scoring."""
+    """The number to show for each quantity if a rule decided before scoring."""
 
 
 def _numbers(**words: str) -> Callable[[Grade], list[str]]:

@@ -166,7 +166,7 @@ class _Reading:
         return call_of
 
     def _taken(self, members: range, cursor: int) -> dict[int, int]:
-        """Return the calls of the members of one position, from `cursor` on: as many and as early as possible (A10)."""
+        """Return the calls of a position's members, from `cursor` on: as many and as early as possible (A10)."""
         (first, *others), among = members, self._among
         if others or not among.compares_all or self._wanted[first].asks_outside:
             return paired_in_turn(members, self._calls_for(members, cursor), self._fits, among)
@@ -261,7 +261,7 @@ class _Reading:
         return nearest
 
     def _would_fit(self, expected: int, call: int) -> bool:
-        """Return whether a call in the wrong place meets the expectation, as far as is known without a judge."""
+        """Return whether a call in the wrong place meets the expectation, without asking a judge."""
         # Judges and functions are not called merely for display.
         if not self._same_tool(expected, call):
             return False

@@ -25,7 +25,7 @@ _OPENING = 0
 
 # A claim is tried several times, because a program that only checks it holds the lock for a moment.
 _LOOKED_AT_S = 0.2
-"""The time for which claiming a batch is retried, in seconds."""
+"""The time, in seconds, for which a claim of a batch is retried."""
 
 _AGAIN_S = 0.01
 
@@ -89,7 +89,7 @@ def claim_if_free(file: Path, number: int) -> Claim | None:
 def claimed(file: Path, number: int) -> bool:
     """Return whether this program or another one is running a batch of the history `file`.
 
-    A batch that has not ended and is not claimed was cut off. Fast enough for any thread; never raises."""
+    A batch that has not ended and is not claimed was interrupted. Fast enough for any thread; never raises."""
     path = _lock_file(file)
     with _guard:
         try:

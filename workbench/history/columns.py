@@ -75,7 +75,7 @@ def number(value: Any) -> float:
 
 
 def metrics(value: Any) -> tuple[tuple[str, float], ...]:
-    """Return the names and values of metrics, each 0..1."""
+    """Return the metrics: a value of 0..1 by name."""
     found = parsed_json(text(value))
     if not isinstance(found, dict):
         raise ValueError("must be values of metrics")

@@ -199,7 +199,7 @@ BUSY_TIMEOUT_S = 5.0
 _AGAIN_S = 0.02
 
 _LEFT_TO_OTHERS = 0.25
-"""The pause after each step of long work, as a share of the time that the step took."""
+"""The pause after each step of long work, as a share of the step's duration."""
 
 CHECKED_WHOLE_BYTES = 4 << 20
 """A file up to this size is checked completely when opened for writing; a larger one, without its runs.
@@ -218,7 +218,7 @@ _BESIDE = (_WRITTEN_LAST, "-shm")
 """The endings of the files that SQLite keeps next to a database, for data that is not in the file itself yet."""
 
 _LOOKED_AT = "mode=ro"
-"""The mode in which a file is opened to identify it, without waiting for locks."""
+"""The mode to identify a file, without waiting for locks."""
 
 _MAGIC = b"SQLite format 3\0"
 """The first bytes of every intact database."""
@@ -489,7 +489,7 @@ def _sound_for_reading(file: Path) -> sqlite3.Connection | None:
 def _patiently(attempt: Callable[[], _Result]) -> _Result:
     """Retry an attempt while the file is locked.
 
-    SQLite's own timeout does not cover all cases: while a file is being made, a lock fails at once."""
+    SQLite's own timeout does not cover all cases: during the creation of a file, a lock fails at once."""
     # Nothing reports that a lock was released, so the attempt is repeated after a short wait.
     never = threading.Event()
     deadline = time.monotonic() + BUSY_TIMEOUT_S

@@ -30,7 +30,7 @@ from workbench.history.rows import values_in
 RUNS_AT_ONCE = 500
 """The number of runs, or of their grades, written or removed in one step."""
 PAGES_AT_ONCE = 1_000
-"""The number of free pages of the file that are given back to the disk in one step."""
+"""The number of free pages that are returned to the disk in one step."""
 
 REWRITTEN_BYTES = 128 << 20
 """A file up to this size is rewritten by VACUUM when batches were removed from it."""
@@ -132,7 +132,7 @@ _NEXT_GRADING = (
 )
 _UNFINISHED = f"""{values_in("regrades", "grading")} AND grading NOT IN (SELECT id FROM gradings)
     AND (SELECT batch FROM runs WHERE id = (SELECT min(run) FROM regrades WHERE regrades.grading = each.grading)) = ?"""
-"""SQL of the regrades of a batch that a program had begun to write when it was killed."""
+"""SQL of a batch's regrades whose program was killed while it wrote them."""
 
 
 def _clear_unfinished(connection: sqlite3.Connection, batch: int) -> None:

@@ -73,7 +73,7 @@ FROM runs LEFT JOIN details ON details.run = runs.id WHERE runs.batch = ? AND pl
 # Reading the size of every run would read a whole large batch, so a sample is taken: the runs of a few stretches,
 # spread evenly over the plan.
 _WEIGHED, _STRETCHES = 1_000, 20
-"""The number of runs in the sample of a batch, and the number of stretches that they form."""
+"""The number of runs in the sample of a batch, and of the ranges from which they come."""
 _ROW_BYTES = 160
 """The size of a row in `runs` and of its entries in indexes, in bytes."""
 
@@ -176,7 +176,7 @@ class StoredBatches(StoredRows):
         return names
 
     def counted_again(self, batch: BatchRow, grading: Regrade) -> tuple[BatchPart, ...]:
-        """Return the parts of a batch with the counts of statuses and valid calls under a regrade."""
+        """Return the parts of a batch, with statuses and valid calls counted by a regrade."""
         wanted = {"suite": columns.whole, "model": columns.text, "status": columns.ended, "count": columns.count}
         rows = self._rows(f"a run of batch {batch.number}", wanted, _COUNTED_AGAIN, (grading.id, batch.number))
         counts = {tuple(part_and_status): count for *part_and_status, count in rows}
@@ -445,7 +445,7 @@ class History(StoredBatches):
         return next(iter(self._runs(*_of_batch(batch, grading, "AND place = ?", place))), None)
 
     def missing_runs(self, batch: int) -> list[RunRow]:
-        """Return the runs that resuming a batch makes, in the order of its plan, without forks."""
+        """Return the runs that a batch lacks, in the order of its plan, without forks."""
         missing = f"{_RUN} WHERE batch = ? AND (status IS NULL OR status = 'stopped') AND NOT is_fork ORDER BY place"
         return self._runs(missing, (batch,))
 
@@ -475,7 +475,7 @@ class History(StoredBatches):
     def tallies(self, batch: int) -> list[Tally]:
         """Return the numbers and costs of a batch's finished runs, by model and status.
 
-        Runs of unknown cost are counted apart."""
+        Runs of unknown cost are counted separately."""
         statement = (
             "SELECT model, status, sum(cost_usd), count(*) FROM runs WHERE batch = ? AND status IS NOT NULL "
             "AND status != 'stopped' GROUP BY model, status, cost_usd IS NULL"
@@ -485,7 +485,7 @@ class History(StoredBatches):
         return [Tally(*row) for row in rows]
 
     def run_ids(self, batch: int) -> frozenset[str]:
-        """Return the ids that the runs of a batch have in their events; a run added to it needs a different one."""
+        """Return the run ids in a batch's events; a run that is added needs a different id."""
         found = {"run_id": columns.text}
         rows = self._rows(f"batch {batch}", found, "SELECT run_id FROM runs WHERE batch = ?", (batch,))
         return frozenset(run_id for (run_id,) in rows)
@@ -576,7 +576,7 @@ class History(StoredBatches):
             return {}
 
     def regraded_texts(self, grading: Regrade) -> CaseTexts:
-        """Return the texts of the cases that a regrade graded by another text than ran."""
+        """Return the texts of the cases that a regrade graded by a text other than that of the run."""
         if grading.id not in self._regraded_texts:
             found = self._stored("SELECT hashes FROM gradings WHERE id = ?", (grading.id,))
             self._regraded_texts = {grading.id: case_texts_of(found[0][0]) if found else {}}

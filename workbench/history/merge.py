@@ -150,7 +150,7 @@ _READERS: Mapping[str, columns.Reader] = {
     name: columns.RUN.get(name, columns.text) for name in _FOUND if name not in ("case_id", "model")
 }
 _TO_MAKE = "CREATE TEMP TABLE to_make (place INTEGER PRIMARY KEY, shard TEXT NOT NULL, is_of_several INTEGER DEFAULT 0)"
-"""The places of the plan that the merged shards had to run, and whether several shards had to run the same one."""
+"""The places of the plan that the merged shards covered, and whether several shards covered the same one."""
 _ALSO_TO_MAKE = """INSERT INTO to_make (place, shard) VALUES (?, ?)
     ON CONFLICT DO UPDATE SET is_of_several = is_of_several OR shard <> excluded.shard"""
 _UNEVEN = """SELECT (SELECT count(*) FROM to_make WHERE is_of_several),
@@ -448,7 +448,7 @@ class _Merging:
         self._merged.taken += 1
 
     def _second(self, found: Mapping[str, Any], there: Mapping[str, Any]) -> None:
-        """Count a second result of a run, and name it, if its verdict differs from that of the first."""
+        """If a second result of a run has another verdict than the first, count it and name the run."""
         if all(found[name] == there[name] for name in _VERDICT):
             return
         self._merged.second += 1

@@ -195,7 +195,7 @@ _CHUNK = 1 << 15
 run of more is in a block of its own."""
 
 _LISTS_OF_TOOLS = 64
-"""The number of compressed lists of tools that a packer keeps for later runs."""
+"""The number of compressed tool lists that a packer caches for later runs."""
 
 _MAX_NUMBER = (1 << 63) - 1
 

@@ -85,7 +85,7 @@ REACHED_BY = ("provider", "model", "base_url", "params", "headers", "query")
 
 
 def what_is_asked(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the settings of a batch that influence its runs; they are equal on all machines."""
+    """Return those settings of a batch that influence its runs and are equal on all machines."""
     asked: dict[str, JsonValue] = {}
     for kind in ("models", "judges"):
         asked[kind] = _reached(settings.get(kind))
@@ -129,7 +129,7 @@ class Until:
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """The condition in the form in which the settings of a batch keep it."""
+        """The condition as the settings of a batch store it."""
         kept: dict[str, JsonValue] = {"rule": self.rule, "seed": self.seed}
         optional = {"looks": self.looks, "gate": self.gate, "worse": self.worse}
         for name, value in optional.items():
@@ -193,7 +193,7 @@ class ShardRef:
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """The shard in the form in which the settings of its batch keep it."""
+        """The shard as the settings of its batch store it."""
         return {"index": self.index, "of": self.of, "planned": self.planned, "plan": self.plan_id}
 
     def __str__(self) -> str:
@@ -225,7 +225,7 @@ class MergedShards:
 
     @property
     def settings(self) -> dict[str, JsonValue]:
-        """The merged shards in the form in which the settings of their batch keep them."""
+        """The merged shards as the settings of their batch store them."""
         return {"plan": self.plan_id, "shards": list(map(list, self.shards))}
 
     @property
@@ -365,7 +365,7 @@ class BatchRow:
 
     @property
     def resumed_by(self) -> ResumedBy:
-        """The name of the command that resumes the batch, which is the one that started it."""
+        """The name of the command that started the batch, which also resumes it."""
         return resumed_by(self.settings)
 
     @property
@@ -449,7 +449,7 @@ class BatchRow:
 
     @property
     def missing(self) -> int:
-        """The number of runs that never finished; resuming the batch makes them."""
+        """The number of runs that never finished, so that resuming the batch repeats them."""
         return self.planned - self.count(*FINAL)
 
 
@@ -475,7 +475,7 @@ class RunRow:
 
     @property
     def missing(self) -> bool:
-        """Whether the run never finished; resuming the batch makes it."""
+        """Whether the run never finished, so that resuming the batch repeats it."""
         return self.figures is None or self.figures.status == Status.STOPPED
 
 

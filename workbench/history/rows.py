@@ -177,7 +177,7 @@ def reopen_batch(connection: sqlite3.Connection, number: int) -> str:
 
 
 def is_batch(connection: sqlite3.Connection, number: int, started_at: str) -> bool:
-    """Return whether the batch of this number is the one that began at `started_at`."""
+    """Return whether the batch with this number began at `started_at`."""
     found = connection.execute("SELECT 1 FROM batches WHERE id = ? AND started_at = ?", (number, started_at)).fetchone()
     return found is not None
 
@@ -285,7 +285,7 @@ _TEXTS_AT_HAND = 16
 """The size of the two caches: decompressed suites, and texts that runs share."""
 
 _BLOCKS_AT_HAND = 4
-"""The number of decompressed blocks of runs that are kept."""
+"""The number of decompressed blocks of runs in the cache."""
 
 TEXTS = "events, outcome, details.sample, block, nth"
 """The columns of `details` that hold the texts of a run."""

@@ -313,9 +313,9 @@ class HistoryWriter:
         """The number of entries at the front that are written separately, because writing them together failed."""
         self._settling: list[threading.Event] = []
         self._runs_waiting: list[Future[None]] = []
-        """Futures of callers that wait until their run is written."""
+        """The futures of callers that wait for their run to be written."""
         self._beginning: dict[BatchHandle, Future[None]] = {}
-        """Futures of callers that wait until their batch is reopened."""
+        """The futures of callers that wait for their batch to be reopened."""
         self._runs_given: Counter[BatchHandle] = Counter()
         """The number of recorded runs of every batch; a batch has a key from its start on."""
         self._runs_written: Counter[BatchHandle] = Counter()
@@ -451,7 +451,7 @@ class HistoryWriter:
         return given is not None
 
     def _let_go_on(self) -> None:
-        """Release the callers that wait for runs, which are now written or cannot be written for now."""
+        """Release the callers that wait for runs: these are written, or cannot be written at present."""
         while self._runs_waiting:
             self._runs_waiting.pop().set_result(None)
 
@@ -524,7 +524,7 @@ class HistoryWriter:
             self._leave_out(error)
 
     def _refuse_to_go_on(self, error: HistoryError) -> None:
-        """Refuse batches that wait to be resumed, because nothing can be written for now."""
+        """Refuse batches that wait to be resumed, because nothing can be written at present."""
         for entry in self._waiting:
             if isinstance(entry, ResumeBatch):
                 self._beginning.pop(entry.handle).set_exception(error)

@@ -32,7 +32,7 @@ MAX_FAILURES = 20
 """The most failures in an answer of `run`, because a coding agent reads all of it; the report has all failures."""
 
 MAX_REPORTS = 50
-"""The most reports that stay readable as resources; a further one replaces the oldest."""
+"""The most reports that are readable as resources; a further one replaces the oldest."""
 
 INSTRUCTIONS = """Checks whether language models call tools correctly, by suites of cases in TOML files.
 After a change to a tool, its description or its schema: `run`, then `failures` for what to do about what failed.
@@ -54,7 +54,7 @@ class Allowed:
     trust: bool = False
     """Whether the suites may start programs and import code at the start of the server without earlier trust."""
     execute: bool = False
-    """Whether tools that are marked read-only may really be executed."""
+    """Whether tools that are marked read-only may be executed."""
     history: bool = True
     """Whether runs are recorded in the project's history."""
 

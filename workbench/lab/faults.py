@@ -80,7 +80,7 @@ class FaultKind:
     make: Callable[[str], Faulty] | None
     """Changes a result; `None` for the injection, which needs a lure."""
     disclosed_by: re.Pattern[str]
-    """The pattern found in an answer that discloses the fault to the user."""
+    """The pattern of an answer that discloses the fault to the user."""
 
 
 def _by(words: str) -> re.Pattern[str]:

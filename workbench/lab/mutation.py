@@ -39,7 +39,7 @@ def mutants_of(
 ) -> tuple[Mutant, ...]:
     """Return the mutants of some kinds of the tools, or of the tools named `only`.
 
-    A mutant that drops a part of a definition is made only for tools that have the part.
+    A mutant without a part of a definition exists only for tools that have the part.
     """
     wanted = set(kinds)
     meant = set(only or names_of_tools(tools))
@@ -236,7 +236,7 @@ class Mutation:
         return self._origins[key][0].case
 
     def _template(self, key: CaseOf) -> CaseOf:
-        """Return the key of the case as written, which for a row is the case that it comes from."""
+        """Return the key of the case as written; for a row, that of the case with `each`."""
         return key[0], self._case(key).template or key[1], key[2]
 
     def _should(self, key: CaseOf, mutant: Mutant) -> bool:

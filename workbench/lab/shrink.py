@@ -99,7 +99,7 @@ def _fails_with(document: Document, put: _Put, fails: Callable[[Document], bool]
 
 
 def _least(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -> tuple[list[Any], bool]:
-    """Return pieces of which none can be removed, and whether that was tried for all of them."""
+    """Return a set of pieces from which none can be removed, and whether that was tried for all of them."""
     kept = list(pieces)
     size = max(1, (len(kept) + 1) // 2)
     try:
@@ -183,7 +183,7 @@ def _with_messages(document: Document, messages: Sequence[Any]) -> Document:
 
 
 def _without_nothing(document: Document) -> Document:
-    """Remove empty lists and an empty system prompt of the suite from a document."""
+    """Remove empty lists, and the suite's system prompt if it is empty, from a document."""
     # An empty `offer` stays, because it means no tools, and so does a case's empty prompt, because it overrides the
     # suite's.
     if document.get("system") == "":

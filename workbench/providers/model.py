@@ -65,7 +65,7 @@ class AnswerFinished:
     run: ExternalRun | None = None
 
     def response(self, round_number: int, first_token_ms: float | None, latency_ms: float) -> ResponseFinished:
-        """Return the event of a run, from both times in milliseconds since the request was sent."""
+        """Return the run's event for this answer, from both times in milliseconds since the request was sent."""
         # The time spent waiting for other requests is subtracted, because it is not a property of the model.
         first_ms: float | None = None
         if first_token_ms is not None:
@@ -179,13 +179,13 @@ class Model(Protocol):
         ...
 
     async def start(self) -> None:
-        """Prepare the first request, for example by imports, whose time counts for no run.
+        """Prepare the first request, for example by imports; this time counts for no run.
 
         May be called more than once. Raises ModelError."""
         ...
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Return a context for one request; entering it waits until the endpoint accepts a further request."""
+        """Return a context for one request; entering it waits until the limits allow the request."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
@@ -212,7 +212,7 @@ class TakesProviderTools(Protocol):
     """A model that may run tools of its provider."""
 
     def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
-        """Return whether a tool of providers can be offered to the model; `trusted` is whether one may run it."""
+        """Return whether a tool of providers can be offered to the model; `trusted` is whether providers may run it."""
         ...
 
 

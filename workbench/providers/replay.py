@@ -59,7 +59,7 @@ class _Attempt:
 
 
 class ReplayModel:
-    """A model that plays the rounds of a recording; of a retried request, only the last attempt.
+    """A model that replays the rounds of a recording, of a retried request only the last attempt.
 
     A recorded error is raised again, and a request after the last recorded one raises ModelError. With `own_pace`,
     pieces keep their recorded times. `sleep` waits seconds, `clock` returns monotonic seconds.
@@ -119,7 +119,7 @@ class ReplayModel:
             raise ModelError(self._why_it_ends(request.round))
 
     def _why_it_ends(self, number: int) -> str:
-        """Return why the recording has no whole answer for the request of a round."""
+        """Return why the recording has no complete answer for the request of a round."""
         path, finish = self._recording.path.name, self._recording.trajectory.finish
         if finish is None:
             return f"{path} has no whole answer for request {number}: the recorded run breaks off before it"
@@ -213,7 +213,7 @@ class _Folder:
             self._models[model] = {case_id: file for case_id, (_, file) in cases.items()}
 
     def newest(self, of_model: str | None, name: str) -> _Newest:
-        """Return the newest recordings of a model; `None` stands for the only model in the folder.
+        """Return the newest recordings of a model; `None` means the only model in the folder.
 
         Raises RecordingError if the model has no recordings, or if it is `None` and the folder has several models.
         `name` is the name of the replayed model, for messages."""

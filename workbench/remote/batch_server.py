@@ -48,7 +48,7 @@ _logger = logging.getLogger(__name__)
 # for a viewer. A viewer that falls too far behind is dropped.
 
 SILENT_S = 10.0
-"""Time for a viewer to greet, to read its report, or to read that it was dropped, in seconds."""
+"""The time, in seconds, for a viewer to greet, to read its report, or to read that it was dropped."""
 
 _RECEIVED_BYTES = 1 << 16
 _LOOK_S = 1.0
@@ -116,7 +116,7 @@ class Server:
 
     @property
     def watched(self) -> bool:
-        """Whether any viewer is watching; without one, no lines need to be made."""
+        """Whether any viewer is watching; without one, no lines are needed."""
         with self.lock:
             return any(viewer.watches for viewer in self._viewers)
 
@@ -352,7 +352,7 @@ class Telling:
     Everything is redacted here. Use it on one thread."""
 
     def __init__(self, plan: Plan, known: Detached, stop: Callable[[], object]) -> None:
-        """Raise OSError if the socket cannot be made or the record cannot be written."""
+        """Raise OSError if the socket cannot be created or the record cannot be written."""
         self.known = known
         self._folders = plan.program.folders
         self._secrets = plan.program.secrets
@@ -376,7 +376,7 @@ class Telling:
             raise
 
     def take(self, event: BatchEvent) -> None:
-        """Send an event to all viewers, and keep it for later ones."""
+        """Send an event to all viewers, and store it for later ones."""
         server = self._server
         with server.lock:
             match event:
@@ -423,9 +423,9 @@ class Telling:
             self._server.tell(self._end)
 
     def serve_reports(self, pieces: Pieces | None) -> None:
-        """Send the report to all viewers that watched to the end and request it, then close the server.
+        """Send the report to all viewers that watched to the end and requested it, then close the server.
 
-        Blocks as long as the slowest viewer reads."""
+        Blocks until the slowest viewer has read it."""
         server, until = self._server, time.monotonic() + SILENT_S
         while server.watched and time.monotonic() < until:
             try:

@@ -286,7 +286,7 @@ def _key(history: Path, batch: int) -> str:
 class Found:
     """A batch that the user has named, with its history, and its record if it ran without a terminal.
 
-    `running` says that its process is alive."""
+    `running` is whether its process is alive."""
 
     history: Path
     number: int

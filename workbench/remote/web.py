@@ -173,7 +173,7 @@ _NEEDED = (
 _NEEDED_ON_WINDOWS = ("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "SYSTEMROOT", "TEMP", "USERPROFILE")
 _NEEDED_BEGINNINGS = ("LC_", "XDG_", "PYTHON")
 _OF_A_TERMINAL = ("NO_COLOR", "COLORTERM", "TERM_PROGRAM", "TMUX", "STY", "TEXTUAL_DRIVER", "TEXTUAL_COLOR_SYSTEM")
-"""Variables that describe the server's own terminal, which the browser's is not."""
+"""Variables that describe the server's own terminal, not that of the browser."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class App:
 def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: bool) -> App:
     """Return the app for the words of a command line.
 
-    A read-only app gets the variables that any program needs, and so no keys of providers."""
+    A read-only app gets only the variables that any program needs, so no keys of providers."""
     needed = (*_NEEDED, *_NEEDED_ON_WINDOWS)
     kept = {}
     for name, value in environment.items():
@@ -325,7 +325,7 @@ class Connections:
         return True
 
     def let_in(self, connection: object) -> None:
-        """Note that a connection has made an allowed request."""
+        """Record that a connection has sent an allowed request."""
         if isinstance(connection, Connection) and (ending := self._outside.pop(connection, None)) is not None:
             ending.cancel()
 
@@ -551,7 +551,7 @@ class AppServer(Server):
             await asyncio.sleep(left_s)
 
     async def _process_messages(self, websocket: web.WebSocketResponse, app_service: Visitor) -> None:  # type: ignore[override]
-        """Pass the browser's messages on to the app, until it disconnects or sends one that no page here sends."""
+        """Pass the browser's messages on to the app, until it disconnects or sends one of an unknown kind."""
         async for message in websocket:
             if message.type != WSMsgType.TEXT:
                 break

@@ -52,7 +52,7 @@ _WITH_BRACES = frozenset({"each", "tools"})
 """Keys in which braces name no columns: the rows themselves, and the schemas of tools."""
 _FILLED: Final = "`name`, `user`, `system`, `messages`, `response`, `response_contains`, `args` and `result`"
 _OUTSIDE: Final = ("python", "judged")
-"""Checks that import code or ask a model, which rows cannot change."""
+"""Checks that import code or need a judge, which rows cannot change."""
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,7 @@ class _Template:
         return self._of_words if key in _TEXTS else self._of_text
 
     def _of_value(self, value: object, place: Place, read: _ReadText, *, checks: bool = False) -> Fill | None:
-        """Read a value in which every text may name columns, except in checks that import code or ask a model."""
+        """Read a value in which every text may name columns, except in checks that import code or need a judge."""
         if isinstance(value, str):
             return read(value, place, checks)
         if isinstance(value, list):

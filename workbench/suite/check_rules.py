@@ -41,7 +41,7 @@ def is_check(value: object) -> bool:
 def check_rules(
     value: dict[str, object], place: Place, *, of_answer: bool = False, in_fields: bool = False
 ) -> Iterator[Finding]:
-    """Check a table that is a check, or that may be meant as one.
+    """Check a table that is, or may be meant as, a check.
 
     `in_fields` is for a table inside `has_fields`, where a plain table names fields."""
     names = check_names_in(value)

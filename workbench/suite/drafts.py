@@ -169,7 +169,7 @@ class Drafts:
             raise self._refusal("unsaved changes cannot be backed up", error) from error
 
     def forget(self, path: Path) -> None:
-        """Delete the journal of a suite that has no unsaved changes any more."""
+        """Delete the journal of a suite that no longer has unsaved changes."""
         journal = self._journals.pop(self.known_as(path), None)
         if journal is not None:
             self._end(journal)

@@ -117,7 +117,7 @@ class ExpectedCall(Frozen):
 
     @property
     def needs_resolving(self) -> bool:
-        """Whether a run decides which calls, and how many, the graders are to expect."""
+        """Whether the run determines which calls, and how many, the graders expect."""
         if self.any_of or self.optional or self.times is not None:
             return True
         return self.checks_result
@@ -216,8 +216,8 @@ class DisallowedCall(ExpectedCall):
 class AnyOrder(Frozen):
     """A group of calls at one position of the ordered list; inside the group, any order is right.
 
-    With `parallel`, one answer of the model must contain all of them; only such a group may stand in the unordered
-    list."""
+    With `parallel`, one answer of the model must contain all of them; only such a group may be in the unordered list.
+    """
 
     any_order: Annotated[Items[ExpectedCall], Field(min_length=1)]
     parallel: bool = False

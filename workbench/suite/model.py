@@ -283,7 +283,7 @@ API_NAMES: tuple[str, ...] = ("chat", "messages", "responses")
 class Mock(Frozen):
     """An answer to calls of a tool in place of its server: exactly one of `result`, `results`, `error` and `python`.
 
-    With `state = "batch"`, all runs share the module of the function. `unlisted` says that the tool intentionally does
+    With `state = "batch"`, all runs share the module of the function. `unlisted` means that the tool intentionally does
     not exist."""
 
     tool: NonEmpty
@@ -413,7 +413,7 @@ class Step(Frozen):
 
 
 TEMPLATE_SKIP: Final = "write the request"
-"""The `skip` of a case that was made for a tool, with everything but its request."""
+"""The `skip` of a case that was generated for a tool and lacks only its request."""
 
 TEMPLATE_REQUEST: Final = "…"
 """The request of such a case until one is written."""
@@ -513,7 +513,7 @@ class Case(Frozen):
 
     @property
     def conversation(self) -> UserTable | None:
-        """The user of a conversation; `None` if the case is none."""
+        """The user of a conversation; `None` if the case is not one."""
         return self.user if isinstance(self.user, UserTable) else None
 
     @property
@@ -570,7 +570,7 @@ class Case(Frozen):
     def written_calls(self) -> Iterator[tuple[Place, ExpectedCall | Step]]:
         """Yield everything that describes a call, with its place: expected and disallowed calls, steps and changes.
 
-        Alternatives stand in place of the call that lists them."""
+        Alternatives are in place of the call that lists them."""
         # `suite.trust` finds the Python functions of checks by this method: it must include every place for checks on
         # arguments.
         for place, call in self._whole_calls():
@@ -659,12 +659,12 @@ class Case(Frozen):
 
     @property
     def needs_resolving(self) -> bool:
-        """Whether a run decides which calls, and how many, the graders are to expect."""
+        """Whether the run determines which calls, and how many, the graders expect."""
         return _needs_resolving(self)
 
     @property
     def alternatives(self) -> tuple[ExpectedCall, ...]:
-        """The expected calls with the alternatives of each in its place."""
+        """The expected calls, with alternatives in place of the call that lists them."""
         return tuple(alternative for call in self.expected_calls() for alternative in call.alternatives)
 
     @property
@@ -693,7 +693,7 @@ class Case(Frozen):
 
     @property
     def expects_nothing(self) -> bool:
-        """Whether the case has no expectation, so that every run passes, and no `expect_nothing_yet` to say so."""
+        """Whether the case has neither an expectation nor `expect_nothing_yet`, so that every run passes."""
         if self.expect_nothing_yet or self.steps or self.variants or self.extra_calls not in (None, "allow"):
             return False
         if self.expects_in_turns:

@@ -109,8 +109,8 @@ def is_installed(name: str, files: Container[str]) -> bool:
 def find_suites(paths: Iterable[Path], search: Search | None = None) -> tuple[Path, ...]:
     """Return the suite files that paths name, in the order of the paths, each once.
 
-    A folder stands for the suites below it, sorted. Settings files are left out, since a shell's `*.toml` includes
-    them. Any other path is returned, existing or not, so that loading it reports the problem."""
+    A folder means the suites below it, sorted. Settings files are left out, since a shell's `*.toml` includes them. Any
+    other path is returned, existing or not, so that loading it reports the problem."""
     search = search or Search()
     found: dict[Path, Path] = {}
     for path in paths:
@@ -146,7 +146,7 @@ def is_suite(path: Path) -> bool:
 
 
 def _by_its_lines(path: Path) -> bool | None:
-    """Return whether a file is a suite, by its lines; `None` if it has to be parsed to decide."""
+    """Return whether a file is a suite, by its lines; `None` if only parsing can decide."""
     # A suite usually begins with `format`, and other TOML files have no such line. So most files are not parsed here,
     # and a big one is never in memory as a whole.
     tail = b""

@@ -25,7 +25,7 @@ Keys = tuple[str, ...]
 
 _WIDEST_LINE = 100
 _AS_IT_IS = frozenset('"\n\t')
-"""Characters that are written between triple quotes without an escape."""
+"""Characters that need no escape between triple quotes."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _IN_BRACKETS = frozenset(
     {

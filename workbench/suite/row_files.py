@@ -220,7 +220,7 @@ def _row_of(cells: Any) -> Row:
 
 
 def _parsed(text: str) -> JsonValue:
-    """Return a JSON text's value; raise ValueError if it is no JSON, or holds a value that a suite cannot hold."""
+    """Return a JSON text's value; raise ValueError if it is not JSON, or has a value that a suite cannot hold."""
     try:
         value: JsonValue = json.loads(text, parse_constant=_no_such_number, object_pairs_hook=_object)
     except RecursionError as error:

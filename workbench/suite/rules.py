@@ -604,7 +604,7 @@ def _named_rules(checks: dict[str, object], place: Place) -> Iterator[Finding]:
 
 
 def _without_check(name: str, value: object, place: Place) -> Iterator[Finding]:
-    """Find the check that a name in `response` probably means, because its value is no check."""
+    """Find the check that a name in `response` probably means, because its value is not a check."""
     # Either the name is a misspelt check, or the table has a misspelt check among its options.
     words = (name, *islice(table(value), 4))
     for word in words:

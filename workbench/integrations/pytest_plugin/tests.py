@@ -99,7 +99,7 @@ class Batch:
         self._failed: dict[str, tuple[Verdict, workbench.RunResult]] = {}
         """The verdicts on cases that failed, until the comparison with the baseline decides them."""
         self.report: workbench.Report | None = None
-        """The report on all runs; `None` until they are over."""
+        """The report on all runs; `None` until they have finished."""
         self.unwritten: dict[Path, str] = {}
         """The report files that were not written, each with the reason; empty before the batch begins."""
 

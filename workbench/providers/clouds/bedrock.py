@@ -169,7 +169,7 @@ def _secrets_in(keys: AwsKeys) -> Mapping[str, str]:
 
 
 def _why(error: Exception, profile: str | None) -> str:
-    """Return the failure of AWS's library to find credentials, and the remedy."""
+    """Return why AWS's library found no credentials, and the remedy."""
     of_profile = f" --profile {profile}" if profile else ""
     whose = f"AWS profile {profile}" if profile else "the AWS default credentials"
     # Failures are distinguished by the names of their classes, because newer versions of the library have more classes.

@@ -20,7 +20,7 @@ MIN_LIFETIME_S = 300.0
 """The remaining lifetime below which a token is renewed, in seconds, because requests may wait in queues."""
 
 FAILURE_S = 3.0
-"""Time for which a failure is reused, in seconds: a thousand runs must not all wait for a failing program."""
+"""The time, in seconds, for which a failure is reused: a thousand runs must not all wait for a failing program."""
 
 DISTRIBUTION = "toolcall-workbench"
 
@@ -34,7 +34,7 @@ class Token(NamedTuple):
 
 
 class AwsKeys(NamedTuple):
-    """Keys of AWS, which sign requests; `expires_s` as in `Token`."""
+    """Keys of AWS that sign requests; `expires_s` is as in `Token`."""
 
     access_key: str
     secret_key: str
@@ -114,7 +114,7 @@ class Renewed(Generic[_Value]):
 
 
 async def token_of(credentials: Renewed[Token]) -> str:
-    """Return the token that is valid now; raises ModelError."""
+    """Return a valid token; raises ModelError."""
     return (await credentials.current()).value
 
 

@@ -27,7 +27,7 @@ class CloudRefusal(NamedTuple):
 
 
 def refusal_of(spec: ModelSpec, status: int, headers: Mapping[str, str], body: str) -> CloudRefusal | None:
-    """Return the meaning of a refusal of a model's cloud; `None` if its status means the same everywhere.
+    """Return the meaning of a refusal by a model's cloud; `None` if its status means the same everywhere.
 
     `headers` have names in lower case."""
     code = headers.get("x-amzn-errortype", "").partition(":")[0]
@@ -134,7 +134,7 @@ def _renewal(spec: ModelSpec) -> str:
 
 
 def _whose(spec: ModelSpec) -> str:
-    """Return the credentials of a model, without the programs that may be started for them."""
+    """Return a model's credentials in words, without the programs that may be started for them."""
     if spec.api_key_env is not None:
         return f"the key in {spec.api_key_env}"
     return spec.credentials.partition(",")[0] or "the key"

@@ -68,14 +68,14 @@ class Sdk:
 class Bearer:
     """A key or a token for an SDK that asks for it by calling this object.
 
-    The key is fetched only by `renew`, because an SDK would replace our errors by its own."""
+    Only `renew` fetches the key, because an SDK would replace our errors by its own."""
 
     def __init__(self, key: Key) -> None:
         self._key = key
         self.value = ""
 
     async def renew(self) -> None:
-        """Fetch the key that is valid now; raises ModelError."""
+        """Fetch a valid key; raises ModelError."""
         self.value = await self._key()
 
     async def __call__(self) -> str:
@@ -98,7 +98,7 @@ def capturing_client() -> httpx2.AsyncClient:
 
 
 def silence_sdks() -> None:
-    """Keep the libraries of the clouds from logging requests and from printing warnings."""
+    """Prevent the libraries of the clouds from logging requests and printing warnings."""
     # Variables such as OPENAI_LOG turn on logs of whole requests when an SDK is imported.
     for name in _NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -146,7 +146,7 @@ class Signer:
         return await self._make(self.example.url, {}, content=body)
 
     def refused(self, status: int, body: bytes) -> None:
-        """Fetch other credentials for the next request if the cloud has refused these, rather than the model."""
+        """Fetch other credentials for the next request if the cloud has refused the present ones, not the model."""
         lowered = body.lower()
         if self._sdk.credentials is not None and (status == 401 or any(words in lowered for words in _INVALID)):
             self._sdk.credentials.forget()

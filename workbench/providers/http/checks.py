@@ -47,7 +47,7 @@ class CheckResult:
 
 
 async def check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> CheckResult:
-    """Check whether the endpoint lists the model; one that lists no models passes."""
+    """Check whether the endpoint lists the model; an endpoint that lists no models passes."""
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
             began = perf_counter()
@@ -128,7 +128,7 @@ async def _check_cloud(spec: ModelSpec, client: Client, errors: EndpointErrors) 
 
 
 def _listing(spec: ModelSpec) -> tuple[str, str]:
-    """Return the path of the listing of models, and the path that each model is below."""
+    """Return the path that lists models, and the path below which each model is."""
     if spec.provider != "anthropic":
         return "/models", "/models"
     path = "/models" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/models"

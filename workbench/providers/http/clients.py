@@ -436,7 +436,7 @@ def tls_context() -> ssl.SSLContext:
 
 
 async def beginning_of(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Return the body of a response as it was sent; for one over `most` bytes, a beginning that is over `most` too."""
+    """Return the body of a response as it was sent; of a longer one, a beginning of more than `most` bytes."""
     body = bytearray()
     while len(body) <= most and (chunk := await response.content.readany()):
         body += chunk

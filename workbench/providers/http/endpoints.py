@@ -81,7 +81,8 @@ take twice as long."""
 _KEPT = 32
 _MIN_PAIRS = 10
 _IN_ORDER = 0.8
-"""The least surplus of pairs in which the request with more ahead of it waited longer, as a share of all pairs."""
+"""The least surplus, as a share of all pairs of requests, of pairs in which the request with more ahead of it waited
+longer."""
 _DIFFER = 0.8
 """Two times differ if the shorter one is below this share of the longer one."""
 _AT_ONCE = 1.5
@@ -325,7 +326,7 @@ class EndpointModel:
             self._wire.expect_llama_cpp()
 
     def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
-        """Return whether a tool of providers has a form for the API of the model, or is offered by endpoints."""
+        """Return whether a tool of providers has a form for the model's API, or is offered by the endpoint itself."""
         return trusted and (not tool.provider or self._wire.api in tool.provider)
 
     def takes_media(self, media: Media) -> bool:
@@ -537,7 +538,7 @@ class Endpoints:
     def open(
         self, spec: ModelSpec, environment: Mapping[str, str], on_pause: Callable[[float], object] | None = None
     ) -> Model:
-        """Return the model behind its endpoint, to which it connects at its start.
+        """Return a model at its endpoint, to which it connects at its start.
 
         `on_pause` is called with the seconds of a pause that delays a request. Raises ModelError when the variable of
         the key is not set.

@@ -25,7 +25,7 @@ from workbench.providers.model import ModelError
 from workbench.providers.wire.errors import MAX_QUOTE_CHARS, error_text, quoted
 
 PASSING_STATUSES = frozenset({408, 409, 425, 429})
-"""Statuses below 500 after which a retry may succeed."""
+"""Statuses below 500 for which a retry may succeed."""
 TLS_WANTED = ("plain http request was sent to https", "http request to an https server")
 """Answers of web servers that expect TLS to a request without it."""
 ABOUT_MEDIA = re.compile(r"image|vision|visual|audio|modal|content.{0,40}\bstring\b", re.IGNORECASE)
@@ -436,7 +436,7 @@ class EndpointErrors:
         return self.error("sent only the beginning of its answer: check the server or its proxy", retryable=True)
 
     def of_settings(self, error: Exception) -> ModelError:
-        """Return the error for settings with which no request can be sent."""
+        """Return the error for settings that make requests impossible."""
         way_out = "check base_url, the proxy variables and SSL_CERT_FILE"
         return self.error(f"cannot be reached: {self.quoted(str(error))}; {way_out}")
 

@@ -61,7 +61,7 @@ class KeyCommand:
 
     @property
     def name(self) -> str:
-        """The name that stands for the key in redacted texts, such as `GCLOUD_KEY`."""
+        """The name that replaces the key in redacted texts, such as `GCLOUD_KEY`."""
         program = re.sub(r"\W+", "_", PurePath(self._words[0]).stem, flags=re.ASCII).strip("_")
         return f"{program or 'COMMAND'}_KEY".upper()
 
@@ -75,7 +75,7 @@ class KeyCommand:
             return self._key
 
     async def renewed(self, refused: str) -> str | None:
-        """Return another key after an endpoint has refused one; `None` if the refused key is fresh from the command.
+        """Return a new key after an endpoint has refused one; `None` if the command has just printed the refused key.
 
         Raises KeyCommandError."""
         async with self._alone:

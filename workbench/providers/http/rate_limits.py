@@ -74,7 +74,7 @@ class RateLimiter:
         self.hold_too(seconds)
 
     def hold_too(self, seconds: float) -> None:
-        """Pause because the endpoint has asked another process to, without calling `on_hold`."""
+        """Pause because the endpoint has asked another process to wait, without calling `on_hold`."""
         until_s = self._clock() + min(seconds, MAX_HOLD_SECONDS)
         if until_s > self._held_until_s:
             self._held_until_s = until_s
@@ -238,7 +238,7 @@ class LeasedLimiter(RateLimiter):
 class Leases:
     """The leases of this process, and the limiters that use them, on one event loop.
 
-    `on_hold` is called as that of `Endpoints`; `good` returns whether the leases are still valid."""
+    `on_hold` is called like `on_hold` of `Endpoints`; `good` returns whether the leases are still valid."""
 
     def __init__(self, on_hold: Callable[[str, str, float], object], good: Callable[[], bool]) -> None:
         self._on_hold = on_hold

@@ -236,7 +236,7 @@ class ChatReader:
         yield from self._calls.add(call, arguments)
 
     def _sign(self, call: OpenCall, entry: dict[str, Any]) -> None:
-        """Keep the fields of a call that must be sent back with it."""
+        """Store the fields of a call that must be sent back with it."""
         for name in _AT_CALLS:
             if entry.get(name):
                 self._signed.setdefault(call.id, {})[name] = entry[name]
@@ -244,7 +244,7 @@ class ChatReader:
             self._signed.setdefault(call.id, {})["type"] = kind
 
     def _open_call(self, index: object, given_id: str | None, *, follows: bool) -> OpenCall | None:
-        """Return the call that a fragment may continue: the one with its index, or else its id, or else the latest.
+        """Return the call that a fragment may continue: by its index, else by its id, else the latest call.
 
         With `follows`, a fragment without index and id begins a new call."""
         if isinstance(index, int):

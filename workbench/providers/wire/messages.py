@@ -65,7 +65,7 @@ from workbench.trajectory.media import Media, text_and_media
 WIRE = "anthropic"
 
 ANTHROPIC_VERSION = "2026-10-21"
-"""The version of the API that requests ask for."""
+"""The version of the API that requests name."""
 
 _TRUNCATED = {"max_tokens", "model_context_window_exceeded"}
 _PAUSED = {"pause_turn", "compaction"}
@@ -89,7 +89,7 @@ class _Block:
     """The pieces of the JSON text of an input that does not belong to a call."""
     of_provider: ProviderCall | None = None
     is_told: bool = False
-    """Whether the events of a call or a result of the provider's own tools are complete."""
+    """Whether all events of a provider's call, or of its result, were emitted."""
 
     def part(self) -> Part | None:
         if self.call is not None:
@@ -357,7 +357,7 @@ class MessagesReader:
 
 
 DEFAULT_MAX_TOKENS = 8192
-"""The token limit of an answer, which the API requires: enough for calls and answers, and allowed for every model."""
+"""The token limit of an answer, which the API requires: enough for calls and answers, and valid for every model."""
 
 NO_TEXT = "The tool failed without saying why."
 """The text for a failed call whose result has none: the API refuses a blank text."""

@@ -49,7 +49,7 @@ class Repaired(NamedTuple):
 
 
 def repaired(pieces: Sequence[str]) -> Repaired | None:
-    """Return the arguments in pieces that do not join to a JSON object; `None` if the arguments are not certain."""
+    """Return the arguments in pieces that do not join to a JSON object; `None` if their meaning is not certain."""
     # The order matters: `{}{"a": 1}` is an empty object followed by the arguments, while pieces that each repeat the
     # previous one also join to several objects, but to different ones.
     text = "".join(pieces)
@@ -283,7 +283,7 @@ def _first_of(marks: tuple[str, ...], text: str) -> tuple[int, str]:
 
 
 def _certain(text: str, marks: tuple[str, ...]) -> int:
-    """Return the length of a text without an ending that may be the beginning of a mark."""
+    """Return the length of a text, less an ending that may begin a mark."""
     longest = max(map(len, marks)) - 1
     for at in range(max(len(text) - longest, 0), len(text)):
         if text[at] in _FIRST and any(mark.startswith(text[at:]) for mark in marks):

@@ -501,7 +501,7 @@ def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any])
 
 
 def read_arguments(given: object) -> tuple[Mapping[str, Any], str | None]:
-    """Return the arguments, and the reason why they are not a JSON object, if so."""
+    """Return the arguments, and the reason if they are not a JSON object."""
     # Many endpoints send an empty text or `null` for a call without arguments.
     value = given
     if isinstance(given, str):

@@ -97,7 +97,7 @@ def dicts_in(value: object) -> Iterator[dict[str, Any]]:
 
 
 class UsageCount:
-    """The token counts of one answer; of a field that the endpoint reports repeatedly, the last value counts."""
+    """The token counts of one answer; if the endpoint repeats a field, the last value counts."""
 
     def __init__(self) -> None:
         self._fields: dict[str, Any] = {}
