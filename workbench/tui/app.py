@@ -82,7 +82,7 @@ def open_app(
     gc.freeze()
     gc.enable()
 
-    # A comparison shows latencies, which the pace would distort.
+    # A comparison shows latencies, and the delay would distort them.
     pace_ms = OFFLINE_PACE_MS if begin is None or begin.opens == "run" else 0
 
     def open_runtime(listener: BatchListener) -> AppRuntime:

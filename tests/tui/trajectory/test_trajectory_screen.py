@@ -10,7 +10,7 @@ from tests.quick import first_of
 from tests.tui.apps import MOVIE_NIGHT, SMART_HOME, Opened, assert_golden, conversation, opened, suites_in
 from workbench.tui.grades.screen import GradesScreen
 from workbench.tui.run_book import book as runs
-from workbench.tui.run_book.record import Shelf
+from workbench.tui.run_book.record import RecentRuns
 from workbench.tui.trajectory.screen import TrajectoryScreen
 from workbench.tui.trajectory.view import RunList
 
@@ -94,7 +94,7 @@ async def test_a_run_that_goes_on_is_followed_until_somebody_looks_elsewhere(tmp
 async def test_a_run_that_is_read_stays_as_it_is_when_others_push_it_off_the_shelf(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "Shelf", lambda: Shelf(1))
+    monkeypatch.setattr(runs, "RecentRuns", lambda: RecentRuns(1))
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 14), models=("one", "two")) as app:
         await app.press("v")
         read, of_other_model, *others = await app.run("R")

@@ -17,7 +17,6 @@ class BreakpointActions(MainActions):
 
     @action("b", "Set or remove a breakpoint at the cursor", name="break.here", label="break", changes=True)
     def here(self) -> None:
-        """Set or remove a breakpoint at the cursor of the pane."""
         from workbench.tui.breakpoints.screen import (
             NOTHING_IN_FORM,
             NOTHING_IN_RUN,

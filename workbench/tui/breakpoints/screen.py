@@ -202,8 +202,6 @@ def _typed(now: Situation) -> str | None:
 
 
 class _Points:
-    """The breakpoints as rows of a list."""
-
     def __init__(self, project: ProjectBreakpoints) -> None:
         self._project = project
         self.cursor = 0
@@ -363,7 +361,6 @@ class BreakpointsScreen(SearchedScreen[None]):
 
     @action("enter e", "Edit it", label="edit", needs=_some, changes=True)
     def do_edit(self) -> None:
-        """Open the field with the selected breakpoint."""
         at = self._list.cursor
         self._type(breakpoint_line(self.breakpoints.points[at]), at)
 

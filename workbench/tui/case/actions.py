@@ -43,7 +43,7 @@ def _no_change(now: MainSituation, verb: str) -> str:
 def _open_in_editor(now: MainSituation) -> str | None:
     if not now.has_file:
         return "put the cursor on a suite or a case"
-    # The editor opens the file, which lacks the unsaved changes.
+    # The editor opens the file, and the file lacks the unsaved changes.
     if now.dirty:
         part = f"{key_for('toml.outside')} opens the part shown"
         return f"this suite has unsaved changes: save it first ({key_for('save')}), or {part}"
@@ -130,7 +130,7 @@ class EditActions(MainActions):
         self._go(redo, "Redone")
 
     def _go(self, go: Callable[[OpenSuite, OpenSuites], list[SuiteChange] | str], what: str) -> None:
-        """Undo or redo a change; `what` is "Undone" or "Redone"."""
+        """Undo or redo a change. `what` is "Undone" or "Redone"."""
         pane = self.app.main.case_pane
         # Invalid text in a field is not part of any change yet. Users expect undo to discard the invalid text first.
         if (refused := pane.give_up_refused()) is not None:
@@ -157,7 +157,6 @@ class EditActions(MainActions):
         words="external vim nano editor",
     )
     def open_file(self) -> None:
-        """Open the suite's file in the user's editor, at the case or at the first problem."""
         row, editor = self.app.selection.row, self.app.editor
         if row is not None and row.open is not None and editor.command is not None:
             self.app.services.reader.read_soon(editor.open_file(row.open.path, _line_of(row, row.open)))

@@ -63,7 +63,7 @@ class CasePane(Vertical):
         self.on_rest: Callable[[], object] = lambda: None
         """Called when the form's cursor moved, or typing in the form ended."""
         self.view: View = "form"
-        self._stood: tuple[OpenSuite, int, str | None, int] | None = None
+        self._last_shown: tuple[OpenSuite, int, str | None, int] | None = None
         """The last displayed suite, with the index and key of its case and the number of cases."""
         self._step: int | None = None
         """The last displayed step of the case."""
@@ -133,16 +133,16 @@ class CasePane(Vertical):
     def _is_same(self, row: Row | None) -> bool:
         # Cases are identified by their key. Typing an id or a name changes the key. While the number of cases is
         # unchanged, the index identifies the case too.
-        before, self._stood = self._stood, None
+        before, self._last_shown = self._last_shown, None
         if row is None or row.open is None:
             return False
         index, key = _case_of(row)
-        self._stood = (row.open, index, key, len(row.open.cases))
+        self._last_shown = (row.open, index, key, len(row.open.cases))
         if before is None or before[0] is not row.open:
             return False
         if key is None or before[2] is None:
             return index == before[1]
-        return key == before[2] or (index, self._stood[3]) == (before[1], before[3])
+        return key == before[2] or (index, self._last_shown[3]) == (before[1], before[3])
 
     def _show_form(self, form: FormView, row: Row, suite: OpenSuite) -> None:
         index, case = _case_of(row)

@@ -70,7 +70,7 @@ class RepeatChoiceScreen(Dialog[int]):
     def on_mount(self) -> None:
         repeats = self.query_one("#repeats", ChooseLines)
         self.set_focus(repeats)
-        # Scrolling to the cursor needs the height of the list, which is known after the layout.
+        # Scrolling to the cursor needs the height of the list. The height is known after the layout.
         self.call_after_refresh(repeats.move_cursor, self._first)
 
     @on(ChooseLines.Chosen)
@@ -125,7 +125,6 @@ class CellsScreen(FilterScreen[None]):
 
     @action("p", "Paired tests of the column against the base", label="test")
     def do_pair(self) -> None:
-        """Show the tests of whether the column is better than the base."""
         self._show_tests()
 
     # Runs
@@ -137,7 +136,6 @@ class CellsScreen(FilterScreen[None]):
 
     @action("F", "Rerun cells in error", changes=True)
     def do_run_errors(self) -> None:
-        """Rerun the displayed cells that ended in an error."""
         state = self.state
         wanted = [key for key in state.planned() if state.at(key).is_in_error]
         if wanted:
@@ -276,8 +274,6 @@ class CellsScreen(FilterScreen[None]):
     # Other screens
 
     def _show_run(self, key: CellKey, repeat: int | None) -> None:
-        """Show one run of a cell."""
-
         async def show() -> None:
             runs = await self._runs_of([(key, repeat)])
             if runs:
@@ -305,7 +301,6 @@ class CellsScreen(FilterScreen[None]):
             return []
 
     def _show_over_time(self) -> None:
-        """Show the case of the row over time."""
         case = self.state.case
         if case is not None:
             # Live runs store the path of a suite as given. Stored runs have the resolved path.
@@ -313,7 +308,6 @@ class CellsScreen(FilterScreen[None]):
             self.stage.screens.show_timeline(self, suite, case.case_id, case.name)
 
     def _show_tests(self) -> None:
-        """Show the paired tests of the column against the base."""
         state, model, base = self.state, self.state.model, self.state.base
         if model is None or base is None:
             return

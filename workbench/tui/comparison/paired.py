@@ -1,4 +1,4 @@
-"""The screen of the paired tests of two columns: results, and cases (those with different verdicts first)."""
+"""The screen of the paired tests of two columns: results, then cases. Cases with different verdicts come first."""
 
 from __future__ import annotations
 

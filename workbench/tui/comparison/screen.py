@@ -321,7 +321,6 @@ class CompareScreen(CellsScreen):
 
     @action(".", "Show only differing cases, or all", label="differences")
     def do_differences(self) -> None:
-        """Switch between all cases and cases with different results."""
         self.state.show_differences(not self.state.only_differences)
         self._show_state()
 
@@ -381,7 +380,7 @@ class CompareScreen(CellsScreen):
 
     @action("esc", "Leave the filter, the mark or the screen", label="back")
     def do_back(self) -> None:
-        """Leave the filter, the totals, the mark or the screen, whichever comes first."""
+        """Leave the first of these that is active: the filter, the totals, the mark, the screen."""
         if self._filtering or self.state.filter:
             self._close_filter(keep=False)
         elif self.focused is not self.table:

@@ -211,7 +211,7 @@ def standing_line(standing: Standing, rooms: CellRooms) -> Line:
     if standing.stage == "done" and standing.cell is not None:
         return cell_line(standing.cell, rooms)
     sign, role = _sign(standing)
-    return (Span(f"{sign} {_how_far(standing)}", role),)
+    return (Span(f"{sign} {_progress_text(standing)}", role),)
 
 
 def totals_line(row: tuple[str, Sequence[str]], columns: Columns) -> Line:
@@ -243,7 +243,7 @@ def cell_text(state: CompareState, width: int) -> Line:
             text += f": {one_line(standing.cell.reason)}"
         broken = _broken_off(standing.cell)
     else:
-        text = _how_far(standing)
+        text = _progress_text(standing)
         if standing.later is not None:
             text += f"; {GLYPHS.retry} {one_line(standing.later)}"
     name, model, between = one_line(state.case.name), names_of(state.models)[state.column], f" {GLYPHS.dot} "
@@ -308,7 +308,7 @@ def _sign(standing: Standing) -> tuple[str, Role]:
     return GLYPHS.running, "muted"
 
 
-def _how_far(standing: Standing) -> str:
+def _progress_text(standing: Standing) -> str:
     if standing.stage in ("not run", "done"):
         return ""
     text = standing.waits or standing.stage
@@ -383,7 +383,7 @@ class ComparedTotals:
         self._ahead_s = 0.0
         """The time in seconds spent beyond the share. Later updates take less time accordingly."""
         self._models: tuple[str, ...] = ()
-        """The columns of `rows`; empty if the rows are outdated."""
+        """The columns of `rows`. Empty if the rows are outdated."""
         self.rows: Sequence[tuple[str, Sequence[str]]] = ()
         """The measures, each with a value per column."""
         self.floors: dict[str | None, int] = {}

@@ -399,7 +399,6 @@ def _expected_value(state: GradesState, pairing: CallPairing, verdict: ArgumentV
 
 
 def _below(text: str, width: int, whole: bool) -> list[Line]:
-    """Return a note below an argument."""
     room = width - INDENT - 4
     rows = [cut(text, room)]
     if whole:

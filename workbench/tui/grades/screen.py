@@ -224,7 +224,6 @@ class GradesScreen(ColumnsScreen[None], SearchedScreen[None]):
 
     @action("right", "Go to the calls")
     def do_show(self) -> None:
-        """Go to the explanation."""
         self._go_to("detail")
 
     @action("y", "Copy the grade with its explanation", label="copy")

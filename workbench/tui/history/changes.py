@@ -143,7 +143,6 @@ def _name_of(side: ReadBatch) -> str:
 
 
 def _figures_in(runs: Sequence[RunRow]) -> Sequence[RunSummary]:
-    """Return the summaries of the finished runs."""
     if isinstance(runs, RunTable):
         # A table of runs makes rows on demand, and the comparison needs only the figures.
         return runs.figures

@@ -162,7 +162,6 @@ class StepActions(MainActions):
         changes=True,
     )
     def go_on(self) -> None:
-        """Continue to the next breakpoint or to the end."""
         self._go_on("end")
 
     @action(
@@ -175,15 +174,14 @@ class StepActions(MainActions):
         changes=True,
     )
     def next_round(self) -> None:
-        """Continue to the model's next request."""
         self._go_on("round")
 
     def _go_on(self, until: Until) -> None:
         if (run := self.app.selection.run) is not None:
             self._show_held()
-            self.app.work(self._let_go(run, until, run.hold), group="step")
+            self.app.work(self._continue_run(run, until, run.hold), group="step")
 
-    async def _let_go(self, run: RunRecord, until: Until, hold: int | None) -> None:
+    async def _continue_run(self, run: RunRecord, until: Until, hold: int | None) -> None:
         # The displayed hold is sent along. If the run has moved on meanwhile, the engine refuses to continue from a
         # stop unseen by the user.
         unsent = self.app.main.run_pane.has_unsent(run)
@@ -206,7 +204,6 @@ class StepActions(MainActions):
         changes=True,
     )
     def back(self) -> None:
-        """Fork the run at its previous stop, and hold the fork there."""
         if (run := self.app.selection.run) is not None and run.holds_before:
             self._show_held()
             self.app.work(self._go_back(run), group="start")
@@ -231,7 +228,6 @@ class StepActions(MainActions):
 
     @action("H", "Go to the next held run", name="step.held", label="held run", needs=_go)
     def go_to_held(self) -> None:
-        """Go to the next held run, after the last one to the first."""
         held, shown = self.app.selection.book.held_runs, self.app.selection.run
         wanted = held[0]
         for run, following in pairwise(held):
@@ -271,7 +267,6 @@ class StepActions(MainActions):
         changes=True,
     )
     def ask_again(self) -> None:
-        """Send the request of this round again, and drop the first answer."""
         from workbench.engine.checkpoint import Regenerate
 
         self._do(Regenerate(), "The answer is superseded, and the same request is sent again")
@@ -297,7 +292,6 @@ class StepActions(MainActions):
         listed=False,
     )
     def switch_error(self) -> None:
-        """Mark the typed result as a tool error, or remove the mark."""
         if self.app.main.run_pane.editor is not None:
             self.app.main.run_pane.editor.switch_error()
 
@@ -312,7 +306,6 @@ class StepActions(MainActions):
         words="fake stub",
     )
     def mock(self) -> None:
-        """Make the call a mock of the case."""
         self._take(mock=True)
 
     @action(
@@ -326,7 +319,6 @@ class StepActions(MainActions):
         words="assert",
     )
     def expect(self) -> None:
-        """Make the call an expected call of the case."""
         self._take(mock=False)
 
     def _take(self, *, mock: bool) -> None:

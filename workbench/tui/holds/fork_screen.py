@@ -149,7 +149,6 @@ class ForkScreen(Dialog[bool]):
             self._edit(name)
 
     def action_choose(self, step: int) -> None:
-        """Select the next (1) or previous (-1) model."""
         if self._typing is None:
             self._draft.choose(step)
             self._say()

@@ -38,13 +38,13 @@ class HeldNotices:
         """Returns the names of an action's keys, "" without a key."""
         self._goes_to_first = goes_to_first
         """Whether to go to the first held run instead of announcing it, as after a start with a breakpoint."""
-        self._told: dict[str, Paused] = {}
+        self._announced: dict[str, Paused] = {}
         """The last announced or displayed hold of each run, by run id."""
 
     def look(self) -> None:
         """Announce newly held runs that are not visible."""
         held = self._book.held_runs
-        if not held and not self._told and not self._goes_to_first:
+        if not held and not self._announced and not self._goes_to_first:
             return
         if not self._stage.shows_main:
             # A notice would not be visible now. The main screen calls `look` again when it is shown.
@@ -55,9 +55,9 @@ class HeldNotices:
         unseen = []
         for run in held:
             # Each hold has its own event. The identity of the event shows whether the hold was announced.
-            if run is not shown and self._told.get(run.run_id) is not run.paused:
+            if run is not shown and self._announced.get(run.run_id) is not run.paused:
                 unseen.append(run)
-        self._told = {run.run_id: run.paused for run in held if run.paused is not None}
+        self._announced = {run.run_id: run.paused for run in held if run.paused is not None}
         if unseen:
             who = _where(unseen[0]) if len(unseen) == 1 else f"{counted(len(held), 'run')} are held"
             keys = self._key_name("step.held")

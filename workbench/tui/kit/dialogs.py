@@ -278,7 +278,6 @@ class Dialog(ClosesOnce[_Answer], ModalScreen[_Answer]):
             reading.styles.max_height = room
 
     def action_leave(self) -> None:
-        """Close without an answer."""
         self.dismiss(None)
 
 

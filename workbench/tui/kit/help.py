@@ -82,7 +82,7 @@ class HelpScreen(Dialog[None]):
         self._sections = sections
         self._now = now
         self._read_elsewhere = elsewhere
-        """Returns the keys of other places. It imports the screens of those places, in a thread."""
+        """Returns the keys of other places. Imports the screens of these places, in a thread."""
         self._elsewhere: Sections | None = elsewhere() if reads_at_once else None
         self._query: str | None = None
         """The text of the search. `None` shows the page."""
@@ -217,7 +217,6 @@ def _stacked(blocks: Sequence[_Block]) -> _Block:
 def _page_blocks(
     sections: Sections, now: Situation, keymap: Keymap, *, brief: bool
 ) -> tuple[list[_Block], list[_Block]]:
-    """Return the blocks of keys and the blocks of signs."""
     (title, own), *others = sections
     able: list[Action] = []
     known: list[Line] = []

@@ -25,7 +25,6 @@ class SearchedScreen(SideScreen[Answer]):
 
     @action("/", "Search as you type", label="search")
     def do_find(self) -> None:
-        """Open the search bar with the text of the last search."""
         if self._searched is None:
             focused = self.focused
             self._searched = focused if isinstance(focused, LineView) else self.query(LineView).first()
@@ -43,7 +42,6 @@ class SearchedScreen(SideScreen[Answer]):
 
     @action("esc", "End the search, or leave the screen", label="back")
     def do_back(self) -> None:
-        """End the search. Without a search, close the screen."""
         if self._searched is not None:
             self._end_search()
         else:

@@ -86,7 +86,6 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         return Detail(self._detail_lines, f"{self.NAME}-detail")
 
     def _row_line(self, index: int, width: int) -> Line:
-        """Return one row of the list."""
         raise NotImplementedError
 
     def _row_cells(self, index: int, width: int) -> int:
@@ -94,15 +93,12 @@ class ListScreen(ColumnsScreen[Answer], FilterScreen[Answer], Generic[Answer, St
         return natural_cells(self._row_line(index, width))
 
     def _message(self) -> Message:
-        """Return the message of an empty list."""
         raise NotImplementedError
 
     def _detail_lines(self, width: int) -> Sequence[Line]:
-        """Return the details of the selected row."""
         raise NotImplementedError
 
     def _head_lines(self, width: int) -> Sequence[Line]:
-        """Return the lines below the title, if any."""
         return ()
 
     def _title(self) -> tuple[Line, Sequence[Line]]:

@@ -54,7 +54,7 @@ class AskScreen(Dialog[_Answer]):
     ) -> None:
         self._default = answers[-1][0] if default is None else default
         """The preselected answer."""
-        self._on_no = default is None
+        self._is_on_last = default is None
         """Whether the cursor is on the last answer. Esc also means the last answer."""
         super().__init__(_WAIT if self.REST_S else self._reading_keys(leaving))
         self._build = build
@@ -62,7 +62,7 @@ class AskScreen(Dialog[_Answer]):
         self._leaving = leaving
         self._harmless = harmless | {self._no}
         self._rest: Timer | None = None
-        self._stands = False
+        self._was_mounted = False
         """Whether the dialog is mounted. Keys may arrive earlier."""
         for number, (answer, _) in enumerate(self._answers[:-1], 1):
             bind_here(self, str(number), f"answer({answer!r})")
@@ -87,7 +87,7 @@ class AskScreen(Dialog[_Answer]):
 
     def on_mount(self) -> None:
         self.set_focus(self.query_one("#choices"))
-        self._stands = True
+        self._was_mounted = True
         if self.REST_S:
             self._rest = self.set_timer(self.REST_S, self._rested)
 
@@ -112,7 +112,7 @@ class AskScreen(Dialog[_Answer]):
 
     def say_choice(self) -> None:
         """Show the keys for the selected answer."""
-        self._on_no = self.query_one("#choices", ChooseLines).cursor == len(self._answers) - 1
+        self._is_on_last = self.query_one("#choices", ChooseLines).cursor == len(self._answers) - 1
         self._say()
 
     @on(ChooseLines.Chosen)
@@ -122,7 +122,7 @@ class AskScreen(Dialog[_Answer]):
     def action_answer(self, answer: _Answer) -> None:
         """Close with an answer, or ask to read to the end first."""
         # Keys that arrive before the dialog is mounted and ready were meant for the screen below.
-        if answer not in self._offered or self._rest is not None or not self._stands:
+        if answer not in self._offered or self._rest is not None or not self._was_mounted:
             return
         if answer in self._harmless or self.query_one("#reading", ReadLines).was_at_end:
             self.dismiss(answer)
@@ -137,7 +137,7 @@ class AskScreen(Dialog[_Answer]):
         return keys_line(("PgDn", "read on"), leave, *self.MORE_KEYS, choose)
 
     def _choosing_keys(self, leaving: str) -> tuple[tuple[str, str], tuple[str, str]]:
-        if self._on_no:
+        if self._is_on_last:
             return ("↑↓", "choose"), ("Enter Esc", leaving)
         return ("↑↓ Enter", "choose"), ("Esc", leaving)
 

@@ -90,7 +90,6 @@ class SearchBar(Horizontal):
         self.post_message(self.Changed(event.value))
 
     def action_step(self, step: int) -> None:
-        """Go to the next or previous match."""
         self.post_message(self.Stepped(step))
 
     def action_close(self) -> None:
@@ -151,7 +150,6 @@ class SearchedPane(Vertical):
         raise NotImplementedError
 
     def _take_keyboard(self) -> None:
-        """Focus the searched view."""
         raise NotImplementedError
 
     @on(SearchBar.Changed)

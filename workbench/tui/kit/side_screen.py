@@ -322,7 +322,6 @@ class ColumnsScreen(SideScreen[Answer]):
 
     @action("esc", "Leave the details or the screen", label="back")
     def do_back(self) -> None:
-        """Leave the details, then the screen."""
         if self.column == "detail":
             self._go_to("list")
         else:

@@ -290,7 +290,7 @@ def column_at(line: str, cell: int) -> int:
 def shift_for(line: str, column: int, room: int, shift: int) -> int:
     """Return how many cells a line shifts to the left to show the cursor in `room` cells.
 
-    `shift` is the current shift, which is kept if possible."""
+    Keeps the current `shift` if the cursor stays visible."""
     places = shown(line).cells
     # One more cell for the cursor after the end of the line.
     width = places[-1] + 1

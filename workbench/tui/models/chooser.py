@@ -25,7 +25,7 @@ from workbench.show.visible import model_label, one_line
 from workbench.suite.settings import models_of
 from workbench.tui.kit.stage import in_background
 from workbench.tui.models.choices import ModelChoices, model_choices
-from workbench.tui.models.dialog import ModelsScreen, ModelsState, ModelWays
+from workbench.tui.models.dialog import ModelFunctions, ModelsScreen, ModelsState
 from workbench.tui.models.form import Added, AddModelScreen, ModelAdder
 from workbench.tui.models.probes import Prober, ProbesScreen
 
@@ -69,8 +69,8 @@ class ModelChooser:
                 taken()
                 self._app.remember()
 
-        ways = ModelWays(self._ask, self._add, self._change, self._probe, self._choices)
-        self._app.show(ModelsScreen(state, ways), take)
+        functions = ModelFunctions(self._ask, self._add, self._change, self._probe, self._choices)
+        self._app.show(ModelsScreen(state, functions), take)
 
     @property
     def _own(self) -> tuple[str, ...]:

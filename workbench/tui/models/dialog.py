@@ -264,7 +264,7 @@ _ROWS_AROUND = 6
 
 
 @dataclass(frozen=True)
-class ModelWays:
+class ModelFunctions:
     """Functions of the app for the dialog.
 
     `ask` asks an endpoint for its models. `add` opens the form of a new model, filled with a model of an endpoint, and
@@ -300,10 +300,10 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         Binding("ctrl+t", "probe", "Test how it handles tools", show=False, priority=True),
     ]
 
-    def __init__(self, state: ModelsState, ways: ModelWays) -> None:
+    def __init__(self, state: ModelsState, functions: ModelFunctions) -> None:
         super().__init__(EMPTY)
         self.state = state
-        self._ways = ways
+        self._functions = functions
 
     def body(self) -> ComposeResult:
         yield ReadLines(self._explained, "reading")
@@ -376,7 +376,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
     def _ask(self, endpoint: KnownEndpoint) -> None:
         async def ask() -> None:
-            answered = await self._ways.ask(endpoint)
+            answered = await self._functions.ask(endpoint)
             # The answer may add rows above the cursor. The cursor stays on its row.
             row = self._list.row
             self.state.answered(answered)
@@ -433,10 +433,10 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         def added(model: Added | None) -> None:
             if model is not None:
                 self._show_all()
-                self._show(self.state.added(self._ways.choices(), model.name))
+                self._show(self.state.added(self._functions.choices(), model.name))
                 self._tell_answer(model)
 
-        self._ways.add(self.state.endpoints, row.endpoint, row.model, added)
+        self._functions.add(self.state.endpoints, row.endpoint, row.model, added)
 
     def _tell_answer(self, model: Added) -> None:
         """Show the response time of the endpoint instead of the keys, until the cursor moves."""
@@ -449,13 +449,13 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
 
         def changed(model: Added | None) -> None:
             if model is not None:
-                self.state.changed(self._ways.choices())
+                self.state.changed(self._functions.choices())
                 self._show()
                 self._tell_answer(model)
 
         name = self._list.row.name
         if name is not None:
-            why = self._ways.change(self.state.endpoints, name, changed)
+            why = self._functions.change(self.state.endpoints, name, changed)
         else:
             why = "put the cursor on a model"
         self._refuse(why)
@@ -468,7 +468,7 @@ class ModelsScreen(Dialog[tuple[str, ...]]):
         elif is_built_in(name):
             self._refuse(f"{name} has no endpoint that could be tested")
         else:
-            self._ways.probe(name)
+            self._functions.probe(name)
 
     def _refuse(self, why: str) -> None:
         """Show why nothing is done instead of the keys, until the cursor moves."""

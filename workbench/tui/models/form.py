@@ -252,7 +252,6 @@ class ChoiceField(Bar, can_focus=True):
         self.action_turn(1)
 
     def action_turn(self, by: int) -> None:
-        """Choose the next (1) or previous (-1) value."""
         self.choose((self.at + by) % len(self.values))
         self._on_change()
 
@@ -386,7 +385,6 @@ class AddModelScreen(Dialog[Added]):
         return ChoiceField([words for _, words in _CLOUD_CHOICES[name]], at, self._changed, name)
 
     def _cloud_texts(self) -> dict[str, str]:
-        """Return the values of the chosen cloud's fields."""
         texts: dict[str, str] = {}
         for name in CLOUD_FIELDS:
             if name not in self._cloud_fields:

@@ -83,7 +83,6 @@ class QuickAddActions(MainActions):
 
     @action("e", "Edit the expectation at the mark", name="quick.change", where="line", needs=_CHECKED, listed=False)
     def change(self) -> None:
-        """Type another value, or another tool."""
         self._adder.change()
 
     @action(
@@ -95,12 +94,10 @@ class QuickAddActions(MainActions):
         listed=False,
     )
     def leave_out(self) -> None:
-        """Exclude the marked call."""
         self._adder.leave_out()
 
     @action("o", "Switch the order: as called, or any", name="quick.order", where="line", needs=_CHECKED, listed=False)
     def order(self) -> None:
-        """Expect the calls in their order, or in any order."""
         self._adder.order()
 
     @action("x", "Stop the request that runs", name="quick.stop", where="line", needs=_RUNNING, listed=False)
@@ -117,7 +114,6 @@ class QuickAddActions(MainActions):
 
     @action("f4", "Write the request in your editor", name="quick.outside", where="line", listed=False)
     def outside(self) -> None:
-        """Write the request in the user's editor."""
         self._adder.outside()
 
     @action("ctrl+z", "Undo the last case that was added", name="quick.undo", where="line", listed=False)

@@ -74,7 +74,7 @@ class QuickAdder:
         self._shows = False
         """Whether the run pane shows the runs of the line instead of the selected case."""
         self._notice: Line = ()
-        self._ours: dict[Path, Document] = {}
+        self._only_added: dict[Path, Document] = {}
         """The documents of suites whose only unsaved changes are newly added cases."""
         self._added: list[tuple[Path, Document, str]] = []
         """The added cases: the suite, its document with the case, and the request."""
@@ -413,7 +413,6 @@ class QuickAdder:
                 return
 
     async def _run(self, request: Request) -> None:
-        """Run a request on the chosen models."""
         request.run_ids = ()
         try:
             started = await self._app.services.starter.run_beside(
@@ -496,7 +495,6 @@ class QuickAdder:
         return [run for run in runs if run.run_id in request.run_ids]
 
     def _skip(self) -> None:
-        """Drop the displayed result."""
         skipped = self.state.drop()
         if skipped is None:
             return
@@ -505,7 +503,6 @@ class QuickAdder:
         self._after_answer()
 
     def _forget(self, request: Request) -> None:
-        """Remove the runs of a skipped request."""
         self._main.book.forget_case((request.suite, request.case_id))
         self._main.show_status()
 
@@ -545,7 +542,7 @@ class QuickAdder:
         except (NotEditableError, SpliceError) as error:
             self._say(f"Nothing was added: {error}", "error")
             return False
-        is_alone = not suite.dirty or suite.document is self._ours.get(suite.path)
+        is_alone = not suite.dirty or suite.document is self._only_added.get(suite.path)
         self._open_suites.change(suite, changed.document, changed.summary, case=changed.about)
         self._added.append((suite.path, suite.document, request.text))
         self.state.added += 1
@@ -558,7 +555,7 @@ class QuickAdder:
         elif not is_alone:
             self._notice = (Span(f"Added; {file} has other changes: {key_for('save.all')} saves all", "warned"),)
         else:
-            self._ours[suite.path] = suite.document
+            self._only_added[suite.path] = suite.document
             self._save_soon(suite)
             fails = f", {GLYPHS.failed} on this model" if why_not is not None else ""
             self._notice = (Span(f"{GLYPHS.passed} Saved in {file}{fails}", "passed"),)
@@ -572,7 +569,7 @@ class QuickAdder:
     async def _save(self, suite: OpenSuite) -> None:
         """Save the added cases of a suite, including cases added while saving."""
         try:
-            while suite.dirty and suite.document is self._ours.get(suite.path):
+            while suite.dirty and suite.document is self._only_added.get(suite.path):
                 if not await self._app.services.saver.save([suite]):
                     # The saver has announced the reason, and its notice stays.
                     self._notice = ()
@@ -606,7 +603,7 @@ class QuickAdder:
             self._app.perform("edit.undo")
             return
         path, _, request = self._added.pop()
-        is_ours = suite.document is self._ours.get(path)
+        is_ours = suite.document is self._only_added.get(path)
         went = undo(suite, self._open_suites)
         if isinstance(went, str):
             self._say(went, "warned")
@@ -614,7 +611,7 @@ class QuickAdder:
         self.state.added -= 1
         self.state.remember(request)
         if is_ours:
-            self._ours[path] = suite.document
+            self._only_added[path] = suite.document
             self._save_soon(suite)
         self._notice = (Span(f"Taken out again; {GLYPHS.up} brings the request back", "text"),)
         self.show()

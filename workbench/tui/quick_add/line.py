@@ -50,7 +50,7 @@ class RequestField(SafeInput):
         keymap = keymap_of(self)
         own = {key for action in actions_of(QuickAddActions) for key in keymap.keys(action)}
         if event.key not in own:
-            # Letters must not become commands of the panes, because those act on something else.
+            # Letters must not become commands of the panes. Such commands would act on something else.
             event.stop()
             self.post_message(self.Unused(event.key))
 

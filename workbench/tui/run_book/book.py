@@ -37,9 +37,9 @@ from workbench.tui.run_book.forks import in_place_of, origin_name, root_of, with
 from workbench.tui.run_book.record import (
     RUN_AGAIN,
     Question,
+    RecentRuns,
     RunKind,
     RunRecord,
-    Shelf,
     Spend,
     Stopwatch,
     Tally,
@@ -111,7 +111,7 @@ class RunBook:
         self._parts = SuiteParts(secrets)
         self._clock = Stopwatch(clock)
         self._now = now
-        self._shelf = Shelf()
+        self._recent = RecentRuns()
         self._runs: dict[str, RunRecord] = {}
         self._running: dict[str, RunRecord] = {}
         """The active runs with events."""
@@ -223,7 +223,7 @@ class RunBook:
         # Each reading of the workspace delivers all recordings again. A known recording keeps its record.
         if kind not in latest:
             latest[kind] = record = recalled(planned, started_at, events, result)
-            record.shelf = self._shelf
+            record.recent = self._recent
             if unwritten:
                 # No code has removed the secrets of such a run yet.
                 record.unwritten, record.parts = True, self._parts
@@ -523,7 +523,7 @@ class RunBook:
             left, holds = self._stepped_back.pop(planned.run_id, (None, ()))
             origin = left.origin if left is not None else self._origins.pop(planned.run_id, None)
             record = RunRecord(
-                planned, event.batch, origin=origin, past_holds=holds, shelf=self._shelf, parts=self._parts
+                planned, event.batch, origin=origin, past_holds=holds, recent=self._recent, parts=self._parts
             )
             self._runs[planned.run_id] = record
             case_key = record.case_key

@@ -67,7 +67,7 @@ def unpacked(data: bytes) -> Content:
     return Content(*pickle.loads(zlib.decompress(data)))
 
 
-class Shelf:
+class RecentRuns:
     """Packs finished runs, least recently viewed first, while more than `limit` are unpacked."""
 
     def __init__(self, limit: int = WHOLE_RUNS) -> None:
@@ -186,7 +186,7 @@ class RunRecord:
     """One run, from its plan on.
 
     `recorded` is true if the run comes from a recording. `started_at` is the ISO 8601 time of the first event.
-    `planned` holds the case that grades `result`; the case may be newer than the run.
+    `planned` holds the case that grades `result`. The case may be newer than the run.
     """
 
     planned: PlannedRun
@@ -222,7 +222,7 @@ class RunRecord:
     origin_name: str = ""
     past_holds: tuple[PastHold, ...] = field(default=(), repr=False)
     """The earlier holds of the run that this run replaced when the user stepped back."""
-    shelf: Shelf | None = field(default=None, repr=False)
+    recent: RecentRuns | None = field(default=None, repr=False)
     """Decides how long the finished run stays unpacked."""
     parts: SuiteParts = field(default_factory=lambda: SuiteParts(NO_SECRETS), repr=False)
     """Removes secrets from everything displayed. The run itself is unchanged."""
@@ -338,8 +338,8 @@ class RunRecord:
             # A screen that still shows the run must keep the same view.
             if self._shown is not None:
                 self._view = self._shown()
-        if self.shelf is not None and self.stage == "done":
-            self.shelf.use(id(self), self._pack)
+        if self.recent is not None and self.stage == "done":
+            self.recent.use(id(self), self._pack)
         return self._content
 
     def _pack(self) -> None:
@@ -468,7 +468,7 @@ class RunRecord:
         return fold(chain.from_iterable(map(redaction.take, self.events)))
 
     def _shown_of(self, result: RunResult) -> RunResult:
-        # A new secret or a newly opened suite makes a new finder, which may redact other texts.
+        # A new secret or a newly opened suite makes a new finder. The new finder may redact other texts.
         finder = self.parts.secrets.finder
         known = self._shown_result
         if known is None or known[0] is not result or known[1] is not finder:

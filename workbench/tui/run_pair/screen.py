@@ -259,7 +259,6 @@ class PairScreen(SearchedScreen[None]):
 
     @action("enter", "Show all of it, or fold it", label="expand")
     def do_expand(self) -> None:
-        """Fold the entry at the cursor, or unfold it."""
         self._list.fold(None)
 
     @action("left", "Fold")
@@ -272,7 +271,6 @@ class PairScreen(SearchedScreen[None]):
 
     @action("tab", "Side by side, or one above the other")
     def do_layout(self) -> None:
-        """Arrange the runs in columns or one below the other."""
         self._list.above = not self._list.stacked
         self._list.place()
         self._show_bars()

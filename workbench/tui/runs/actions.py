@@ -104,7 +104,6 @@ class RunActions(MainActions):
 
     @action("E", "Run everything that the filter shows", name="run.shown", needs=_run_shown, changes=True)
     def run_shown(self) -> None:
-        """Run every displayed case."""
         cases: list[tuple[OpenSuite, tuple[str, ...]]] = []
         # The top rows contain all others.
         for row in self.app.selection.tree.rows:
@@ -121,7 +120,6 @@ class RunActions(MainActions):
         words="retry again repeat errors",
     )
     def run_failed(self) -> None:
-        """Rerun the displayed cases that failed, ended in an error or were stopped."""
         selection, remembered = self.app.selection, self.app.selection.tree.remembered
         failed: list[tuple[OpenSuite, tuple[str, ...]]] = []
         for suite, keys in selection.runnable_below(selection.tree.whole):
@@ -145,12 +143,10 @@ class RunActions(MainActions):
         words="jump error",
     )
     def next_failed(self) -> None:
-        """Go to the next displayed case that failed, ended in an error or was stopped. Show its run."""
         self._go_to_failed(1)
 
     @action("[", "Previous failed case, or one in error or stopped", name="failed.previous", needs=_run_failed)
     def previous_failed(self) -> None:
-        """Go to the previous displayed case that failed, ended in an error or was stopped. Show its run."""
         self._go_to_failed(-1)
 
     def _go_to_failed(self, step: int) -> None:
@@ -187,7 +183,6 @@ class RunActions(MainActions):
         words="repeat pass@k consistency flaky",
     )
     def run_repeats(self) -> None:
-        """Ask how often to run the selected cases, and run them."""
         from workbench.tui.runs.dialogs import RepeatsScreen
 
         row = self.app.selection.row
@@ -215,7 +210,6 @@ class RunActions(MainActions):
         words="cancel abort interrupt kill halt",
     )
     def stop(self) -> None:
-        """Stop the runs of the selected case."""
         under_way = self.app.selection.book.under_way(self.app.selection.case)
         self.app.services.runner.stop([run.run_id for run in under_way])
 

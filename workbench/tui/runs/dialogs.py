@@ -37,9 +37,9 @@ _LABEL_WIDTH = 8
 class ExecutionScreen(AskScreen[ExecutionAnswer]):
     """Asks for permission to execute a call.
 
-    The answers are: yes for this call, for this tool in this run, or for this tool in all runs of the batch; no (the
-    run ends in an error); or stop the run. Closes with `None` when the question is withdrawn. The keys to stop all runs
-    and to quit work as usual.
+    The user can say yes for this call, for the tool in this run, or for the tool in all runs of the batch. The user can
+    also say no (the run ends in an error) or stop the run. Closes with `None` when the question is withdrawn. The keys
+    to stop all runs and to quit work as usual.
     """
 
     TITLE_LINE = "A run wants to execute a tool for real"

@@ -62,7 +62,7 @@ class StepBack:
 class ForkDraft:
     """The user's choices for a fork of `run` at the point `at`.
 
-    `model` is an index into `models`; the first model is the run's own. Fields ending in `_was` are the unedited
+    `model` is an index into `models`. The first model is the run's own. Fields ending in `_was` are the unedited
     values. `result_was` is `None` unless the point is directly after a result. `is_error` is whether the model reads
     the result as a tool error.
     """

@@ -191,7 +191,7 @@ class Regrader:
         answer = None
         if functions is not None:
             answer = functions.answer
-        context = CheckContext(answer, _who_does_not_ask(judge))
+        context = CheckContext(answer, _repeating_judge(judge))
         result = graded_anew(due.result, due.now, context)
         judgements = tuple(dict.fromkeys((*result.judgements, *judge.judgements)))
         return replace(result, judgements=judgements)
@@ -207,7 +207,7 @@ class Regrader:
         return RunJudge(lambda check: judge_for(check, folder, program.models), self._remembered, recorded=recorded)
 
 
-def _who_does_not_ask(judge: RunJudge) -> Judge:
+def _repeating_judge(judge: RunJudge) -> Judge:
     """Return a judge that repeats known judgements and never asks a model. Regrading costs nothing."""
 
     def known(check: Judged, value: JsonValue) -> CheckVerdict:

@@ -303,7 +303,6 @@ class Starter:
         return why or lost or f"the cases to run are no longer in {path.name}"
 
     def _planned_on(self, file: SuiteFile, wanted: Collection[RunOf], repeats: int | None) -> tuple[PlannedRun, ...]:
-        """Return planned runs on given models."""
         every = Variants(all_of_them=True)
         usual = self._planned(file, [case_id for _, case_id, _ in wanted], repeats, None, every)
         planned: set[RunOf] = set()

@@ -128,7 +128,6 @@ class ViewActions(MainActions):
 
     @action("z", "Zoom the pane, or end the zoom", name="zoom", label="zoom", words="maximize fullscreen")
     def zoom(self) -> None:
-        """Show only the focused pane, or show the other panes again."""
         main = self.app.main
         main.zoomed = not main.zoomed
         main.place_panes()
@@ -159,7 +158,6 @@ class ViewActions(MainActions):
 
     @action("esc", "Stop a search, or leave the filter, zoom or pane", name="back", listed=False)
     def back(self) -> None:
-        """Stop a search for suites, or leave the filter, the search, the zoom or the pane."""
         main = self.app.main
         # Each Esc leaves one state, starting with the innermost.
         if self.app.services.searches.stop():
@@ -185,7 +183,6 @@ class ProgramActions(MainActions):
 
     @action("", "Change the theme", name="theme", words="colour color dark light settings config appearance")
     def choose_theme(self) -> None:
-        """Open the list of themes."""
         self.app.appearance.choose(self.app)
 
     @action("", "Save a picture of the screen", name="picture", changes=True, words="screenshot svg export")
@@ -211,7 +208,6 @@ class ProgramActions(MainActions):
 
     @action("", "Show where the log is", name="log", words="debug trace")
     def show_log(self) -> None:
-        """Announce the path of the log."""
         log = self.app.program.folders.log / LOG_NAME
         if log.exists():
             self.app.announce(f"The log is {log}")
@@ -220,7 +216,6 @@ class ProgramActions(MainActions):
 
     @action("", "Suspend; fg in the shell resumes", name="suspend", changes=True, words="shell background")
     def suspend(self) -> None:
-        """Suspend the program, or announce why that is impossible."""
         app = self.app
         if app.is_web:
             app.announce("A browser has no shell to resume from: q quits", "warned", GLYPHS.warned)
@@ -241,7 +236,6 @@ class ProgramActions(MainActions):
 
     @action("?", "Keys and help", name="help", label="keys", words="keyboard shortcuts bindings manual docs ?")
     def help(self) -> None:
-        """Show the keys of the main screen."""
         self.app.show_help()
 
     @action("ctrl+p :", "All commands", name="palette", where="anywhere", listed=False)
@@ -285,21 +279,18 @@ class SetupActions(MainActions):
         "login endpoint url settings config openai anthropic ollama llm price",
     )
     def choose_models(self) -> None:
-        """Open the list of models to run on."""
         from workbench.tui.models.chooser import ModelChooser
 
         ModelChooser(self.app).choose(self.app.selection.show_again)
 
     @action("V", "Make a variant: try another system prompt", name="variant", needs=_make, changes=True)
     def make_variant(self) -> None:
-        """Make a variant of the suite with another system prompt."""
         from workbench.tui.variants.maker import VariantMaker
 
         self.app.part(VariantMaker).of_prompt()
 
     @action("", "Run as written and as all variants", name="variant.run", needs=_run, changes=True)
     def run_variants(self) -> None:
-        """Run the selected cases as written and as all variants."""
         from workbench.tui.variants.maker import VariantMaker
 
         self.app.part(VariantMaker).run_all()
@@ -365,7 +356,6 @@ class ScreenActions(MainActions):
         words="server mcp connect functions schema import",
     )
     def open_tools(self) -> None:
-        """Show the tools and servers."""
         from workbench.tui.tools.screen import open_tools
 
         open_tools(self.app)
@@ -378,7 +368,6 @@ class ScreenActions(MainActions):
         words="stderr output mcp error",
     )
     def open_log(self) -> None:
-        """Show the log of a server."""
         from workbench.tui.tools.server_logs import open_log
 
         open_log(self.app)
@@ -392,7 +381,6 @@ class ScreenActions(MainActions):
         words="score why explain metrics",
     )
     def open_grades(self) -> None:
-        """Show the grades of the run."""
         from workbench.tui.grades.screen import open_grades
 
         open_grades(self.app)
@@ -406,7 +394,6 @@ class ScreenActions(MainActions):
         words="errors causes report confusion",
     )
     def open_failures(self) -> None:
-        """Show the failures by cause."""
         from workbench.tui.failures.finder import FailureFinder
 
         self.app.part(FailureFinder).open()
@@ -434,7 +421,6 @@ class ScreenActions(MainActions):
         words="lint check quality",
     )
     def open_audit(self) -> None:
-        """Show the audit."""
         from workbench.tui.audit.screen import open_audit
 
         open_audit(self.app)
@@ -469,14 +455,12 @@ class ScreenActions(MainActions):
         words="past results previous open batches baseline diff regression export",
     )
     def open_history(self) -> None:
-        """Show the stored batches."""
         from workbench.tui.history.batches_screen import StoredBatches
 
         self.app.part(StoredBatches).open()
 
     @action("", "History of the case", name="timeline", needs=_case, words="past results trend flaky")
     def open_timeline(self) -> None:
-        """Show the stored runs of the selected case over time."""
         suite, case = self.app.selection.suite, self.app.selection.outline
         if suite is not None and case is not None:
             self.show_timeline(None, suite.path, case.id, case.name)
@@ -489,14 +473,12 @@ class ScreenActions(MainActions):
         words="diff compare",
     )
     def open_pair(self) -> None:
-        """Show two runs of the case side by side."""
         from workbench.tui.run_pair.screen import open_pair
 
         open_pair(self.app)
 
     @action("O", "Observe a program and its model", name="observe", changes=True)
     def observe(self) -> None:
-        """Record the conversations of a program with its model."""
         from workbench.tui.observed.observer import Observer
 
         self.app.part(Observer).ask()

@@ -422,7 +422,7 @@ def open_palette(app: Workbench, main: MainScreen, memory: Memory) -> None:
         if screen not in app.screen_stack:
             return
         # The action runs on its own screen, even if another screen is current now. A side screen also offers actions of
-        # the program. The app performs those.
+        # the program, and the app performs them.
         is_own = side is None or any(action.id == action_id for action in side.ACTIONS)
         await screen.run_action(f"{'do' if is_own else 'app.do'}('{action_id}')")
 

@@ -128,18 +128,18 @@ class Splitter(Widget):
             self.post_message(self.Dragged(self._index, event.screen_x))
         else:
             # The button was released outside of the terminal, where the mouse is not reported.
-            self._let_go()
+            self._end_drag()
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         if self.has_class("dragged"):
             event.stop()
-            self._let_go()
+            self._end_drag()
             self.post_message(self.Dragged(self._index, event.screen_x))
 
     def on_hide(self) -> None:
-        self._let_go()
+        self._end_drag()
 
-    def _let_go(self) -> None:
+    def _end_drag(self) -> None:
         self.release_mouse()
         self.remove_class("dragged")
 

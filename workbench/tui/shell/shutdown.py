@@ -134,9 +134,9 @@ class Leaving:
         """Whether a signal asked to end. Waiting input is then dropped."""
         self.has_broken = False
         """Whether the app ends because of an internal error."""
-        self._asked_at_s: float | None = None
+        self._refused_at_s: float | None = None
         """The time of the last refusal to quit with active runs, by the loop's clock. `None` after another action."""
-        self._asked_without: tuple[InvalidText, ...] = ()
+        self._refused_texts: tuple[InvalidText, ...] = ()
         """The invalid texts of the last refusal to quit with invalid texts."""
 
     def follow_signals(self) -> None:
@@ -148,7 +148,7 @@ class Leaving:
     def _leave_soon(self, number: signal.Signals) -> None:
         """Prepare for the end. Called in the thread that receives signals, before the event loop handles the signal."""
         self.is_urgent = True
-        self._see_to_end(SIGNAL_CODE + number)
+        self._watch_end(SIGNAL_CODE + number)
 
     def closed(self) -> None:
         """Clean up after the app has ended."""
@@ -179,7 +179,7 @@ class Leaving:
         finally:
             closing.set_result(None)
 
-    def _see_to_end(self, code: int) -> None:
+    def _watch_end(self, code: int) -> None:
         """Start the thread that ends the program with `code` if the program hangs. Callable from any thread."""
         if self._signals is not None and not self._is_watched:
             self._is_watched = True
@@ -249,12 +249,12 @@ class Leaving:
         invalid_texts = tuple(chain.from_iterable(suite.invalid_texts.values() for suite in without))
         text = None
         if under_way and not self._asked_just_now:
-            self._asked_at_s = asyncio.get_running_loop().time()
+            self._refused_at_s = asyncio.get_running_loop().time()
             names = " and ".join(under_way)
             text = f"{names[:1].upper()}{names[1:]} still under way: q again stops and quits"
-        elif invalid_texts and invalid_texts != self._asked_without:
+        elif invalid_texts and invalid_texts != self._refused_texts:
             # Drafts contain no invalid texts, so quitting loses these texts.
-            self._asked_without = invalid_texts
+            self._refused_texts = invalid_texts
             text = f"Ctrl+Q again quits without {without[0].invalid_text_message}"
         if text is not None:
             # A dialog may cover the bottom row with the notices.
@@ -272,11 +272,11 @@ class Leaving:
 
     def something_else(self) -> None:
         """Record another action of the user. Quitting is then refused once more."""
-        self._asked_at_s = None
+        self._refused_at_s = None
 
     @property
     def _asked_just_now(self) -> bool:
-        at_s = self._asked_at_s
+        at_s = self._refused_at_s
         return at_s is not None and asyncio.get_running_loop().time() - at_s < NOTICE_S
 
     async def _leave_if_saved(self) -> None:
@@ -286,7 +286,7 @@ class Leaving:
 
     def terminal_gone(self) -> None:
         """Leave after the terminal was closed without a signal."""
-        self._see_to_end(SIGNAL_CODE + signal.SIGHUP)
+        self._watch_end(SIGNAL_CODE + signal.SIGHUP)
         self._leave(SIGNAL_CODE + signal.SIGHUP)
 
     def _leave_for(self, number: signal.Signals) -> None:
@@ -312,7 +312,7 @@ class Leaving:
             while batch_work is not None and self._finishing is not None:
                 self._announce(f"Quitting as soon as this is finished: {self._finishing}")
                 await batch_work.settled()
-            self._see_to_end(code)
+            self._watch_end(code)
             self._remember()
         finally:
             app.exit(code, return_code=code)
@@ -320,7 +320,7 @@ class Leaving:
     def broke(self, error: Exception) -> None:
         """Leave after an internal error. The message explains how to recover unsaved changes."""
         self.has_broken = True
-        self._see_to_end(1)
+        self._watch_end(1)
         app = self._app
         _log.critical("the app ends for this error")
         program = self._services.program

@@ -120,7 +120,7 @@ class Workbench(StagedApp):
         self.appearance = Appearance(program.folders, terminal, self.memory, theme)
         self.palette = self.appearance.palette(self.appearance.first)
         super().__init__(driver_class=_driver_class(terminal), ansi_color=True if terminal.no_colour else None)
-        self.appearance.dress(self)
+        self.appearance.register(self)
         self.theme = self.appearance.first
         # Secrets come first, because the other filters change characters, and a changed secret is no longer found.
         filters: list[LineFilter] = [SecretsFilter(program.secrets), Guard()]
@@ -236,7 +236,7 @@ class Workbench(StagedApp):
 
     @property
     def shown(self) -> Screen[Any]:
-        """The top screen, which may be a dialog."""
+        """The top screen. May be a dialog."""
         return self.screen
 
     def shows(self, screen: Screen[Any]) -> bool:
@@ -382,7 +382,7 @@ class Workbench(StagedApp):
         self.ask_to_quit()
 
     def action_command_palette(self) -> None:
-        """Open the palette for the top screen. Dialogs have no palette, except the help, which closes first."""
+        """Open the palette for the top screen. Dialogs have no palette. The help is an exception: it closes first."""
         from workbench.tui.kit.help import HelpScreen
 
         if isinstance(self.screen, HelpScreen):

@@ -33,7 +33,6 @@ class FileActions(MainActions):
 
     @action("f5 ctrl+r", "Reload the suites from disk", name="reload", label="reload", words="refresh import open")
     def reload(self) -> None:
-        """Reload the suites and the last results of their cases."""
         services = self.app.services
         services.saver.put_off.clear()
         services.reader.read_soon()
@@ -64,6 +63,5 @@ class FileActions(MainActions):
 
     @action("", "Save the suite under another name", name="save.as", needs=_save_as, changes=True, words="export copy")
     def save_as(self) -> None:
-        """Ask for another name, and save the selected suite."""
         if (suite := self.app.selection.suite) is not None:
             self.app.services.saver.save_as_soon(suite)

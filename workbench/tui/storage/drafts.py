@@ -29,7 +29,7 @@ class Drafting:
         self._open_suites = open_suites
         self._selection = selection
         self._drafts = Drafts(folder)
-        self._trouble: str | None = None
+        self._problem: str | None = None
         """Why drafts cannot be written now, `None` if they can."""
 
     def follow(self, change: SuitesChanged) -> None:
@@ -49,16 +49,16 @@ class Drafting:
             else:
                 self._drafts.forget(suite.path)
         except DraftError as error:
-            if str(error) != self._trouble:
-                self._trouble = str(error)
+            if str(error) != self._problem:
+                self._problem = str(error)
                 self._stage.announce(f"Drafts: {error}", "error", GLYPHS.error)
         else:
-            self._trouble = None
+            self._problem = None
 
     @property
     def drafts_text(self) -> str:
         """The end of a sentence on whether unsaved changes are stored as a draft."""
-        if self._trouble is None:
+        if self._problem is None:
             return "your text is kept as a draft"
         return "and it cannot be kept as a draft either"
 
@@ -146,7 +146,7 @@ class Drafting:
             self.keep(suite)
         from workbench.tui.storage.dialogs import UnsavedScreen
 
-        answer = await self._stage.ask(UnsavedScreen([suite.path for suite in dirty], self._trouble))
+        answer = await self._stage.ask(UnsavedScreen([suite.path for suite in dirty], self._problem))
         if answer == "save":
             return await save(dirty)
         if answer == "discard":

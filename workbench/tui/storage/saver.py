@@ -159,7 +159,7 @@ class Saver:
             suite.saved(state)
         else:
             # The user typed more while the file was written, so the written text is the new base of unsaved changes.
-            written = await asyncio.to_thread(lambda: _taken_apart(parse_suite(text.text, suite.path)))
+            written = await asyncio.to_thread(lambda: _parsed_for_editing(parse_suite(text.text, suite.path)))
             suite.reloaded(written, state)
         self._follow(suite)
         if errors := suite.file.errors:
@@ -182,7 +182,7 @@ class Saver:
         from workbench.tui.storage.dialogs import ChangedScreen
 
         path = suite.path
-        theirs = await asyncio.to_thread(lambda: _taken_apart(load_suite(path)))
+        theirs = await asyncio.to_thread(lambda: _parsed_for_editing(load_suite(path)))
         gone = not theirs.hash and not await asyncio.to_thread(path.exists)
         if not theirs.hash and not gone:
             self._refuse(suite, f"{path} can no longer be read")
@@ -320,9 +320,9 @@ class Saver:
         except SavingError as error:
             self._stage.announce(f"{error}; {self._drafting.drafts_text}", "error", GLYPHS.error)
             return False
-        left, file = await asyncio.to_thread(lambda: (_taken_apart(load_suite(suite.path)), load_suite(path)))
+        left, file = await asyncio.to_thread(lambda: (_parsed_for_editing(load_suite(suite.path)), load_suite(path)))
         newer = suite.document if suite.document is not document else None
-        self._let_go(suite, left, path)
+        self._release(suite, left, path)
         self._open_suites.read_one(file)
         self._selection.select(path)
         opened = self._open_suites.at(path)
@@ -331,7 +331,7 @@ class Saver:
         self._stage.announce(f"Saved in {path}", "passed", GLYPHS.passed)
         return True
 
-    def _let_go(self, suite: OpenSuite, disk: SuiteFile, path: Path) -> None:
+    def _release(self, suite: OpenSuite, disk: SuiteFile, path: Path) -> None:
         """Reset a suite to its file on disk, or close a suite without a file. Its changes were saved elsewhere."""
         if disk.hash and suite.path != path:
             suite.reloaded(disk, FileState(disk.hash))
@@ -372,7 +372,7 @@ def _can_be_merged(theirs: SuiteFile) -> bool:
     return bool(theirs.text.strip()) and theirs.parts is not None
 
 
-def _taken_apart(file: SuiteFile) -> SuiteFile:
+def _parsed_for_editing(file: SuiteFile) -> SuiteFile:
     """Parse a suite file's text for editing. Parsing may take long, so call it in a thread."""
     # The parts are parsed on first use and then kept.
     _ = file.parts

@@ -62,7 +62,7 @@ class Containment:
         self.recent: deque[Exception] = deque(maxlen=10)
         self.undrawn: WeakSet[Widget] = WeakSet()
         """Widgets that failed to draw since the last key. They are tried again after the next key."""
-        self._doomed: WeakSet[Any] = WeakSet()
+        self._closing: WeakSet[Any] = WeakSet()
         """Screens that are closing because they cannot be drawn."""
         self._last: tuple[object, ...] = ()
         self._in_a_row = 0
@@ -95,15 +95,15 @@ class Containment:
         if ends or self._in_a_row >= IN_A_ROW:
             app.leaving.broke(cause)
             return
-        doomed = None
+        unusable = None
         if undrawn is not None:
-            doomed = _screen_of(undrawn)
-            if doomed is not None and doomed is not app.main:
-                self._doomed.add(doomed)
+            unusable = _screen_of(undrawn)
+            if unusable is not None and unusable is not app.main:
+                self._closing.add(unusable)
             elif undrawn is not app.main:
                 self.undrawn.add(undrawn)
         # The reaction comes later, because the error may have happened during a layout or a drawing.
-        app.call_later(self._go_on, f"{type(cause).__name__}: {self._words(cause)}", doomed)
+        app.call_later(self._go_on, f"{type(cause).__name__}: {self._words(cause)}", unusable)
 
     def caught(self, error: Exception) -> None:
         """Handle an error that Textual caught in a timer, a worker, a callback or a layout."""
@@ -116,22 +116,22 @@ class Containment:
             return False
         screen = _screen_of(node)
         if screen in self._app.screen_stack:
-            return screen in self._doomed
+            return screen in self._closing
         return True
 
     def _words(self, error: Exception) -> str:
         return one_line(self._app.program.secrets.redact(str(error)))[:SHOWN_CHARACTERS]
 
-    def _go_on(self, message: str, doomed: Screen[Any] | None) -> None:
+    def _go_on(self, message: str, unusable: Screen[Any] | None) -> None:
         app = self._app
         if not app.starting.is_over:
             app.starting.show_first()
-        if doomed is not None and doomed is not app.main:
-            doomed.dismiss(None)
-            if doomed in app.screen_stack:
+        if unusable is not None and unusable is not app.main:
+            unusable.dismiss(None)
+            if unusable in app.screen_stack:
                 # The screen is below another screen, so `dismiss` did nothing. The next failure to draw closes the
                 # screen.
-                self._doomed.discard(doomed)
+                self._closing.discard(unusable)
         log = one_line(str(app.program.folders.log / LOG_NAME))
         app.announce(f"Something failed, and the rest still works: {message} (details in {log})", "error", GLYPHS.error)
 

@@ -52,7 +52,7 @@ _CONTROL_KEYS = (8, 9, 13, 27, 127)
 """The codes of Backspace, Tab, Enter and Escape in the kitty keyboard protocol."""
 
 
-def believed(sequence: str) -> tuple[str, ...]:
+def valid_sequences(sequence: str) -> tuple[str, ...]:
     """Return the sequences to give Textual's parser for a complete escape sequence from the terminal.
 
     A valid sequence is returned unchanged. A key with text is returned once per character. An invalid sequence returns
@@ -75,14 +75,14 @@ def believed(sequence: str) -> tuple[str, ...]:
     if _MODE.fullmatch(sequence):
         return (sequence,)
     if key := _KEY.fullmatch(sequence):
-        return _believed_key(key, sequence)
+        return _valid_key(key, sequence)
     # The app never asks for the position of the cursor, so a report of the position (`R`) is not an answer.
     if sequence in ANSI_SEQUENCES_KEYS and not sequence.endswith("R"):
         return (sequence,)
     return ()
 
 
-def _believed_key(key: re.Match[str], sequence: str) -> tuple[str, ...]:
+def _valid_key(key: re.Match[str], sequence: str) -> tuple[str, ...]:
     code, end = int(key["code"] or 1), key["end"]
     codes = []
     for part in (key["text"] or "").split(":"):
@@ -167,9 +167,9 @@ class TerminalInput:
 
     All times are seconds of one clock. `escape_s` is how long a lone Escape, or Alt with a bracket, is held."""
 
-    # The splitter passes on only complete, valid sequences (`believed`). It drops strings (such as answers to queries)
-    # and overlong sequences up to their end. It drops incomplete sequences after a time. None of these is mistaken for
-    # typed text.
+    # The splitter passes on only complete, valid sequences (`valid_sequences`). It drops strings (such as answers to
+    # queries) and overlong sequences up to their end. It drops incomplete sequences after a time. None of these is
+    # mistaken for typed text.
 
     def __init__(self, escape_s: float = ESCAPE_S) -> None:
         self._escape_s = escape_s
@@ -257,7 +257,7 @@ class TerminalInput:
             if whole[0] == START:
                 self._pasted, self._pasted_size, self._given_up = [], 0, False
                 return rest[whole.end() :], ()
-            return rest[whole.end() :], [Typed(sequence) for sequence in believed(whole[0])]
+            return rest[whole.end() :], [Typed(sequence) for sequence in valid_sequences(whole[0])]
         second = rest[1:2]
         if second == _ESC or _NO_INPUT.match(second):
             return rest[1:], [Typed(_ESC)]
@@ -321,13 +321,13 @@ READ_BYTES = 4096
 SELECT_TIMEOUT_S = 0.1
 
 # It is unknown how far the app got. Everything that Textual can switch on is switched off.
-GIVING_BACK = (
+RESTORING = (
     b"\x18\x1b[?2026l\x1b[0m"  # ends any unfinished sequence or frame
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
     b"\x1b[?2004l\x1b[?2048l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 )
-GIVING_BACK_S = 0.5
-"""The time in seconds to wait until the terminal accepts `GIVING_BACK`."""
+RESTORING_S = 0.5
+"""The time in seconds to wait until the terminal accepts `RESTORING`."""
 
 MAX_WAITING = 200
 """The number of waiting messages above which reading pauses. More input then waits in the terminal."""
@@ -429,8 +429,8 @@ class TolerantDriver(StagedDriver, LinuxDriver):
         with suppress(termios.error, OSError):
             if self.attrs_before is not None:
                 termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
-            if select.select([], [self._terminal.fileno()], [], GIVING_BACK_S)[1]:
-                os.write(self._terminal.fileno(), GIVING_BACK)
+            if select.select([], [self._terminal.fileno()], [], RESTORING_S)[1]:
+                os.write(self._terminal.fileno(), RESTORING)
 
     def _sigtstp_application(self, *_: object) -> None:
         """Stop the process on Ctrl+Z."""

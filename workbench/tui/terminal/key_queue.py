@@ -51,7 +51,7 @@ def refuses(field: Widget | None, event: events.Paste) -> bool:
         return False  # short enough, or no text field
     if getattr(field, "TAKES_LONG_PASTES", False):
         return False
-    # A one-line field takes only the first line, which may be short.
+    # A one-line field takes only the first line, and the first line may be short.
     takes_one_line = isinstance(field, Input) and not getattr(field, "TAKES_LINES", False)
     if takes_one_line and event.text.find("\n", 0, MAX_FIELD_CHARS) >= 0:
         return False

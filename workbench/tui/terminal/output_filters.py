@@ -191,5 +191,5 @@ class Guard(LineFilter):
 
 
 def _sign(match: re.Match[str]) -> str:
-    # The replacement has the width in Textual's layout, which may be 0.
+    # The replacement has the width in Textual's layout. The width may be 0.
     return "\N{REPLACEMENT CHARACTER}" * max(get_character_cell_size(match[0]), 0)

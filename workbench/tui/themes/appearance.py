@@ -68,7 +68,7 @@ class Appearance:
         """Return the styles of the theme with a name."""
         return Palette(self._fitted(self._themes.by_name[name]), no_colour=self._no_colour)
 
-    def dress(self, app: Workbench) -> None:
+    def register(self, app: Workbench) -> None:
         """Register exactly these themes with the app."""
         for name in set(app.available_themes) - self._themes.by_name.keys():
             app.unregister_theme(name)
@@ -108,7 +108,7 @@ class Appearance:
         if new:
             app.say_problems(new)
         if self._themes.by_name != before.by_name:
-            self.dress(app)
+            self.register(app)
             if self._themes.by_name[app.theme] != before.by_name[app.theme]:
                 app.theme_changed()
         return True

@@ -461,7 +461,7 @@ TYPING: tuple[Action, ...] = (
     Action("call.typing.next", "Keep it and go to the next one", ("tab",), "call", "keep, next"),
     Action("call.typing.back", "Discard the typed text", ("escape",), "call", "discard"),
 )
-"""Actions of the field of an argument. The key bar shows them while the user types; the field handles them itself."""
+"""Actions of an argument's field. The field handles them itself; the key bar shows them while the user types."""
 
 
 @dataclass(frozen=True)
@@ -652,13 +652,11 @@ class CallScreen(SearchedScreen[None]):
 
     @action("x", "Stop waiting for the answer", label="stop waiting", needs=_stop_waiting, changes=True)
     def do_stop(self) -> None:
-        """Stop waiting for the answer."""
         if self._calling is not None:
             self._calling.cancel()
 
     @action("y", "Copy the answer, or the arguments", label="copy")
     def do_copy(self) -> None:
-        """Copy the answer. Without an answer, copy the arguments."""
         executed = self._outcome.executed
         if executed is not None:
             text, what = executed.answer.content, "the answer"
@@ -674,7 +672,6 @@ class CallScreen(SearchedScreen[None]):
 
     @action("M", "Make the call a mock of the case", label="use as mock", needs=_answered, changes=True)
     def do_mock(self) -> None:
-        """Add the call and its answer as a mock to the selected case."""
         tool, executed = self._form.tool.name, self._outcome.executed
         if executed is not None:
             answer = executed.answer
@@ -682,7 +679,6 @@ class CallScreen(SearchedScreen[None]):
 
     @action("C", "Make it an expected call of the case", label="expect it", needs=_answered, changes=True)
     def do_expect(self) -> None:
-        """Add the call as an expected call to the selected case."""
         tool = self._form.tool.name
         self._use(lambda case: case_expecting(case, tool, self._sent), f"Expect {tool}")
 

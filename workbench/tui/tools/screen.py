@@ -243,7 +243,6 @@ class ToolsScreen(ListScreen[None, ToolList]):
         await self._lint()
 
     async def _lint(self) -> None:
-        """Lint the tools of every suite in a thread."""
         suites = [(file, self.state.tools_of(file.path)) for file in self._files]
         listings = [source for source in self.state.sources if source.server is not None]
 
@@ -341,7 +340,6 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     @action("b", "Set or remove a breakpoint on calls of the tool", label="break", needs=_tool, changes=True)
     def do_break(self) -> None:
-        """Set or remove a breakpoint on the selected tool."""
         row = self.state.selected
         if row is not None and row.tool is not None:
             self.stage.services.breakpoints.switch(Breakpoint("tool", row.tool.name), self.announce)
@@ -364,7 +362,6 @@ class ToolsScreen(ListScreen[None, ToolList]):
 
     @action("V", "Make a variant: try another description of the tool", label="variant", needs=_tool, changes=True)
     def do_variant(self) -> None:
-        """Make a variant of the suite with another description of the selected tool."""
         row = self.state.selected
         if row is not None and row.tool is not None:
             self.stage.part(VariantMaker).of_tool(
@@ -479,7 +476,6 @@ class ToolsScreen(ListScreen[None, ToolList]):
         return suite.file
 
     def _change_case(self, suite_file: Path, change: Callable[[Table], Table], done: str) -> str:
-        """Change the selected case as described at `IntoCase`."""
         suite, case = self.stage.selection.suite, self.stage.selection.outline
         if suite is None or case is None or suite.path != suite_file:
             raise NotInCaseError

@@ -82,7 +82,6 @@ class ShownRunActions(MainActions):
         listed=False,
     )
     def expand(self) -> None:
-        """Expand or fold the item under the cursor, or open the case's last run in the history."""
         run_list = self.app.main.run_pane.run_list
         if run_list.lines is not None:
             run_list.toggle()
@@ -149,7 +148,6 @@ class ShownRunActions(MainActions):
         words="expect propose snapshot approve golden baseline update several",
     )
     def accept_several(self) -> None:
-        """For each filtered case, accept the calls shared by all runs of the case."""
         from workbench.tui.acceptance.accept_several import CasesAccepter
 
         self.app.part(CasesAccepter).begin()

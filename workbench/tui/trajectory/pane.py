@@ -301,9 +301,9 @@ class BranchLine(Bar):
     GROUND: ClassVar[Ground] = "background"
 
     def show(self, run: RunRecord | None, in_use: Sequence[str] = ()) -> None:
-        """Describe a fork, or a run whose model is not selected.
+        """Describe a fork, or a run on a model that the user did not select.
 
-        `in_use` are the selected models; without any, no run counts as unselected."""
+        `in_use` are the selected models. If it is empty, no run is described for its model."""
         self.display = False
         if run is None:
             return

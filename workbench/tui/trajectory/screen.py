@@ -101,7 +101,7 @@ class TrajectoryScreen(SideScreen[None]):
         self.run.run_list.pass_time(self.stage.selection.book.now())
 
     def delivered(self, cases: set[CaseKey], batches: bool) -> None:
-        # A waiting run shows the reason of its wait, which may be a run of another case.
+        # A waiting run shows the reason of its wait. The reason may be a run of another case.
         if self.record.case_key in cases or self.record.stage == "waiting":
             if self.is_covered:
                 self._missed = True
@@ -185,7 +185,6 @@ class TrajectoryScreen(SideScreen[None]):
 
     @action("esc", "End the search, or leave the screen", label="back")
     def do_back(self) -> None:
-        """End the search, or leave the screen."""
         if self.run.searching:
             self.run.end_search()
         else:

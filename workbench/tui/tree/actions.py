@@ -65,7 +65,6 @@ class TreeActions(MainActions):
         words="find search grep",
     )
     def filter(self) -> None:
-        """Filter the tree. If the run pane has the focus, search the run."""
         main = self.app.main
         if main.pane == "run" and main.selection.runs:
             main.run_pane.search()
@@ -117,7 +116,6 @@ class TreeActions(MainActions):
         words="add create insert test",
     )
     def new(self) -> None:
-        """Open the line for new cases. On a folder, make a suite."""
         suite = self.app.selection.suite
         if suite is None:
             self._suites.ask()
@@ -138,7 +136,6 @@ class TreeActions(MainActions):
         words="copy clone",
     )
     def duplicate(self) -> None:
-        """Duplicate the case or suite."""
         self._changer.duplicate()
 
     @action(
@@ -151,7 +148,6 @@ class TreeActions(MainActions):
         words="name title",
     )
     def rename(self) -> None:
-        """Rename the case or suite."""
         self._changer.rename()
 
     @action(
@@ -188,7 +184,6 @@ class TreeActions(MainActions):
         words="move cut paste",
     )
     def move(self) -> None:
-        """Put the case into another suite."""
         self._changer.move_over()
 
     @action(
@@ -201,7 +196,6 @@ class TreeActions(MainActions):
         words="remove",
     )
     def delete(self) -> None:
-        """Delete the case or suite."""
         self._changer.delete()
 
     # Lazy import: the first screen shows the tree without the code that changes it.

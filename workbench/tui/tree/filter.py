@@ -112,7 +112,10 @@ class Search:
             yield from self._of(suite)
 
     def _with_word(self, suites: Sequence[SuiteRows], left: list[_Texts], word: str) -> list[_Texts]:
-        """Keep the texts that contain a word. If no text in the tree contains it, keep those with a similar word."""
+        """Keep the texts that contain a word.
+
+        If no text in the tree contains the word, keep texts with a similar word.
+        """
         exact = _kept(left, lambda text: word in text)
         # A word found anywhere in the tree is not a typing error, even if the other words exclude its cases.
         if any(exact) or any(word in text for text in self._all(suites)):

@@ -69,7 +69,7 @@ class NewSuite(NamedTuple):
 
 
 class NewSuiteScreen(_Naming[NewSuite]):
-    """Asks for the file of a new suite. A suite for a server has a further dialog that takes over the typed file."""
+    """Asks for the file of a new suite. A suite for a server needs another dialog; that dialog gets the typed file."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("up,down", "server", show=False)]
 
@@ -542,7 +542,7 @@ class NewSuites:
         path = asked.file.path
         # The first line of a suite may name a schema in the same folder, so editors can complete the suite.
         has_schema = (path.parent / SCHEMA_NAME).is_file()
-        # Cases for all tools would hide the user's first case, which quick add makes from a request.
+        # Cases for all tools would hide the user's first case, made by quick add from a request.
         made = await asyncio.to_thread(asked.suite, suite_name(path), listed, (), schema=has_schema)
         if made.suite is None:
             why = "; ".join(map(str, made.errors))

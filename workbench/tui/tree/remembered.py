@@ -147,7 +147,9 @@ class HistoryReader:
         """The hashes of the suites at the last reading, `None` before the first screen."""
 
     def begin(self) -> None:
-        """Read for the first time. Called after the first screen, which is drawn without the history."""
+        """Read for the first time.
+
+        Called after the first screen, because the first screen is drawn without the history."""
         if self._read is None:
             self._read = {}
         self._read_changed()

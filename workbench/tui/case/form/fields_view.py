@@ -298,7 +298,6 @@ class FormFields(FormRows):
         self._place_field()
 
     def _apply(self, edit: Edit, *, by_keys: bool) -> str | None:
-        """Apply a change as a separate undo step."""
         source = self.page.source
         assert source is not None
         if edit.table is source.table:
@@ -423,7 +422,6 @@ class FormFields(FormRows):
         self._read_field()
 
     def _read_field(self) -> None:
-        """Apply the current text of the field."""
         # The widget has the text at once. Its message about the change waits in the queue and may be outdated.
         field = self.field
         if isinstance(field, LineField):
@@ -678,7 +676,6 @@ class FormFields(FormRows):
         self._moved()
 
     def _close(self) -> None:
-        """Close the field, and return the focus to the form."""
         field = self.field
         self.query_one(CompletionList).close()
         field.remove_class("open")

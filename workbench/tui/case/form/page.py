@@ -54,10 +54,10 @@ NARROW_COLUMN = 11
 """The width of the labels in a narrow pane. Most keys of cases fit."""
 
 MAX_LINES = 8
-"""The largest number of lines of a value outside of its field."""
+"""The maximum number of lines of a value outside of its field."""
 
 MAX_CHARS = 4_000
-"""The largest number of characters to lay out per value. A megabyte is laid out as fast as a screen of text."""
+"""The maximum number of characters to lay out per value. A megabyte is laid out as fast as a screen of text."""
 
 MIN_ROOM_CELLS = 12
 """The minimum width of a value beside other cells. A value with less room goes below them."""
@@ -454,7 +454,7 @@ class FormPage:
         self.adding: Adding | Search | None = None
         self._asked_at = (0, 0)
         self._is_behind = False
-        self._said: tuple[Table, int, str] | None = None
+        self._row_notice: tuple[Table, int, str] | None = None
         """A line above a row: the form's table, the row, and the text."""
         self._width = 40
         self._laid: list[RowLines] = []
@@ -710,18 +710,18 @@ class FormPage:
     def say_above(self, row: int, text: str) -> None:
         """Show a line above a row until the form changes."""
         if self.source is not None and self.rows:
-            self._said = (self.source.table, min(row, len(self.rows) - 1), text)
+            self._row_notice = (self.source.table, min(row, len(self.rows) - 1), text)
             self._put_above()
             self.lay_out()
 
     def _put_above(self) -> None:
-        if self._said is None or self.source is None:
+        if self._row_notice is None or self.source is None:
             return
-        table, row, text = self._said
+        table, row, text = self._row_notice
         if same(table, self.source.table):
             self.rows[row] = replace(self.rows[row], above=text)
         else:
-            self._said = None
+            self._row_notice = None
 
     def _clamp(self) -> None:
         self.row = min(self.row, max(len(self.rows) - 1, 0))

@@ -45,7 +45,6 @@ class FormActions(MainActions):
         listed=False,
     )
     def edit(self) -> None:
-        """Edit or toggle the value at the cursor."""
         self.app.main.case_pane.form.edit()
 
     @action("left", "Previous cell of the row", name="form.left", where="form", listed=False)
@@ -67,7 +66,6 @@ class FormActions(MainActions):
         listed=False,
     )
     def add(self) -> None:
-        """Add an element to the list at the cursor."""
         self._report(self.app.main.case_pane.form.add())
 
     @action(
@@ -94,7 +92,6 @@ class FormActions(MainActions):
         listed=False,
     )
     def remove(self) -> None:
-        """Remove the element at the cursor, or reset the value."""
         self._report(self.app.main.case_pane.form.take_away())
 
     @action("K alt+up", "Move it up", name="form.up", where="form", needs=_edit, changes=True, listed=False)
@@ -124,12 +121,10 @@ class FormActions(MainActions):
         listed=False,
     )
     def search(self) -> None:
-        """Search everything that can be added."""
         self._report(self.app.main.case_pane.form.search())
 
     @action(".", "Show every key, or only those that are set", name="form.every", where="form", listed=False)
     def show_every_key(self) -> None:
-        """Show all keys, or only the keys that are set."""
         self.app.main.case_pane.form.show_every_key()
 
     def _report(self, why_not: str | None) -> None:

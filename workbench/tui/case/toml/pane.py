@@ -165,7 +165,6 @@ class TomlActions(MainActions):
         listed=False,
     )
     def edit(self) -> None:
-        """Type at the cursor."""
         self.app.main.case_pane.edit()
 
     @action("f8", "Next line with a problem", name="toml.problem", where="toml", needs=_shown, words="error")
@@ -174,7 +173,6 @@ class TomlActions(MainActions):
 
     @action("/", "Search the TOML", name="toml.find", where="toml", label="find", needs=_shown)
     def find(self) -> None:
-        """Search the TOML."""
         self.app.main.go_to("case")
         self.app.main.case_pane.toml.search()
 
@@ -255,9 +253,9 @@ class TomlPane(SearchedPane):
         """The displayed part."""
         self._change = change
         self._typing = False
-        self._told = ""
+        self._editor_text = ""
         """The text in the editor. After a change from elsewhere, the part has a different text."""
-        self._telling = False
+        self._is_applying = False
         """Whether typed text is being applied. Applying the text shows the part again."""
         self._column = 0
         """The column of the selected match in the view. The view's cursor is a whole line."""
@@ -322,7 +320,7 @@ class TomlPane(SearchedPane):
 
         While the user types, the editor takes over changes from elsewhere, such as undo. Another part ends typing."""
         if self._typing and self.part is not None:
-            if self._telling:
+            if self._is_applying:
                 return
             if part is not None and self._is_typed(part, is_same):
                 # The index of a case changes when a case is added above it. A whole file stays a whole file.
@@ -346,9 +344,9 @@ class TomlPane(SearchedPane):
     def _follow(self) -> None:
         """Show a text that was changed elsewhere, and the current problems."""
         assert self.part is not None
-        if self.part.text != self._told:
-            self._told = self.part.text
-            self.editor.take(self._told)
+        if self.part.text != self._editor_text:
+            self._editor_text = self.part.text
+            self.editor.take(self._editor_text)
         self._show_problems()
         self._find()
 
@@ -365,9 +363,10 @@ class TomlPane(SearchedPane):
         if self._typing or self.part is None:
             return
         view = self.view
-        self._typing, self._told = True, self.part.text
+        self._typing, self._editor_text = True, self.part.text
         self._sessions += 1
-        self.editor.begin(self._told, self.part.first, (view.line, 0), max(view.line - (view.cursor - view.top), 0))
+        top = max(view.line - (view.cursor - view.top), 0)
+        self.editor.begin(self._editor_text, self.part.first, (view.line, 0), top)
         view.display, self.editor.display = False, True
         self._show_problems()
         self.query_one(ProblemList).display = bool(self.part.problems)
@@ -397,12 +396,12 @@ class TomlPane(SearchedPane):
     def _tell(self, text: str, step: int) -> None:
         part = self.part
         assert part is not None
-        self._telling = True
+        self._is_applying = True
         try:
             self._change(part, part.with_text(text), f"typing in {part.name}", (part.index, self._sessions, step))
         finally:
-            self._telling = False
-        self._told = part.text
+            self._is_applying = False
+        self._editor_text = part.text
         self._show_problems()
         self._find()
         self._completing.text_changed()

@@ -23,7 +23,7 @@ from workbench.show.views.run_view import RunView
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event
 from workbench.tui.failures.state import FailureList
-from workbench.tui.run_book.record import Content, RunRecord, Shelf, packed, unpacked
+from workbench.tui.run_book.record import Content, RecentRuns, RunRecord, packed, unpacked
 
 SAMPLES = Path(__file__).parents[3] / "sample_suites"
 
@@ -50,9 +50,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[Made]:
     return [(run, of_run[run.run_id], results[run.run_id]) for run in runs]
 
 
-def recorded(made: Made, shelf: Shelf | None = None) -> RunRecord:
+def recorded(made: Made, recent: RecentRuns | None = None) -> RunRecord:
     planned, events, result = made
-    record = RunRecord(planned, started_at="2030-01-01T00:00:00+00:00", shelf=shelf)
+    record = RunRecord(planned, started_at="2030-01-01T00:00:00+00:00", recent=recent)
     for event in events:
         record.add(event)
     record.finish(result)
@@ -78,9 +78,9 @@ def test_what_is_unpacked_equals_what_was_packed(made: list[Made]) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_was_packed_is_shown_as_before(made: list[Made]) -> None:
-    shelf = Shelf(1)
+    recent = RecentRuns(1)
     whole = [recorded(each) for each in made]
-    small = [recorded(each, shelf) for each in made]
+    small = [recorded(each, recent) for each in made]
     for record, other in zip(small, whole, strict=True):
         assert (record.figures, record.status, record.graders_disagree) == (
             other.figures,
@@ -94,22 +94,22 @@ def test_a_run_that_was_packed_is_shown_as_before(made: list[Made]) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_is_looked_at_stays_whole_while_others_end(made: list[Made]) -> None:
-    shelf = Shelf(2)
-    first = recorded(made[0], shelf)
+    recent = RecentRuns(2)
+    first = recorded(made[0], recent)
     view = first.view
     for each in made[1:]:
-        recorded(each, shelf)
+        recorded(each, recent)
         assert first.view is view
 
 
 def test_a_run_that_is_on_a_screen_is_shown_by_the_same_view_after_it_was_packed(made: list[Made]) -> None:
-    shelf = Shelf(1)
-    first = recorded(made[0], shelf)
+    recent = RecentRuns(1)
+    first = recorded(made[0], recent)
     view, planned, result = first.view, first.planned, made[0][2]
-    recorded(made[1], shelf)
+    recorded(made[1], recent)
     assert is_packed(first)
     assert first.view is view
-    recorded(made[1], shelf)
+    recorded(made[1], recent)
     assert is_packed(first)
     graded = said_in(view)
     first.regrade(planned, replace(result, grades=()))
@@ -119,25 +119,25 @@ def test_a_run_that_is_on_a_screen_is_shown_by_the_same_view_after_it_was_packed
 
 @pytest.mark.slow
 def test_no_view_is_kept_for_a_packed_run_that_nobody_looks_at(made: list[Made]) -> None:
-    shelf = Shelf(1)
-    first = recorded(made[0], shelf)
+    recent = RecentRuns(1)
+    first = recorded(made[0], recent)
     view = weakref.ref(first.view)
-    recorded(made[1], shelf)
+    recorded(made[1], recent)
     gc.collect()
     assert view() is None
     assert first.view.graded
 
 
 def test_only_so_many_finished_runs_stay_whole(made: list[Made]) -> None:
-    shelf = Shelf(3)
-    records = [recorded(each, shelf) for each in made]
+    recent = RecentRuns(3)
+    records = [recorded(each, recent) for each in made]
     assert [is_packed(record) for record in records] == [True] * (len(made) - 3) + [False] * 3
 
 
 def test_looking_for_failures_leaves_packed_runs_packed_and_keeps_no_rounds(made: list[Made]) -> None:
-    shelf = Shelf(1)
+    recent = RecentRuns(1)
     failed = [(planned, events, replace(result, status=Status.FAILED)) for planned, events, result in made]
-    records = [recorded(each, shelf) for each in failed]
+    records = [recorded(each, recent) for each in failed]
     state = FailureList(records, {})
     state.take(failures_of(state.results()))
     assert [run.result.run_id for run in state.failures.runs] == [planned.run_id for planned, _, _ in made]
@@ -146,8 +146,8 @@ def test_looking_for_failures_leaves_packed_runs_packed_and_keeps_no_rounds(made
 
 
 def test_a_run_that_is_packed_can_be_graded_anew(made: list[Made]) -> None:
-    shelf = Shelf(1)
-    first, second = recorded(made[0], shelf), recorded(made[1], shelf)
+    recent = RecentRuns(1)
+    first, second = recorded(made[0], recent), recorded(made[1], recent)
     planned, _, result = made[0]
     assert is_packed(first)
     first.regrade(planned, result)
