@@ -353,7 +353,7 @@ class Saver:
         return f"there is no folder {path.parent}"
 
     def _follow(self, suite: OpenSuite) -> None:
-        """Report that a suite is in step with its file on disk again."""
+        """Report that a suite matches its file on disk again."""
         self.put_off.pop(suite.path, None)
         # The suite may have been deleted during writing.
         if self._open_suites.at(suite.path) is suite:

@@ -233,7 +233,7 @@ class SuiteChanger:
         return True
 
     def _check_open(self, suite: OpenSuite) -> None:
-        """Check that no dialog outlived its suite.
+        """Check that a suite is still open after a dialog.
 
         Raises SpliceError if the suite was closed."""
         if self._open_suites.at(suite.path) is not suite:
