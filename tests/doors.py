@@ -206,6 +206,8 @@ DOORS: tuple[Door, ...] = (
         (
             *("tools/server_process.py:StdioTransport._write", "tools/server_process.py:_started_with_watcher"),
             *("engine/subject.py:_write", "tools/watched_start.py:main"),
+            *("engine/agents/connection.py:AgentConnection._send", "engine/agents/setup.py:_written"),
+            *("engine/agents/tool_server.py:_Session._send", "engine/agents/relay.py:main"),
         ),
     ),
     Door(

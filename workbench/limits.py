@@ -222,6 +222,12 @@ MAX_OUTPUT_BYTES = Limit(
 )
 """Standard output of a suite's own program. It is one run as JSON."""
 
+MAX_AGENT_ITEMS = Limit(200_000, "the model sent too much: more than {limit} messages of its agent in one run")
+"""Messages of one agent in one run. A piece of text is a message, and answers have some thousand of them."""
+
+MAX_AGENT_LINES = 200
+"""What an agent tells beside its answer in one run, such as plans and lines that are no message."""
+
 MAX_STRAY_LINES = 200
 """Lines of a server's standard output that are not messages and are logged. A server that logs there would fill it."""
 

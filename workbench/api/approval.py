@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from workbench.api.suites import ApprovalError, UsageError
+from workbench.config.agents import agent_named
 from workbench.config.folders import user_folders
 from workbench.config.model_book import ModelOptions
 from workbench.config.models import ConfigError, ModelSpec
@@ -216,7 +217,7 @@ def _refuse_unknown(
         try:
             if is_built_in(name):
                 BuiltInModels().check(name, Path())
-            else:
+            elif agent_named(name) is None:
                 program.models.resolve(name, Path(), by_suite=False)
         except (ConfigError, ModelError) as error:
             raise UsageError(program.secrets.redact(str(error))) from None

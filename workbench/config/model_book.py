@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
+from workbench.config.agents import unknown_agent
 from workbench.config.clouds import (
     CLOUDS,
     CloudPlace,
@@ -130,6 +131,8 @@ class ModelBook:
 
         Raises UnknownModelError if there is no such model, and ConfigError if a `workbench.toml` cannot be used, or if
         the address or the credentials of a model at a cloud are unknown."""
+        if (problem := unknown_agent(name)) is not None:
+            raise UnknownModelError(problem)
         options = NOTHING_SAID
         origin: Origin = "suite"
         if not by_suite:

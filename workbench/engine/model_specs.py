@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from workbench.checks.combined_kinds import Judged
+from workbench.config.agents import agent_named
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge
 from workbench.config.passed_variables import passed_variables
@@ -134,7 +135,7 @@ class Specs:
         return self._environments.get(suite, self._unless_sealed(lambda: dict(self._environment.of(suite.parent))))
 
     def of(self, run: PlannedRun) -> ModelSpec | None:
-        """Return the settings of a run's model; `None` for a built-in model, a caller's own model, or a subject.
+        """Return the settings of a run's model; `None` for a built-in model, one of the caller, a subject or an agent.
 
         Raises ConfigError if they are missing or wrong."""
         if run.own_model is not None or run.subject is not None:
@@ -150,7 +151,7 @@ class Specs:
 
         `by_suite` is whether the suite names the model, not the person who runs it."""
         name = model_of(name)
-        if is_built_in(name):
+        if is_built_in(name) or agent_named(name) is not None:
             return None
         return self._resolved(suite, name, by_suite)
 

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 from workbench.dataclasses import dataclass
 from workbench.history.records import ShardRef
 from workbench.suite.files import absolute
-from workbench.suite.model import GRADERS, REPEAT_RULES, Case, GraderName, RepeatRule, Subject, Suite, Variant
+from workbench.suite.model import (
+    GRADERS,
+    REPEAT_RULES,
+    Case,
+    GraderName,
+    RepeatRule,
+    Subject,
+    Suite,
+    Variant,
+    agent_subject,
+)
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import (
@@ -74,13 +84,18 @@ class PlannedRun:
 
     @property
     def subject(self) -> Subject | None:
-        """The subject of the suite, if it is run instead of a model."""
+        """The subject of the suite, or an agent such as `agent:codex`, if it is run instead of a model."""
         if self.file.suite is None or self.own_model is not None:
             return None
         subject = self.file.suite.subject
         if subject is None or self.asked_model != subject.name:
-            return None
+            return agent_subject(self.asked_model)
         return subject
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether a subject makes the whole run by itself, so that it cannot be stepped, held or forked."""
+        return self.subject is not None and not self.subject.is_agent
 
     @property
     def suite(self) -> Suite:
@@ -147,6 +162,9 @@ class Execution:
 
 NOT_STEPPED = "a subject makes a whole run by itself, which cannot be stepped, held or forked; choose a model for that"
 """The refusal to hold or fork the run of a subject."""
+
+NOT_FORKED = "the conversation of an agent cannot be replayed, so its run cannot be forked; run the case again instead"
+"""The refusal to fork the run of an agent."""
 
 AS_CASES_SAY = Execution()
 
@@ -301,7 +319,11 @@ def same_question(run: PlannedRun, suite: Suite, case: Case) -> bool:
             or (variant is not None and variant.model is not None)
         )
         and same_value(_steps_asked(run.case), _steps_asked(case))
-        and (run.subject is None or same_value(run.subject, suite.subject))
+        and (
+            run.subject is None
+            or run.subject is agent_subject(run.asked_model)
+            or same_value(run.subject, suite.subject)
+        )
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -24,7 +24,7 @@ from workbench.engine.events import BatchListener, RunDone, RunEvent
 from workbench.engine.judges import RunJudge, judged
 from workbench.engine.model_specs import cost_of
 from workbench.engine.own_calls import OwnCalls
-from workbench.engine.plan import AS_CASES_SAY, NOT_STEPPED, Execution, InstructionsThen, PlannedRun
+from workbench.engine.plan import AS_CASES_SAY, NOT_FORKED, NOT_STEPPED, Execution, InstructionsThen, PlannedRun
 from workbench.engine.recorder import Recorder
 from workbench.grading.grade import WHY_NOT_GRADED, Grade, GradingError, RunResult, StepGrade
 from workbench.grading.late_result import LateResult, OtherGrades, changed
@@ -44,9 +44,11 @@ from workbench.tools.python_code import in_thread
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import Event, RunFinished
 from workbench.trajectory.media import Media
+from workbench.trajectory.system_prompt import time_text
 from workbench.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:
+    from workbench.engine.agents.agent_model import AgentModel
     from workbench.engine.subject import SubjectRun
 
 _logger = logging.getLogger(__name__)
@@ -88,6 +90,10 @@ class RunContext:
     """The instructions of servers that earlier runs of a resumed batch were sent; new runs get the same."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     """Returns the current time, for runs whose clock has no fixed time."""
+    environment_of: Callable[[Path], Mapping[str, str]] = lambda _suite: {}
+    """Returns the environment variables for a suite, of which agents that the user chooses get their keys."""
+    passed_variables: Callable[[], tuple[str, ...]] = tuple
+    """Returns the names of variables that every started command gets."""
     ready: Callable[[], Awaitable[None]] = nothing_to_await
     """Is awaited before the first run begins."""
     stored: Callable[[], Awaitable[None]] = nothing_to_await
@@ -113,12 +119,22 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
         request = replace(request, clock=str(clock))
     model: Model | None = None
     subject: SubjectRun | None = None
+    agent: AgentModel | None = None
     try:
         if case.images:
             request = replace(request, images=await _images_of(planned))
         if planned.subject is not None and planned.subject.python is not None:
             model, request = await _python_subject(planned, planned.subject, context, request)
             tools = await _open_tools(planned, context, clock)
+        elif planned.subject is not None and planned.subject.is_agent:
+            model = agent = _agent(planned, planned.subject, context, request)
+            request = _with_limits(request, planned, planned.subject)
+            tools = await _open_tools(planned, context, clock)
+            try:
+                await agent.begin(tools)
+            except BaseException:
+                tools.close()
+                raise
         elif planned.subject is not None:
             subject = _subject_run(planned, planned.subject, context)
             tools = await _open_tools(planned, context, clock)
@@ -139,7 +155,11 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
     try:
         return await _made(planned, context, request, tools, model, subject, clock)
     finally:
-        tools.close()
+        try:
+            if agent is not None:
+                await agent.close()
+        finally:
+            tools.close()
 
 
 def _clock_of(planned: PlannedRun, context: RunContext) -> Clock | None:
@@ -246,22 +266,80 @@ def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> 
             f"the subject {subject.name!r} cannot hold a conversation: a program gets one request; "
             "write the subject in Python, or run a model"
         )
+    environment, passed = _given_to(planned, subject, context)
+    folder = planned.file.path.absolute().parent
+    return SubjectRun(
+        planned.suite,
+        subject,
+        folder,
+        environment,
+        context.servers.secrets,
+        planned.repeat,
+        passed,
+    )
+
+
+def _given_to(planned: PlannedRun, subject: Subject, context: RunContext) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """Return the environment for a subject, and the names of variables that it gets without naming them.
+
+    Raises ToolsError if the subject may not be started."""
     path = planned.file.path
+    # The user who chooses an agent by its name has approved its command, which is not the suite's.
+    if subject is not planned.written_suite.subject and not planned.model_of_suite:
+        try:
+            return context.environment_of(path), context.passed_variables()
+        except ConfigError as error:
+            raise ToolsError(f"the agent {subject.name!r} is not started: {error}") from error
     grant = context.grant_of(path)
     if grant is None or not grant.covers(subject.as_server):
         raise UntrustedError(f"{path.name} is not trusted: it would start the subject {subject.name!r}")
     if isinstance(grant.environment, ConfigError):
         raise ToolsError(f"the subject {subject.name!r} is not started: {grant.environment}")
-    folder = path.absolute().parent
-    return SubjectRun(
-        planned.suite,
+    return grant.environment, grant.needs.passed
+
+
+def _agent(planned: PlannedRun, subject: Subject, context: RunContext, request: RunRequest) -> AgentModel:
+    """Return the agent of a run, which is not started yet.
+
+    Raises ToolsError if it may not be started, or cannot be given what the case says."""
+    from workbench.engine.agents.agent_model import AgentModel  # on use, as above
+
+    if planned.fork is not None:
+        raise ToolsError(NOT_FORKED)
+    if planned.case.messages:
+        raise ToolsError(f"the agent {subject.name} cannot be given an earlier conversation: the case has `messages`")
+    if any(step.system is not None for step in planned.case.steps[1:]):
+        raise ToolsError(f"the agent {subject.name} keeps its system prompt: a later step has a `system` of its own")
+    environment, passed = _given_to(planned, subject, context)
+    system = request.settings.system
+    if request.clock is not None:
+        system = "\n\n".join(filter(None, (system, time_text(request.clock))))
+    return AgentModel(
         subject,
-        folder,
-        grant.environment,
-        context.servers.secrets,
-        planned.repeat,
-        grant.needs.passed,
+        folder=planned.file.path.absolute().parent,
+        system=system or None,
+        environment=environment,
+        passed=passed,
+        secrets=context.servers.secrets,
     )
+
+
+def _with_limits(request: RunRequest, planned: PlannedRun, subject: Subject) -> RunRequest:
+    """Return the request of a run with the limits of a subject: its time, and for an agent its rounds.
+
+    Each call of an agent is a round of its own, so the default, which is for models, would end most of its runs."""
+    limits, time_limit = request.settings.limits, request.time_limit
+    if subject.timeout_s is not None:
+        limits, time_limit = replace(limits, timeout_s=subject.timeout_s), "subject.timeout_s"
+    written = (planned.suite.limits.max_rounds, planned.case.limits.max_rounds)
+    if subject.is_agent and written == (None, None):
+        limits = replace(limits, max_rounds=_AGENT_ROUNDS)
+    settings = replace(request.settings, limits=limits)
+    return replace(request, settings=settings, time_limit=time_limit)
+
+
+_AGENT_ROUNDS = 100
+"""The most rounds of an agent, and thus calls, where neither the suite nor the case has `max_rounds`."""
 
 
 async def _python_subject(
@@ -277,11 +355,7 @@ async def _python_subject(
     grant = context.grant_of(planned.file.path)
     functions = context.servers.functions(None if grant is None else grant.code)
     model = await open_python_subject(planned, subject, functions)
-    if subject.timeout_s is None:
-        return model, request
-    limits = replace(request.settings.limits, timeout_s=subject.timeout_s)
-    settings = replace(request.settings, limits=limits)
-    return model, replace(request, settings=settings, time_limit="subject.timeout_s")
+    return model, _with_limits(request, planned, subject)
 
 
 def _recorder(planned: PlannedRun, context: RunContext) -> Recorder:
@@ -324,7 +398,7 @@ async def _open_tools(planned: PlannedRun, context: RunContext, clock: Clock | N
         changes=changed_tools(planned.variant),
         instructions=context.instructions.get(path, {}),
         clock=clock,
-        of_subject=planned.subject is not None,
+        of_subject=planned.subject is not None and planned.subject.has_own_tools,
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from workbench.config.agents import agent_named
 from workbench.config.clouds import SETTINGS_OF
 from workbench.config.folders import folder_of
 from workbench.config.models import (
@@ -325,7 +326,7 @@ def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program,
     for folder in _folders(paths):
         for name in names:
             # A built-in model has no endpoint to check.
-            if is_built_in(name):
+            if is_built_in(name) or agent_named(name) is not None:
                 continue
             try:
                 _listed(program.models.resolve(name, folder, by_suite=False), folder, found, program)
@@ -361,7 +362,7 @@ def named_models(paths: Sequence[Path], program: Program, search: Search) -> Fou
                 if check.model:
                     names.append(check.model)
         for name in dict.fromkeys(names):
-            if is_built_in(name):
+            if is_built_in(name) or agent_named(name) is not None:
                 continue
             try:
                 folder = file.path.absolute().parent

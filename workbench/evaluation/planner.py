@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.analysis.audit.unmeetable import with_unmeetable
+from workbench.config.agents import agent_named
 from workbench.config.folders import project_paths
 from workbench.config.models import ConfigError
 from workbench.config.program import Program
@@ -247,6 +248,8 @@ def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: 
                 built_in.check(name, Path())
             except ModelError as error:
                 problems.append(str(error))
+            continue
+        if agent_named(name) is not None:
             continue
         # A subject with this name replaces the model, so its suite needs no such model.
         folders = set()

@@ -376,6 +376,8 @@ class Runtime:
             judge_of=self._models.judges(approval, plan.concurrency),
             control_of=control_of,
             instructions=plan.instructions,
+            environment_of=approval.specs.environment_at,
+            passed_variables=approval.specs.passed_variables,
         )
 
     def _spending(self, plan: Plan, name: str) -> Spending | None:

@@ -16,6 +16,8 @@ from pathlib import Path
 from workbench.dataclasses import dataclass
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest
 from workbench.trajectory.events import (
+    AgentNoted,
+    AgentStarted,
     AnswerPaused,
     CallArgumentsDelta,
     CallFinished,
@@ -40,6 +42,8 @@ _PIECES = (
     TextDelta,
     ReasoningDelta,
     TextWasReasoning,
+    AgentStarted,
+    AgentNoted,
     AnswerPaused,
     CallStarted,
     CallArgumentsDelta,

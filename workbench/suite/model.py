@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, TypeVar, get_args
 
 from pydantic import (
@@ -25,6 +26,7 @@ from workbench.checks.check import Check, Checks, with_parts
 from workbench.checks.clock import fixed_clock
 from workbench.checks.fields import PythonReference, Unit, Weight
 from workbench.checks.values import keyword_text
+from workbench.config.agents import AGENT, KNOWN_AGENTS, AgentName, BuiltIn, agent_named
 from workbench.dataclasses import ByIdentity
 from workbench.limits import MAX_REPEATS
 from workbench.suite.expected_calls import (
@@ -202,21 +204,58 @@ class Aggregate(Frozen):
     at_most: StatisticsTable = StatisticsTable.model_construct()
 
 
-class Subject(Frozen):
-    """A program, or a Python function, that is evaluated in place of a model.
+def _subject_name(others: dict[str, Any]) -> str:
+    """Return the name of a subject that has none: an agent's own, so that `--model agent:codex` means the subject."""
+    agent = others.get("agent")
+    return "subject" if agent is None else f"{AGENT}{agent}"
 
-    `timeout_s` replaces `limits.timeout_s` for its runs."""
+
+class Subject(Frozen):
+    """A program, a Python function or an agent that is evaluated in place of a model.
+
+    `agent` names a known agent, and `acp` is the command of one that speaks the Agent Client Protocol; with both,
+    `agent` says how it is set up. `mode` is a session mode of the agent, `builtin` says what happens to tools of its
+    own, and a copy of `folder` is its working folder. `timeout_s` replaces `limits.timeout_s` for its runs."""
 
     command: Annotated[Items[str], Field(min_length=1)] | None = None
     python: PythonReference | None = None
-    name: NonEmpty = "subject"
+    agent: AgentName | None = None
+    acp: Annotated[Items[str], Field(min_length=1)] | None = None
+    mode: NonEmpty | None = None
+    builtin: BuiltIn = "off"
+    folder: NonEmpty | None = None
+    name: NonEmpty = Field(default_factory=_subject_name)
     env: dict[str, str] = Field(default_factory=dict)
     timeout_s: Annotated[float, Field(gt=0)] | None = None
 
     @property
+    def is_agent(self) -> bool:
+        """Whether the subject is an agent that Workbench talks with, so that its runs are stepped and held."""
+        return self.agent is not None or self.acp is not None
+
+    @property
+    def has_own_tools(self) -> bool:
+        """Whether the case may name tools that only the subject has; an agent's own must be allowed for that."""
+        return not self.is_agent or self.builtin == "allow"
+
+    @property
+    def started_command(self) -> tuple[str, ...] | None:
+        """The command that runs start; `None` for a Python function."""
+        if self.agent is not None and self.acp is None:
+            return KNOWN_AGENTS[self.agent].command
+        return self.acp or self.command
+
+    @property
     def as_server(self) -> Server:
         """The subject in the form of a server: both are programs that the suite starts, and need the same trust."""
-        return Server.model_construct(name=self.name, command=self.command, env=self.env)
+        return Server.model_construct(name=self.name, command=self.started_command, env=self.env)
+
+
+@cache
+def agent_subject(model: str) -> Subject | None:
+    """Return the subject that a name in a list of models means, such as `agent:codex`; `None` for other names."""
+    agent = agent_named(model)
+    return None if agent is None else Subject(agent=agent.name)
 
 
 class Annotations(Frozen):
@@ -823,13 +862,25 @@ class Suite(Frozen):
 
 
 def started_by(suite: Suite) -> tuple[Server, ...]:
-    """Return the servers of a suite and of its variants, and a subject with a command in the form of a server."""
+    """Return the servers of a suite and of its variants, and in the form of servers its subject and agents."""
     started = list(suite.servers)
-    if suite.subject is not None and suite.subject.command is not None:
+    if suite.subject is not None and suite.subject.started_command is not None:
         started.append(suite.subject.as_server)
     for variant in suite.variants:
         started += variant.servers
+    for model in dict.fromkeys(_models_in(suite)):
+        if (agent := agent_subject(model)) is not None:
+            started.append(agent.as_server)
     return tuple(started)
+
+
+def _models_in(suite: Suite) -> Iterator[str]:
+    yield from suite.models
+    for case in suite.cases:
+        yield from case.models or ()
+    for variant in suite.variants:
+        if variant.model is not None:
+            yield variant.model
 
 
 class _HasName(Protocol):

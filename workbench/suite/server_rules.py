@@ -29,22 +29,29 @@ _SCOPE = late_pattern(r"[!#-\[\]-~]+( [!#-\[\]-~]+)*")
 _SUBJECT_NAME = late_pattern(r"(?!offline\Z)[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def _command_rules(command: object, place: Place, hint: str) -> Iterator[Finding]:
+def _command_rules(command: object, place: Place, hint: str, key: str = "command") -> Iterator[Finding]:
     if isinstance(command, str):
-        yield Finding((*place, "command"), "must be a list of words, not one string", hint)
+        yield Finding((*place, key), "must be a list of words, not one string", hint)
     elif isinstance(command, list):
         if command[:1] == [""]:
-            yield Finding((*place, "command", 0), "must name a program")
+            yield Finding((*place, key, 0), "must name a program")
         for index, word in enumerate(command):
-            yield from _no_control_characters(word, (*place, "command", index), "\0")
+            yield from _no_control_characters(word, (*place, key, index), "\0")
 
 
 def subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterator[Finding]:
     """Check the subject of a suite, and report `models` beside it, which a subject replaces."""
     place: Place = ("subject",)
-    yield from exactly_one(subject, ("command", "python"), place, "a subject")
-    yield from goes_only_with(subject, {"env": "command"}, place)
-    yield from _command_rules(subject.get("command"), place, 'write ["python", "agent.py"]')
+    # `acp` with `agent` is one agent: its command, and how it is set up.
+    kinds = ("command", "python", "acp" if "acp" in subject else "agent")
+    yield from exactly_one(subject, kinds, place, "a subject")
+    if not subject.keys() & {"agent", "acp"}:
+        yield from goes_only_with(subject, dict.fromkeys(("mode", "builtin", "folder"), "agent"), place)
+    if "python" in subject:
+        yield from goes_only_with(subject, {"env": "command"}, place)
+    for key in ("command", "acp"):
+        yield from _command_rules(subject.get(key), place, 'write ["python", "agent.py"]', key)
+    yield from _no_control_characters(subject.get("folder"), (*place, "folder"), "\0\r\n")
     for variable, value in table(subject.get("env")).items():
         yield from _reference_rules(variable, value, (*place, "env", variable))
     name = subject.get("name")

@@ -137,7 +137,7 @@ def unknown_in_suite(
     `case_indices` are the indices of its cases in the file, `listed` the names of tools of servers, and `prefixes` the
     prefixes of servers whose tools are not known."""
     known = names_for_all(suite, listed, prefixes)
-    if suite.subject is not None:
+    if suite.subject is not None and suite.subject.has_own_tools:
         yield from _new_names(suite, case_indices, known)
         return
     yield from unknown_mocks(suite.mocks, known)

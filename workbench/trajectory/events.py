@@ -282,6 +282,37 @@ class PromptProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentStarted:
+    """An agent was started through the Agent Client Protocol.
+
+    `preset` names how it was set up, empty without one; `command` is its command as started. `name` and `version` are
+    those that it reports. `mode` is the mode of its session, and `builtin` says what happens to tools of its own.
+    """
+
+    round: int
+    preset: str
+    command: tuple[str, ...]
+    name: str
+    version: str
+    mode: str
+    builtin: str
+
+
+AgentNoteKind = Literal["plan", "permission", "not forwarded", "message"]
+"""`plan`: the agent's plan. `permission`: a permission that was refused. `not forwarded`: a call of an offered tool
+that the agent reports and that never reached Workbench. `message`: anything else that was out of the ordinary."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentNoted:
+    """Something that an agent told beside its answer and its calls; it is shown, and never graded."""
+
+    round: int
+    kind: AgentNoteKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class TextDelta:
     """A piece of the model's answer text."""
 
@@ -649,6 +680,8 @@ class RunFinished:
 
 ModelEvent = (
     PromptProgress
+    | AgentStarted
+    | AgentNoted
     | TextDelta
     | ReasoningDelta
     | TextWasReasoning

@@ -24,6 +24,8 @@ from workbench.dataclasses import (
     stored_name,
 )
 from workbench.trajectory.events import (
+    AgentNoted,
+    AgentStarted,
     AnswerPaused,
     CallArgumentsDelta,
     CallEdited,
@@ -75,6 +77,8 @@ EVENT_NAMES: dict[type[EventPayload], str] = {
     ReasoningDelta: "reasoning_delta",
     TextWasReasoning: "text_was_reasoning",
     AnswerPaused: "answer_paused",
+    AgentStarted: "agent_started",
+    AgentNoted: "agent_noted",
     CallStarted: "call_started",
     CallArgumentsDelta: "call_arguments_delta",
     CallFinished: "call_finished",

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from workbench.dataclasses import dataclass
 from workbench.numerals import counted
 from workbench.trajectory.events import (
+    AgentNoted,
+    AgentStarted,
     AnswerPaused,
     CallArgumentsDelta,
     CallEdited,
@@ -192,13 +194,15 @@ class Round:
     replayed: bool = False
     """Whether the round is replayed from another run, without asking a model."""
     not_offered: tuple[CallRecord, ...] = ()
-    """Calls of the provider's own tools that the suite does not offer; they are only shown."""
+    """Calls of tools that the suite does not offer, of the provider or of an agent; they are only shown."""
     turn: int | None = None
     """The turn of a conversation that the request belongs to, counted from 1; `None` outside of a conversation."""
     round_in_turn: int = 0
     """The number of the round within its turn, counted from 1."""
     said: UserSaid | None = None
     """The message of the user that begins the turn, in its first round."""
+    notes: tuple[AgentNoted, ...] = ()
+    """What an agent told beside its answer: plans, refused permissions, calls that never reached Workbench."""
 
     @property
     def calls_to_answer(self) -> tuple[CallRecord, ...]:
@@ -277,6 +281,8 @@ class Trajectory:
     retries. Time while held, waiting for an endpoint's turn and judging is left out."""
     held_ms: float = 0.0
     """The time while the run was held, in milliseconds."""
+    agent: AgentStarted | None = None
+    """The agent that was started for the run; `None` for a model."""
     fork: Forked | None = None
     """The event that ends the replayed part of a forked run."""
     added: tuple[str, ...] = ()
@@ -500,6 +506,7 @@ class _OpenRound:
     turn: int | None = None
     round_in_turn: int = 0
     said: UserSaid | None = None
+    notes: list[AgentNoted] = field(default_factory=list)
 
     def unanswered(self, **changes: Any) -> _OpenRound:
         """Return the round of the same request before its answer."""
@@ -546,6 +553,7 @@ class _OpenRound:
             turn=self.turn,
             round_in_turn=self.round_in_turn,
             said=self.said,
+            notes=tuple(self.notes),
         )
 
 
@@ -568,6 +576,7 @@ class TrajectoryFold:
         self._step: StepStarted | None = None
         self._added: tuple[str, ...] = ()
         self._fork: Forked | None = None
+        self._agent: AgentStarted | None = None
         self._own_calls: tuple[OwnCallAnswered, ...] = ()
         self._asked: tuple[ServerAsked, ...] = ()
         self._turns: list[UserTurn] = []
@@ -606,6 +615,10 @@ class TrajectoryFold:
             case PromptProgress(round=number) | AnswerPaused(round=number):
                 # The progress of a prompt leaves nothing behind in the trajectory; its round must be the current one.
                 self._round(number)
+            case AgentStarted():
+                self._agent = what
+            case AgentNoted(round=number):
+                self._round(number).notes.append(what)
             case TextDelta(round=number, text=text):
                 self._round(number).text.append(text)
             case ReasoningDelta(round=number, text=text):
@@ -681,6 +694,7 @@ class TrajectoryFold:
             loop_ms=round(max(self._time_ms - self._held_ms - self._outside_ms, 0.0), 3),
             held_ms=round(self._held_ms, 3),
             fork=self._fork,
+            agent=self._agent,
             added=self._added,
             own_calls=self._own_calls,
             asked_by_servers=self._asked,

@@ -33,10 +33,12 @@ from workbench.show.views.run_items import (
     TextItem,
     ToolsItem,
 )
-from workbench.show.views.trajectory import pause_text
+from workbench.show.views.trajectory import agent_text, note_text, pause_text
 from workbench.show.views.user_turns import ended_text, source_of
 from workbench.show.views.values import Awaited
 from workbench.trajectory.events import (
+    AgentNoted,
+    AgentStarted,
     AnswerPaused,
     CallArgumentsDelta,
     CallEdited,
@@ -192,6 +194,11 @@ class RunView:
             case AnswerPaused() as pause:
                 run.finish_text()
                 run.append(NoticeItem(pause_text(pause), quiet=True))
+            case AgentStarted() as agent:
+                run.append(NoticeItem(agent_text(agent), quiet=True))
+            case AgentNoted() as note:
+                run.finish_text()
+                run.append(NoticeItem(note_text(note), quiet=note.kind == "plan"))
             case CallStarted(call_id=call_id, tool=tool, by_provider=by_provider):
                 self._count(tool, event.time_ms)
                 self._answers()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from workbench.show.views.user_turns import ended_text, last_lines, lines_before
 from workbench.show.views.values import call_text, content_text, progress_text, waited_text
 from workbench.show.visible import after, compact_json, one_line, shortened
 from workbench.trajectory.events import (
+    AgentNoted,
+    AgentStarted,
     AnswerPaused,
     CallEdited,
     CallFinished,
@@ -220,6 +223,10 @@ class StepLines:
                 self._text.clear()
             case AnswerPaused() as pause:
                 return [*self._words(), self._paint(f"· {pause_text(pause)}", "muted")]
+            case AgentStarted() as agent:
+                return [self._paint(f"· {agent_text(agent)}", "muted")]
+            case AgentNoted() as note:
+                return [*self._words(), self._paint(f"· {note_text(note)}", "muted")]
             case ExecutionProgress(call_id=call_id) as progress if self._verbose:
                 return [self._paint(f"· {one_line(self._tools[call_id])}: {progress_text(progress)}", "muted")]
             case RequestFailed(error=error):
@@ -371,6 +378,31 @@ def pause_text(pause: AnswerPaused) -> str:
     if pause.times > 1:
         which = f" (pause {pause.times})"
     return f"the provider paused the answer, and was asked to go on{which}"
+
+
+def agent_text(agent: AgentStarted) -> str:
+    """Return a line on an agent that was started: its name and version, mode, tools of its own, and command."""
+    parts = [f"{agent.name} {agent.version}".strip()]
+    if agent.preset:
+        parts.append(f"set up as {agent.preset}")
+    if agent.mode:
+        parts.append(f"mode {agent.mode}")
+    parts.append({"off": "own tools off", "forbid": "own tools forbidden"}.get(agent.builtin, "own tools allowed"))
+    parts.append(shlex.join(agent.command))
+    return one_line(f"agent: {', '.join(parts)}")
+
+
+_NOTES = {
+    "plan": "plan: ",
+    "permission": "permission refused: ",
+    "not forwarded": "not forwarded, so not graded: ",
+    "message": "",
+}
+
+
+def note_text(note: AgentNoted) -> str:
+    """Return a line on something that an agent told beside its answer."""
+    return one_line(f"{_NOTES[note.kind]}{note.text}")
 
 
 def deviation_text(deviation: Deviation) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from workbench.config.agents import AGENT, KNOWN_AGENTS, agent_named
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.dataclasses import dataclass
@@ -71,6 +74,8 @@ def model_choices(
     for model, why in others.items():
         if model not in found:
             found[model] = replace(_described(program, model, folders[0], by_suite=False), whose=why)
+    for model, agent in installed_agents().items():
+        found.setdefault(model, _Known(f"agent, {agent}", brief="agent"))
     for model in PLANTED:
         found.setdefault(model, _described(program, model, folders[0], by_suite=False))
     # The URL of an endpoint may contain a secret.
@@ -89,7 +94,20 @@ def _named_by_suites(files: Sequence[SuiteFile]) -> dict[str, list[SuiteFile]]:
     return named
 
 
+def installed_agents() -> dict[str, str]:
+    """Return the known agents whose programs are on the path, by their names as models, with their commands."""
+    found = {}
+    for name, agent in KNOWN_AGENTS.items():
+        if shutil.which(agent.command[0]) is not None:
+            found[f"{AGENT}{name}"] = shlex.join(agent.command)
+    return found
+
+
 def _described(program: Program, model: str, folder: Path, *, by_suite: bool) -> _Known:
+    if (agent := agent_named(model)) is not None:
+        if shutil.which(agent.command[0]) is None:
+            return _Known(f"agent, not installed: {agent.install}", brief="not installed")
+        return _Known(f"agent, {shlex.join(agent.command)}", brief="agent")
     if is_built_in(model):
         known = {info.name: info.description for info in built_in_models()}
         return _Known(known.get(model, "replays a recorded run"))

@@ -17,7 +17,7 @@ from workbench.config.models import DEFAULT_CONCURRENCY
 from workbench.config.program import Program
 from workbench.config.read_only import is_read_only
 from workbench.engine.model_specs import Specs
-from workbench.engine.plan import NOT_STEPPED, Execution, PlannedRun, plan_runs
+from workbench.engine.plan import NOT_FORKED, NOT_STEPPED, Execution, PlannedRun, plan_runs
 from workbench.evaluation.approval import Approval, Decision, Needs, Trust, Typed, all_typed, needs
 from workbench.evaluation.plan import Plan
 from workbench.history.records import HistoryError
@@ -202,7 +202,7 @@ class Starter:
             models = len({run.model for run in plan.runs})
             if until != "end":
                 plan = replace(plan, runs=(self._to_step(plan.runs),))
-                if plan.runs[0].subject is not None:
+                if plan.runs[0].is_out_of_reach:
                     self._stage.announce(NOT_STEPPED, "warned", GLYPHS.warned)
                     return
             if until == "end":
@@ -374,7 +374,7 @@ class Starter:
                 return why
             planned = draft.planned(now, self._selection.models)
             if planned.subject is not None:
-                return NOT_STEPPED
+                return NOT_FORKED if planned.subject.is_agent else NOT_STEPPED
             limited = await self._limited(self.plan([planned]))
             if isinstance(limited, str):
                 return limited
@@ -623,6 +623,6 @@ def _lost_variants(file: SuiteFile, wanted: Collection[RunOf]) -> str | None:
 
 def _not_held(runs: Sequence[PlannedRun], begin: Begin | None) -> str | None:
     """Return a notice if the command line's breakpoints cannot hold the runs because the runs have a subject."""
-    if begin is not None and begin.breakpoints and any(run.subject is not None for run in runs):
+    if begin is not None and begin.breakpoints and any(run.is_out_of_reach for run in runs):
         return NOT_STEPPED
     return None

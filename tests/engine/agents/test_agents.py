@@ -1,0 +1,356 @@
+"""Agents that speak ACP in the place of a model: a small agent of the tests' own does what its prompt scripts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import workbench
+from tests.tools.processes import becomes_true, is_running
+from workbench.suite.render import suite_text
+from workbench.trajectory.events import AgentStarted, ResultReceived
+from workbench.trajectory.trajectory import Trajectory
+
+AGENT = Path(__file__).with_name("agent.py")
+ROOT = Path(__file__).parents[3]
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+SUITE: dict[str, Any] = {
+    "format": 1,
+    "name": "Weather",
+    "tools": [{"name": "get_weather", "parameters": CITY}, {"name": "send"}],
+    "mocks": [{"tool": "get_weather", "result": "rain in {city}"}],
+}
+OSLO = ["call", "get_weather", {"city": "Oslo"}]
+
+
+@pytest.fixture(autouse=True)
+def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for the folders of runs, so that a test sees what is left of them."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "t"))
+    (tmp_path / "t").mkdir()
+    return tmp_path / "t"
+
+
+def suite_of(
+    folder: Path,
+    *actions: Sequence[Any],
+    options: Sequence[str] = (),
+    subject: Mapping[str, Any] | None = None,
+    **case: Any,
+) -> Path:
+    path = folder / "weather.toml"
+    told = {"acp": ["python", str(AGENT), *options], "builtin": "forbid", **(subject or {})}
+    cases = [{"name": "Oslo", "user": f"Do {json.dumps(actions)}", **case}]
+    path.write_text(suite_text({**SUITE, "subject": told, "cases": cases}), encoding="utf-8")
+    return path
+
+
+def report_of(folder: Path, *actions: Sequence[Any], **options: Any) -> workbench.Report:
+    return workbench.evaluate(suite_of(folder, *actions, **options), approve=workbench.ALL)
+
+
+def run_of(folder: Path, *actions: Sequence[Any], **options: Any) -> Trajectory:
+    [result] = report_of(folder, *actions, **options).results
+    return result.trajectory
+
+
+def error_of(trajectory: Trajectory) -> str:
+    assert trajectory.finish is not None
+    assert trajectory.finish.reason == "error", trajectory.finish
+    return trajectory.finish.error or ""
+
+
+def notes_of(trajectory: Trajectory) -> list[tuple[str, str]]:
+    return [(note.kind, note.text) for round_ in trajectory.rounds for note in round_.notes]
+
+
+def calls_of(trajectory: Trajectory) -> list[tuple[str, Mapping[str, Any]]]:
+    return [(call.tool, call.arguments) for call in trajectory.calls]
+
+
+def test_a_mock_reaches_the_model_and_the_text_after_the_last_call_is_the_answer(
+    tmp_path: Path, own_temporary_folder: Path
+) -> None:
+    actions: list[list[Any]] = [["think", "hm"], ["plan", "look"], ["say", "Wait. "], OSLO, ["result"], ["say", "!"]]
+    [result] = report_of(
+        tmp_path, *actions, ordered=[{"tool": "get_weather", "args": {"city": "Oslo"}}], response_contains=["rain"]
+    ).results
+    run = result.trajectory
+    assert result.status == "passed"
+    assert calls_of(run) == [("get_weather", {"city": "Oslo"})]
+    assert run.final_answer == "rain in Oslo!"
+    assert [round_.text for round_ in run.rounds] == ["Wait. ", "rain in Oslo!"]
+    assert run.rounds[0].reasoning == "hm"
+    assert notes_of(run) == [("plan", "look (pending)")]
+    command = ("python", str(AGENT))
+    assert run.agent == AgentStarted(1, "", command, "tests-agent", "1.2.3", "default", "forbid")
+    assert not [*own_temporary_folder.iterdir()]
+
+
+def test_each_run_has_a_home_and_a_working_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-for-agents")
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "notes.txt").write_text("x", encoding="utf-8")
+    names = ("HOME", "XDG_CONFIG_HOME", "TMPDIR", "OPENAI_API_KEY", "MODE")
+    said = [each for name in names for each in (["env", name], ["say", "\n"])]
+    subject = {"folder": "project", "env": {"MODE": "test"}}
+    run = run_of(tmp_path, ["cwd"], ["say", "\n"], *said, subject=subject)
+    work, home, config, temporary, key, mode = run.final_answer.splitlines()
+    assert work.endswith("/work has ['notes.txt']")
+    assert (key, mode) == ("None", "test")
+    for place in (work, home, config, temporary):
+        assert place.startswith(str(tmp_path / "t"))
+
+
+def test_the_steps_of_a_chain_are_prompts_in_one_session(tmp_path: Path) -> None:
+    first, second = json.dumps([OSLO]), json.dumps([["result"], ["call", "send", {}]])
+    steps = [{"user": f"One {first}", "tool": "get_weather"}, {"user": f"Two {second}", "tool": "send"}]
+    path = suite_of(tmp_path, user="", steps=steps)
+    text = path.read_text(encoding="utf-8").replace('user = ""\n', "")
+    path.write_text(text, encoding="utf-8")
+    [result] = workbench.evaluate(path, approve=workbench.ALL).results
+    assert result.status == "passed", result
+    assert [round_.text for round_ in result.trajectory.rounds] == ["", "rain in Oslo"]
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abcé \n{}", max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+MADE = st.tuples(
+    st.sampled_from(["get_weather", "send"]), st.dictionaries(st.text("xyz", min_size=1), JSON, max_size=3)
+)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.one_of(MADE, st.lists(MADE, min_size=1, max_size=3)), max_size=5))
+def test_calls_are_those_that_the_agent_sent_as_json_values_in_order_by_bare_name(
+    tmp_path: Path, made: list[Any]
+) -> None:
+    actions, sent = [], []
+    for one in made:
+        if isinstance(one, tuple):
+            actions.append(["call", *one])
+            sent.append(one)
+        else:
+            actions.append(["together", one])
+            sent += one
+    run = run_of(tmp_path, *actions, ["say", "."])
+    assert json.dumps(calls_of(run)) == json.dumps(sent)
+    assert not notes_of(run)
+    assert all(call.result is not None for call in run.calls)
+
+
+def test_permissions_are_given_to_tools_of_the_suite_alone(tmp_path: Path) -> None:
+    actions: list[list[Any]] = [
+        ["ask", "rm -rf /"],
+        ["ask", "echo mcp__workbench__get_weather"],
+        ["permit", "send", {"to": "a"}],
+    ]
+    run = run_of(tmp_path, *actions, ["say", "done"])
+    assert calls_of(run) == [("send", {"to": "a"})]
+    assert notes_of(run) == [("permission", "rm -rf /"), ("permission", "echo mcp__workbench__get_weather")]
+    assert "".join(round_.text for round_ in run.rounds) == "[no][no][once]done"
+
+
+@pytest.mark.parametrize(("builtin", "graded"), [("forbid", []), ("off", []), ("allow", ["bash ls"])])
+def test_the_agents_own_tools_are_shown_and_graded_only_where_they_are_allowed(
+    tmp_path: Path, builtin: str, graded: list[str]
+) -> None:
+    own = ["own", "bash ls", {"command": "ls"}, "two files"]
+    run = run_of(tmp_path, own, ["ask", "edit"], ["say", "."], subject={"builtin": builtin})
+    shown = run.rounds[0].calls if graded else run.rounds[0].not_offered
+    assert (shown[0].tool, shown[0].arguments) == ("bash ls", {"command": "ls"})
+    assert shown[0].result is not None
+    assert shown[0].result.content == "two files"
+    assert [call.tool for call in run.calls][:1] == graded
+    assert run.final_answer == ("[once]." if graded else "[no].")
+    assert [kind for kind, _ in notes_of(run)].count("permission") == (0 if graded else 1)
+
+
+def test_calls_that_never_arrived_are_shown_as_not_forwarded(tmp_path: Path) -> None:
+    forged = ["forge", "get_weather", {"city": "Rome"}, "completed"]
+    run = run_of(tmp_path, OSLO, forged, OSLO, ["say", "."])
+    assert calls_of(run) == [("get_weather", {"city": "Oslo"})] * 2
+    told = 'get_weather {"city":"Rome"} was reported as completed, and never reached Workbench: forged'
+    assert notes_of(run) == [("not forwarded", told)]
+
+
+@pytest.mark.parametrize(
+    ("actions", "options", "subject", "message"),
+    [
+        ([OSLO, ["crash", 3]], [], {}, "the agent subject ended with exit code 3: it fell over"),
+        ([["kill"]], [], {}, "the agent subject was ended by SIGKILL"),
+        ([["say", "hi"]], ["--no-list"], {}, "without having listed the tools of workbench"),
+        ([["say", "hi"]], ["--login"], {}, "the agent subject needs a login"),
+        ([["say", "hi"]], ["--login"], {"agent": "codex"}, "set one of OPENAI_API_KEY, CODEX_API_KEY"),
+        ([["say", "hi"]], [], {"mode": "yolo"}, "has no mode 'yolo': it has default, plan"),
+        ([["stop", "cancelled"]], [], {}, "cancelled the prompt by itself"),
+        ([["say", "hi"]], [], {"folder": "gone"}, "the folder gone of the agent subject does not exist"),
+        ([["say", "hi"]], [], {"acp": ["no-such-agent"]}, "there is no program 'no-such-agent'"),
+        ([["big", 33 << 20]], [], {}, "sent more than 32 MiB as a message"),
+    ],
+)
+def test_what_is_no_failure_of_the_model_is_an_error(
+    tmp_path: Path, actions: Any, options: Any, subject: Any, message: str, own_temporary_folder: Path
+) -> None:
+    name = {"name": "subject"} if "agent" in subject else {}
+    [result] = report_of(tmp_path, *actions, options=options, subject={**subject, **name}).results
+    assert result.status == "error"
+    assert message in error_of(result.trajectory)
+    assert not [*own_temporary_folder.iterdir()]
+
+
+def test_an_agent_that_is_not_installed_is_named_with_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "weather.toml"
+    path.write_text(suite_text({**SUITE, "cases": [{"name": "Oslo", "user": "Oslo?"}]}), encoding="utf-8")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    report = workbench.evaluate(path, models=["agent:gemini", "offline"])
+    assert [result.model for result in report.results] == ["agent:gemini", "offline"]
+    expected = (
+        "the agent agent:gemini is not installed: there is no program 'gemini'; "
+        "install it with `npm install -g @google/gemini-cli`"
+    )
+    assert report.results[0].error == expected
+    with pytest.raises(workbench.UsageError, match="there is no agent 'gemni': there are claude-code, codex"):
+        workbench.evaluate(path, model="agent:gemni")
+
+
+def test_an_agent_chosen_by_its_name_needs_no_trust_and_one_that_a_suite_names_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "codex-acp"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {AGENT} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-for-codex-4711")
+    actions = [["env", "CODEX_HOME"], ["say", " "], ["env", "OPENAI_API_KEY"]]
+    case = {"name": "Oslo", "user": f"Do {json.dumps(actions)}", "system": "Be brief."}
+    path = tmp_path / "weather.toml"
+    path.write_text(suite_text({**SUITE, "cases": [case]}), encoding="utf-8")
+    with pytest.raises(AssertionError):  # its mode, read-only, is none of the small agent's
+        workbench.evaluate(path, model="agent:codex").assert_passed()
+    path.write_text(suite_text({**SUITE, "models": ["agent:codex"], "cases": [case]}), encoding="utf-8")
+    with pytest.raises(workbench.ApprovalError, match="run the command: codex-acp"):
+        workbench.evaluate(path)
+    subject = {"agent": "codex", "mode": "default"}
+    path.write_text(suite_text({**SUITE, "subject": subject, "cases": [case]}), encoding="utf-8")
+    [result] = workbench.evaluate(path, approve=workbench.ALL, model="agent:codex").results
+    home, key = result.trajectory.final_answer.split()
+    assert (home.endswith("/home/.codex"), key) == (True, "sk-for-codex-4711")
+
+
+def test_unknown_updates_and_stop_reasons_and_lines_that_are_no_messages_are_kept_and_shown(tmp_path: Path) -> None:
+    actions: list[list[Any]] = [
+        *(["raw", "Loading model…"], ["raw", "[1, 2]"], ["update", {"sessionUpdate": "hologram", "x": 1}]),
+        *(["update", {"sessionUpdate": "available_commands_update"}], ["say", "fine"], ["stop", "bored"]),
+    ]
+    run = run_of(tmp_path, *actions)
+    assert run.final_answer == "fine"
+    assert [text for _, text in notes_of(run)] == [
+        "a line that is no message of ACP: 'Loading model…'",
+        "a line that is no message of ACP: '[1, 2]'",
+        "an unknown update: hologram",
+    ]
+
+
+def test_floods_are_bounded_and_standard_error_is_always_read(tmp_path: Path) -> None:
+    run = run_of(tmp_path, ["errors", 1 << 20], ["flood", 3_000], ["say", "alive"])
+    assert run.final_answer == "alive"
+    notes = notes_of(run)
+    assert len(notes) == 200
+    assert notes[-1] == ("message", "200 notes; further ones are left out")
+
+
+def test_tokens_and_cost_are_those_that_the_agent_tells(tmp_path: Path) -> None:
+    told = {"inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 5, "thoughtTokens": 3, "totalTokens": 128}
+    [result] = report_of(tmp_path, OSLO, ["usage", told], ["cost", 0.25], ["say", "."]).results
+    assert result.trajectory.usage == workbench.Usage(105, 23, 5, 3)
+    assert result.cost_usd == 0.25
+
+
+@pytest.mark.parametrize("options", [[], ["--deaf"]])
+def test_a_hanging_agent_ends_with_all_its_processes_when_its_time_is_over(
+    tmp_path: Path, options: list[str], own_temporary_folder: Path
+) -> None:
+    [result] = report_of(
+        tmp_path, ["spawn", str(tmp_path / "pids")], ["hang"], options=options, subject={"timeout_s": 1.5}
+    ).results
+    assert result.status == "error"
+    assert "raise subject.timeout_s" in (result.error or "")
+    pids = [int(word) for word in (tmp_path / "pids").read_text(encoding="utf-8").split()]
+    assert not [pid for pid in pids if is_running(pid)]
+    assert not [*own_temporary_folder.iterdir()]
+
+
+def test_two_sessions_at_once_keep_their_calls(tmp_path: Path) -> None:
+    path = suite_of(tmp_path)
+    cases = []
+    for number in range(2):
+        actions = [["call", "get_weather", {"city": f"C{number}-{each}"}] for each in range(5)]
+        cases.append({"name": f"Case {number}", "user": f"Do {json.dumps([*actions, ['result']])}"})
+    subject = {"acp": ["python", str(AGENT)], "builtin": "forbid"}
+    path.write_text(suite_text({**SUITE, "subject": subject, "cases": cases}), encoding="utf-8")
+    report = workbench.evaluate(path, approve=workbench.ALL, concurrency=2)
+    for number, result in enumerate(report.results):
+        cities = [call.arguments["city"] for call in result.trajectory.calls]
+        assert cities == [f"C{number}-{each}" for each in range(5)]
+        assert result.trajectory.final_answer == f"rain in C{number}-4"
+
+
+def test_stopping_cancels_the_prompt_and_leaves_nothing_behind(tmp_path: Path, own_temporary_folder: Path) -> None:
+    path = suite_of(tmp_path, ["spawn", str(tmp_path / "pids")], OSLO, ["hang"])
+
+    async def stopped() -> None:
+        called = asyncio.Event()
+
+        def watch(event: object) -> None:
+            if isinstance(event, workbench.RunEvent) and isinstance(event.event.payload, ResultReceived):
+                called.set()
+
+        task = asyncio.ensure_future(workbench.evaluate_async(path, approve=workbench.ALL, on_event=watch))
+        await called.wait()
+        task.cancel()
+        await asyncio.wait({task})
+        assert task.cancelled()
+
+    asyncio.run(stopped())
+    pids = [int(word) for word in (tmp_path / "pids").read_text(encoding="utf-8").split()]
+    assert not [pid for pid in pids if is_running(pid)]
+    assert not [*own_temporary_folder.iterdir()]
+
+
+def test_a_killed_workbench_takes_the_agent_with_it(tmp_path: Path) -> None:
+    path = suite_of(tmp_path, ["spawn", str(tmp_path / "pids")], ["hang"], options=["--deaf"])
+    script = f"import workbench; workbench.evaluate({str(path)!r}, approve=workbench.ALL)"
+    program = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
+    asyncio.run(becomes_true((tmp_path / "pids").exists, within_s=60))
+    program.send_signal(signal.SIGKILL)
+    program.wait()
+    pids = [int(word) for word in (tmp_path / "pids").read_text(encoding="utf-8").split()]
+    asyncio.run(becomes_true(lambda: not any(map(is_running, pids)), within_s=60))
+
+
+def test_the_relay_serves_only_those_who_know_the_token_of_the_run(tmp_path: Path) -> None:
+    assert run_of(tmp_path, ["stranger"]).final_answer == "no answer"

@@ -1,0 +1,93 @@
+"""The agents that Workbench knows how to start through the Agent Client Protocol (ACP), and their names as models."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from workbench.dataclasses import dataclass
+
+AgentName = Literal["claude-code", "codex", "gemini", "opencode", "qwen", "fast-agent", "vibe"]
+
+BuiltIn = Literal["off", "forbid", "allow"]
+"""The tools of the agent's own: not offered to its model, offered and refused, or allowed and graded."""
+
+AGENT = "agent:"
+"""Begins the name of an agent in a list of models: `agent:codex`."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAgent:
+    """An agent that speaks ACP: its command, and the command that installs it.
+
+    `variables` are the variables of the user's environment that it gets, such as keys. `mode` is the session mode that
+    asks for permissions without a model; empty if the agent's default does."""
+
+    name: AgentName
+    command: tuple[str, ...]
+    install: str
+    variables: tuple[str, ...]
+    mode: str = ""
+
+
+_OPENAI = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
+_ANTHROPIC = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL")
+
+_KNOWN = (
+    KnownAgent(
+        "claude-code",
+        ("claude-agent-acp",),
+        "npm install -g @agentclientprotocol/claude-agent-acp",
+        (*_ANTHROPIC, "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "CLAUDE_CODE_OAUTH_TOKEN"),
+        "default",
+    ),
+    KnownAgent(
+        "codex",
+        ("codex-acp",),
+        "npm install -g @agentclientprotocol/codex-acp @openai/codex",
+        (*_OPENAI, "CODEX_API_KEY"),
+        "read-only",
+    ),
+    KnownAgent(
+        "gemini",
+        ("gemini", "--acp"),
+        "npm install -g @google/gemini-cli",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GEMINI_MODEL"),
+    ),
+    KnownAgent(
+        "opencode",
+        ("opencode", "acp"),
+        "npm install -g opencode-ai",
+        (*_ANTHROPIC, *_OPENAI, "GEMINI_API_KEY", "OPENROUTER_API_KEY", "OPENCODE_CONFIG_CONTENT"),
+    ),
+    KnownAgent(
+        "qwen",
+        ("qwen", "--acp"),
+        "npm install -g @qwen-code/qwen-code",
+        (*_OPENAI, "OPENAI_MODEL"),
+        "default",
+    ),
+    KnownAgent(
+        "fast-agent",
+        ("fast-agent-acp",),
+        "uv tool install fast-agent-mcp",
+        (*_ANTHROPIC, *_OPENAI, "GENERIC_API_KEY", "GENERIC_BASE_URL", "FAST_AGENT_MODEL"),
+    ),
+    KnownAgent("vibe", ("vibe-acp",), "uv tool install mistral-vibe", ("MISTRAL_API_KEY",), "ask"),
+)
+
+KNOWN_AGENTS: dict[str, KnownAgent] = {agent.name: agent for agent in _KNOWN}
+"""The known agents by their names."""
+
+
+def agent_named(model: str) -> KnownAgent | None:
+    """Return the agent that a name in a list of models means, such as `agent:codex`; `None` for any other name."""
+    if not model.startswith(AGENT):
+        return None
+    return KNOWN_AGENTS.get(model.removeprefix(AGENT))
+
+
+def unknown_agent(model: str) -> str | None:
+    """Return the problem of a name in a list of models that begins as an agent's and names none; otherwise `None`."""
+    if not model.startswith(AGENT) or agent_named(model) is not None:
+        return None
+    return f"there is no agent {model.removeprefix(AGENT)!r}: there are {', '.join(KNOWN_AGENTS)}"

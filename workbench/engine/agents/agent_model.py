@@ -1,0 +1,580 @@
+"""An agent that speaks the Agent Client Protocol (ACP), asked as a model is: each of its calls ends an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from workbench.config.agents import KNOWN_AGENTS
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import json_text
+from workbench.engine.agents.connection import (
+    AgentConnection,
+    AgentError,
+    AgentLost,
+    Asked,
+    Incoming,
+    Malformed,
+    RefusedError,
+    Told,
+    found_program,
+)
+from workbench.engine.agents.reported_calls import ReportedCall, ReportedCalls
+from workbench.engine.agents.setup import (
+    RunFolders,
+    Setup,
+    Wanted,
+    new_folders,
+    not_installed,
+    not_supported,
+    server_name,
+    set_up,
+)
+from workbench.engine.agents.tool_server import ForwardedCall, OfferedServer, ToolServer
+from workbench.limits import MAX_AGENT_ITEMS, MAX_AGENT_LINES
+from workbench.providers.function import call_events, tool_call
+from workbench.providers.model import AnswerFinished, ModelError, ModelRequest, TooMuchError
+from workbench.suite.model import Subject
+from workbench.threads import in_thread
+from workbench.tools.toolbox import Toolbox
+from workbench.trajectory.events import (
+    AgentNoted,
+    AgentNoteKind,
+    AgentStarted,
+    CallFinished,
+    CallStarted,
+    Message,
+    ModelEvent,
+    ReasoningDelta,
+    ResultReceived,
+    StopReason,
+    TextDelta,
+    ToolDefinition,
+    Usage,
+)
+from workbench.trajectory.media import Media
+
+START_S = 120.0
+"""Seconds that an agent has to start and to open its session: some start servers and models of their own."""
+
+_QUEUE = 1_000
+"""The most messages of an agent that wait; then the agent waits."""
+
+_SUITE_SERVER = "workbench"
+"""The name of the server that offers the tools which the suite itself defines."""
+
+_LOGIN_NEEDED = -32000
+_SETTLING = 3
+"""The turns of the event loop after which all that the agent wrote before a call has been read."""
+
+_IGNORED = (
+    *("user_message_chunk", "available_commands_update", "current_mode_update", "config_option_update"),
+    "session_info_update",
+)
+"""Updates that say nothing about a run."""
+
+_STOP_REASONS: Mapping[str, StopReason] = {
+    "end_turn": "answered",
+    "max_tokens": "truncated",
+    "max_turn_requests": "truncated",
+    "refusal": "refused",
+}
+
+_USAGE_OF_LAST_REQUEST = ("opencode",)
+"""Agents whose usage is that of their last request alone, so that the tokens of a run are unknown."""
+
+
+class AgentModel:
+    """An agent in one run, in the place of a model.
+
+    A request with a message of the user is a prompt; one with results answers the calls that wait for them. `folder` is
+    that of the suite, `environment` that of the user, of which the agent gets what its preset and `passed` name."""
+
+    seed = None
+    notices: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        subject: Subject,
+        *,
+        folder: Path,
+        system: str | None,
+        environment: Mapping[str, str],
+        passed: Sequence[str],
+        secrets: Secrets,
+    ) -> None:
+        self.name = subject.name
+        self._subject = subject
+        self._folder = folder
+        self._system = system
+        self._environment = environment
+        self._passed = passed
+        self._secrets = secrets
+        self._queue: asyncio.Queue[Incoming | ForwardedCall] = asyncio.Queue(_QUEUE)
+        self._connection = AgentConnection(subject.name, self._queue.put, secrets)
+        self._folders: RunFolders | None = None
+        self._tools: ToolServer | None = None
+        self._servers: tuple[OfferedServer, ...] = ()
+        self._reported = ReportedCalls(())
+        self._session = ""
+        self._started: AgentStarted | None = None
+        self._takes_images = False
+        self._closed = False
+
+        self._read = 0
+        """The messages of the conversation that were passed on already."""
+        self._prompts: list[Message] = []
+        self._prompt: asyncio.Future[Any] | None = None
+        self._prompted = 0
+        self._arrived: deque[ForwardedCall] = deque()
+        self._waiting: dict[str, ForwardedCall] = {}
+        self._forwarded: list[tuple[str, Mapping[str, Any]]] = []
+        self._calls = self._own_calls = 0
+        self._messages = self._notes = 0
+        self._waiting_notes: list[tuple[AgentNoteKind, str]] = []
+        self._unknown: set[str] = set()
+        self._usage: Usage | None = None
+        """The tokens of the session so far, as the agent told them last."""
+        self._usage_before = Usage()
+        self._cost: float | None = None
+        self._cost_before = 0.0
+
+    async def start(self) -> None:
+        """Do nothing: the agent is started with its tools."""
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """Let every request begin at once."""
+        return nullcontext()
+
+    def takes_media(self, media: Media) -> bool:
+        """Return whether the agent takes images in messages; results of tools carry them in any case."""
+        return media.is_image and self._takes_images
+
+    async def begin(self, tools: Toolbox) -> None:
+        """Start the agent and open its session with the tools of a run.
+
+        Raises AgentError."""
+        try:
+            async with asyncio.timeout(START_S):
+                await self._begin(tools)
+        except TimeoutError:
+            error = self._connection.error(f"{self._who} did not open a session within {START_S:.0f} s")
+            await self.close()
+            raise error from None
+        except RefusedError as error:
+            refused = self._connection.error(f"{self._who} opened no session: {error}")
+            await self.close()
+            raise refused from error
+        except (OSError, ValueError) as error:
+            await self.close()
+            raise AgentError(f"{self._who} cannot be started: {error}") from error
+        except BaseException:
+            await self.close()
+            raise
+
+    @property
+    def _who(self) -> str:
+        return f"the agent {self.name}"
+
+    async def _begin(self, tools: Toolbox) -> None:
+        if (why := not_supported()) is not None:
+            raise AgentError(why)
+        subject = self._subject
+        copied = None if subject.folder is None else self._folder / subject.folder
+        if copied is not None and not copied.is_dir():
+            raise AgentError(f"the folder {subject.folder} of {self._who} does not exist in {self._folder}")
+        self._folders = folders = await in_thread(lambda: new_folders(copied), name="folders of an agent")
+        self._servers = _offered_servers(tools)
+        self._reported = ReportedCalls(self._servers)
+        wanted = Wanted(subject, self._system, tuple(server.name for server in self._servers), self._folder)
+        setup = set_up(wanted, folders.home, self._environment, self._passed, self._secrets)
+        command = found_program(setup.command, setup.environment.get("PATH"))
+        if command is None:
+            raise AgentError(not_installed(subject))
+        self._tools = ToolServer(self._servers, folders.root, self._queue.put)
+        await self._tools.start()
+        await self._connection.start(command, folders.work, setup.environment)
+        await self._open_session(setup, self._tools, folders.work)
+
+    async def _open_session(self, setup: Setup, tools: ToolServer, work: Path) -> None:
+        capabilities = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
+        client = {"name": "workbench", "title": "Workbench", "version": "1"}
+        asked = {"protocolVersion": 1, "clientCapabilities": capabilities, "clientInfo": client}
+        told = _object(await self._connection.request("initialize", asked))
+        if told.get("protocolVersion") != 1:
+            raise AgentError(
+                f"{self._who} speaks version {told.get('protocolVersion')} of ACP, and Workbench version 1"
+            )
+        prompt = _object(_object(told.get("agentCapabilities")).get("promptCapabilities"))
+        self._takes_images = prompt.get("image") is True
+        opened: dict[str, Any] = {"cwd": str(work), "mcpServers": tools.as_mcp_servers}
+        if setup.meta:
+            opened["_meta"] = setup.meta
+        try:
+            session = _object(await self._connection.request("session/new", opened))
+        except RefusedError as error:
+            if error.code == _LOGIN_NEEDED:
+                raise self._login_needed(error) from error
+            raise
+        if not isinstance(number := session.get("sessionId"), str):
+            raise AgentError(f"{self._who} opened a session without an id")
+        self._session = number
+        mode = await self._set_mode(_object(session.get("modes")))
+        info = _object(told.get("agentInfo"))
+        self._started = AgentStarted(
+            1,
+            self._subject.agent or "",
+            setup.command,
+            str(info.get("title") or info.get("name") or self.name),
+            str(info.get("version") or ""),
+            mode,
+            self._subject.builtin,
+        )
+        for note in setup.notes:
+            self._waiting_notes.append(("message", note))
+
+    async def _set_mode(self, modes: Mapping[str, Any]) -> str:
+        """Set the mode of the session, and return the one that it has."""
+        known = KNOWN_AGENTS.get(self._subject.agent or "")
+        wanted = self._subject.mode or ("" if known is None else known.mode)
+        there = [str(mode["id"]) for mode in _objects(modes.get("availableModes")) if "id" in mode]
+        if not wanted:
+            return str(modes.get("currentModeId") or "")
+        if there and wanted not in there:
+            raise AgentError(f"{self._who} has no mode {wanted!r}: it has {', '.join(there)}")
+        try:
+            await self._connection.request("session/set_mode", {"sessionId": self._session, "modeId": wanted})
+        except RefusedError as error:
+            raise AgentError(f"{self._who} refused the mode {wanted!r}: {error}") from error
+        return wanted
+
+    def _login_needed(self, error: RefusedError) -> AgentError:
+        advice = "give it a key in `env`"
+        if self._subject.agent is not None:
+            variables = KNOWN_AGENTS[self._subject.agent].variables
+            keys = [name for name in variables if name.endswith(("KEY", "TOKEN"))]
+            advice = f"set one of {', '.join(keys)}"
+        return self._connection.error(
+            f"{self._who} needs a login, and its home is new in each run, without yours: {advice} ({error})"
+        )
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
+        """Pass on what is new in the conversation, and yield what the agent does until it makes a call or answers."""
+        number = request.round
+        self._pass_on(request.messages)
+        if self._started is not None:
+            yield self._started
+            self._started = None
+        while True:
+            for note in self._taken_notes(number):
+                yield note
+            if self._arrived:
+                async for event in self._make_call(number, self._arrived.popleft()):
+                    yield event
+                return
+            if self._prompt is None:
+                self._begin_prompt()
+            incoming = await self._next()
+            if isinstance(incoming, ForwardedCall):
+                self._arrived.append(incoming)
+                # What the agent wrote before the call came through another pipe, and may not have been read yet.
+                for _ in range(_SETTLING):
+                    await asyncio.sleep(0)
+                for event in self._settled(number):
+                    yield event
+            elif incoming is not None:
+                for event in self._events(number, incoming):
+                    yield event
+            else:
+                assert self._prompt is not None
+                reason = self._ended(self._prompt)
+                self._prompt = None
+                for event in self._last_events(number):
+                    yield event
+                if not self._prompts:
+                    usage, cost = self._used()
+                    yield AnswerFinished(reason, usage, cost_usd=cost)
+                    return
+
+    def _pass_on(self, messages: Sequence[Message]) -> None:
+        new, self._read = messages[self._read :], len(messages)
+        for message in new:
+            if message.role == "user":
+                self._prompts.append(message)
+            elif message.role == "tool" and (call := self._waiting.pop(message.call_id or "", None)) is not None:
+                call.answer(message)
+            elif not self._prompted:
+                raise ModelError(f"{self._who} cannot be given an earlier conversation: remove `messages` of the case")
+        if self._waiting:
+            raise ModelError(f"{self._who} cannot be asked again before its call is answered")
+
+    def _begin_prompt(self) -> None:
+        blocks: list[dict[str, Any]] = []
+        prompts, self._prompts = self._prompts, []
+        for message in prompts:
+            for medium in message.media:
+                if medium.data and medium.is_image and self._takes_images:
+                    blocks.append({"type": "image", "data": medium.data, "mimeType": medium.media_type})
+            blocks.append({"type": "text", "text": message.content})
+        self._prompted += 1
+        self._prompt = self._connection.sent_request("session/prompt", {"sessionId": self._session, "prompt": blocks})
+
+    async def _next(self) -> Incoming | ForwardedCall | None:
+        """Return what comes next from the agent; `None` when its prompt has ended and all before it was taken."""
+        if not self._queue.empty():
+            return self._queue.get_nowait()
+        assert self._prompt is not None
+        getting = asyncio.ensure_future(self._queue.get())
+        try:
+            await asyncio.wait({getting, self._prompt}, return_when=asyncio.FIRST_COMPLETED)
+            if getting.done():
+                return getting.result()
+            # What came with the answer to the prompt came before it.
+            if not self._queue.empty():
+                return self._queue.get_nowait()
+            return None
+        finally:
+            getting.cancel()
+
+    def _settled(self, number: int) -> Iterator[ModelEvent]:
+        """Yield the events of all that has been read by now; further calls keep their order."""
+        while not self._queue.empty():
+            incoming = self._queue.get_nowait()
+            if isinstance(incoming, ForwardedCall):
+                self._arrived.append(incoming)
+            else:
+                yield from self._events(number, incoming)
+
+    async def _make_call(self, number: int, call: ForwardedCall) -> AsyncGenerator[ModelEvent | AnswerFinished]:
+        """Yield a call that reached Workbench, which ends an answer."""
+        self._calls += 1
+        call_id = f"call-{self._calls}"
+        arguments = call.arguments if isinstance(call.arguments, dict) else json_text(call.arguments)
+        made = tool_call(call_id, call.tool, arguments)
+        self._waiting[call_id] = call
+        self._forwarded.append((call.tool, made.arguments))
+        for event in call_events(call_id, made, number):
+            yield event
+        yield AnswerFinished("tool calls")
+
+    def _events(self, number: int, incoming: Incoming) -> Iterator[ModelEvent]:
+        self._messages += 1
+        if self._messages > MAX_AGENT_ITEMS:
+            raise TooMuchError(MAX_AGENT_ITEMS.reached())
+        match incoming:
+            case AgentLost():
+                raise self._connection.lost_error()
+            case Malformed(text=text):
+                yield from self._note(number, "message", f"a line that is no message of ACP: {text!r}")
+            case Asked(method="session/request_permission"):
+                yield from self._permit(number, incoming)
+            case Asked(method=method):
+                self._connection.refuse(incoming)
+                yield from self._once(number, f"the agent asked for {method}, which is not offered")
+            case Told(method="session/update", params=params):
+                yield from self._update(number, _object(params.get("update")))
+            case Told(method=method):
+                yield from self._once(number, f"an unknown notification: {method}")
+
+    def _update(self, number: int, update: Mapping[str, Any]) -> Iterator[ModelEvent]:
+        match kind := update.get("sessionUpdate"):
+            case "agent_message_chunk":
+                if text := _text(update.get("content")):
+                    yield TextDelta(number, text)
+            case "agent_thought_chunk":
+                if text := _text(update.get("content")):
+                    yield ReasoningDelta(number, text)
+            case "tool_call" | "tool_call_update":
+                if self._reported.take(update) is not None:
+                    yield from self._shown(number, at_end=False)
+            case "plan":
+                entries = _objects(update.get("entries"))
+                steps = [f"{entry.get('content')} ({entry.get('status')})" for entry in entries]
+                yield from self._note(number, "plan", "; ".join(steps))
+            case "usage_update":
+                cost = _object(update.get("cost"))
+                if isinstance(amount := cost.get("amount"), int | float) and cost.get("currency") == "USD":
+                    self._cost = max(float(amount), 0.0)
+            case _ if kind not in _IGNORED:
+                yield from self._once(number, f"an unknown update: {kind}")
+
+    def _shown(self, number: int, *, at_end: bool) -> Iterator[ModelEvent]:
+        """Yield calls of the agent's own tools, which are graded only where the suite allows these tools."""
+        for call in self._reported.own(at_end=at_end):
+            self._own_calls += 1
+            call_id = f"own-{self._own_calls}"
+            by_provider = "offered" if self._subject.builtin == "allow" else "other"
+            yield CallStarted(number, call_id, call.title, by_provider)  # type: ignore[arg-type]
+            yield CallFinished(call_id, call.arguments)
+            if call.has_ended:
+                yield ResultReceived(call_id, call.output, call.failed, "provider", 0.0)
+
+    def _permit(self, number: int, asked: Asked) -> Iterator[ModelEvent]:
+        """Answer a request for a permission: tools of the suite are allowed, those of the agent as the suite says."""
+        call = self._reported.take(_object(asked.params.get("toolCall")))
+        offered = None if call is None else self._reported.offered_tool(call)
+        allowed = offered is not None or self._subject.builtin == "allow"
+        kinds = ("allow_once", "allow_always") if allowed else ("reject_once", "reject_always")
+        option = _option(asked.params.get("options"), kinds)
+        if option is None:
+            self._connection.answer(asked, {"outcome": {"outcome": "cancelled"}})
+        else:
+            self._connection.answer(asked, {"outcome": {"outcome": "selected", "optionId": option}})
+        what = "a tool without a name" if call is None else _words(call)
+        if offered is not None and option is None:
+            raise AgentError(
+                f"{self._who} asked for the permission to call {offered.tool} and offered no way to give it"
+            )
+        if not allowed:
+            if call is not None:
+                call.refused = True
+            yield from self._note(number, "permission", what)
+
+    def _last_events(self, number: int) -> Iterator[ModelEvent]:
+        """Yield what is known only at the end of a prompt."""
+        yield from self._shown(number, at_end=True)
+        for tool, call in self._reported.not_forwarded(self._forwarded):
+            status = call.said.get("status", "without a status")
+            said = f": {call.output}" if call.output else ""
+            text = f"{tool} {json_text(call.arguments)} was reported as {status}, and never reached Workbench{said}"
+            yield from self._note(number, "not forwarded", text)
+        self._forwarded.clear()
+
+    def _ended(self, prompt: asyncio.Future[Any]) -> StopReason:
+        """Return why a prompt ended; raise AgentError if it was not answered, or if the agent had no tools."""
+        try:
+            result = _object(prompt.result())
+        except RefusedError as error:
+            if error.code == _LOGIN_NEEDED:
+                raise self._login_needed(error) from error
+            raise self._connection.error(f"{self._who} did not answer: {error}") from error
+        assert self._tools is not None
+        if self._tools.unlisted:
+            names = ", ".join(self._tools.unlisted)
+            raise self._connection.error(
+                f"{self._who} answered without having listed the tools of {names}, so its model had none of them; "
+                "this may be a slow start, a setting of the agent, or a server that it does not start"
+            )
+        self._take_usage(_object(result.get("usage")))
+        reason = result.get("stopReason")
+        if reason == "cancelled":
+            raise self._connection.error(f"{self._who} cancelled the prompt by itself")
+        if reason not in _STOP_REASONS or reason == "max_turn_requests":
+            self._waiting_notes.append(("message", f"the agent stopped for the reason {reason}"))
+        return _STOP_REASONS.get(str(reason), "answered")
+
+    def _take_usage(self, told: Mapping[str, Any]) -> None:
+        if self._subject.agent in _USAGE_OF_LAST_REQUEST:
+            return
+        keys = ("inputTokens", "outputTokens", "cachedReadTokens", "cachedWriteTokens", "thoughtTokens", "totalTokens")
+        counts = [told.get(key) for key in keys]
+        tokens = [count if isinstance(count, int) and count > 0 else 0 for count in counts]
+        read, written, cached, cached_anew, thought, total = tokens
+        if not read + written:
+            return
+        # ACP counts cached tokens and those of thoughts beside the others; some agents count them among these.
+        if total != read + written:
+            read, written = read + cached + cached_anew, written + thought
+        self._usage = Usage(read, written, cached, thought)
+
+    def _used(self) -> tuple[Usage | None, float | None]:
+        """Return the tokens and the cost since they were last returned; `None` for what the agent does not tell."""
+        usage: Usage | None = None
+        cost: float | None = None
+        if self._usage is not None:
+            before, self._usage_before = self._usage_before, self._usage
+            usage = Usage(
+                max(self._usage.input_tokens - before.input_tokens, 0),
+                max(self._usage.output_tokens - before.output_tokens, 0),
+                max(self._usage.cached_input_tokens - before.cached_input_tokens, 0),
+                max(self._usage.reasoning_tokens - before.reasoning_tokens, 0),
+            )
+        if self._cost is not None:
+            cost, self._cost_before = max(self._cost - self._cost_before, 0.0), self._cost
+        return usage, cost
+
+    def _taken_notes(self, number: int) -> Iterator[ModelEvent]:
+        notes, self._waiting_notes = self._waiting_notes, []
+        for kind, text in notes:
+            yield from self._note(number, kind, text)
+
+    def _once(self, number: int, text: str) -> Iterator[ModelEvent]:
+        if text not in self._unknown:
+            self._unknown.add(text)
+            yield from self._note(number, "message", text)
+
+    def _note(self, number: int, kind: AgentNoteKind, text: str) -> Iterator[ModelEvent]:
+        self._notes += 1
+        if self._notes < MAX_AGENT_LINES:
+            yield AgentNoted(number, kind, text)
+        elif self._notes == MAX_AGENT_LINES:
+            yield AgentNoted(number, "message", f"{MAX_AGENT_LINES} notes; further ones are left out")
+
+    async def close(self) -> None:
+        """Cancel the prompt, end the agent and all its processes, and remove its folders; harmless if it has ended."""
+        if self._closed:
+            return
+        self._closed = True
+        cancelled: asyncio.Future[Any] | None = None
+        if self._prompt is not None and not self._prompt.done():
+            cancelled = self._prompt
+            self._connection.notify("session/cancel", {"sessionId": self._session})
+        closing = asyncio.ensure_future(self._connection.close(cancelled))
+        # The agent may wait until its messages are taken, and for permissions that nobody gives now.
+        while not self._queue.empty():
+            incoming = self._queue.get_nowait()
+            if isinstance(incoming, Asked):
+                self._connection.answer(incoming, {"outcome": {"outcome": "cancelled"}})
+            await asyncio.sleep(0)
+        try:
+            await closing
+        finally:
+            if not closing.done():
+                closing.cancel()
+            if self._tools is not None:
+                self._tools.close()
+            if self._folders is not None:
+                await in_thread(self._folders.remove, name="folders of an agent")
+
+
+def _offered_servers(tools: Toolbox) -> tuple[OfferedServer, ...]:
+    """Return the servers of a run as the agent sees them: those of the suite, and one for tools without a server."""
+    by_server: dict[str, list[ToolDefinition]] = {}
+    for tool in tools.definitions:
+        # Tools that providers of models run are not for agents.
+        if tool.provider is None:
+            name = _SUITE_SERVER if tool.server is None else server_name(tool.server)
+            by_server.setdefault(name, []).append(tool)
+    instructions = {server_name(each.server): each.text for each in tools.instructions}
+    return tuple(OfferedServer(name, tuple(of), instructions.get(name, "")) for name, of in by_server.items())
+
+
+def _option(options: object, kinds: Sequence[str]) -> str | None:
+    """Return the id of the first option of these kinds, in the order of the kinds; `None` without one."""
+    for kind in kinds:
+        for option in _objects(options):
+            if option.get("kind") == kind and isinstance(option.get("optionId"), str):
+                return str(option["optionId"])
+    return None
+
+
+def _words(call: ReportedCall) -> str:
+    arguments = call.arguments
+    return f"{call.title} {json_text(arguments)}" if arguments else call.title
+
+
+def _text(content: object) -> str:
+    text = _object(content).get("text")
+    return text if isinstance(text, str) else ""
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

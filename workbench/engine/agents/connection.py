@@ -1,0 +1,314 @@
+"""JSON-RPC over lines with the process of an agent, as the Agent Client Protocol (ACP) has it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass, json_text
+from workbench.limits import MAX_ERROR_BYTES, MAX_MESSAGE_BYTES
+from workbench.tools.answer import ServerError, clean_object
+from workbench.tools.server_process import (
+    LAST_LINES,
+    MAX_LINE_CHARS,
+    ends_within,
+    left_behind,
+    new_mark,
+    signal_group,
+    started_process,
+)
+from workbench.trajectory.events import ServerOutput
+
+_logger = logging.getLogger(__name__)
+
+_CHUNK_BYTES = 1 << 16
+_NO_METHOD = -32601
+_SHOWN_CHARS = 120
+"""The most characters of a line that is no message, and of an error, that a text quotes."""
+
+CANCEL_S = 5.0
+"""Seconds that an agent has to end a cancelled prompt."""
+EXIT_S = 2.0
+"""Seconds that an agent has to end after its input was closed, and again after SIGTERM."""
+_REAP_S = 1.0
+
+
+class AgentError(ServerError):
+    """An agent could not be started, ended, or broke the protocol: an error of the infrastructure.
+
+    The message names the cause and the way out."""
+
+
+class RefusedError(Exception):
+    """The agent answered a request with an error of JSON-RPC."""
+
+    def __init__(self, code: int, message: str, details: str = "") -> None:
+        super().__init__(f"{message}: {details}" if details else message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLost:
+    """The agent ended, or sent a message beyond the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A notification of the agent."""
+
+    method: str
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request of the agent, to be answered with its number."""
+
+    number: str | int
+    method: str
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A line that is no message; `text` is its beginning."""
+
+    text: str
+
+
+Incoming = Told | Asked | Malformed | AgentLost
+
+
+class AgentConnection:
+    """An agent's process, and the messages with it.
+
+    `take` gets everything that the agent sends by itself, in order, and may wait, which makes the agent wait."""
+
+    def __init__(self, name: str, take: Callable[[Incoming], Awaitable[None]], redacting: Secrets) -> None:
+        self._name = name
+        self._take = take
+        self._secrets = redacting
+        self._mark = new_mark()
+        self._process: asyncio.subprocess.Process | None = None
+        self._watcher: socket.socket | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._errors = bytearray()
+        self._earlier_lines = 0
+        self._number = 0
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._why_lost = ""
+        self._closing = False
+
+    async def start(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+        """Start the agent's command in a process group of its own.
+
+        Raises OSError and ValueError."""
+        self._process, self._watcher = await started_process(
+            command, folder=folder, environment=environment, limit=MAX_MESSAGE_BYTES, mark=self._mark
+        )
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._tasks = [
+            asyncio.create_task(self._read(self._process.stdout)),
+            asyncio.create_task(self._read_errors(self._process.stderr)),
+        ]
+
+    async def request(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Send a request and return its result.
+
+        Raises RefusedError for an error, and AgentError if the agent ends."""
+        answer = self.sent_request(method, params)
+        return await answer
+
+    def sent_request(self, method: str, params: Mapping[str, Any]) -> asyncio.Future[Any]:
+        """Send a request and return its future result, which raises as `request` does."""
+        self._number += 1
+        number = self._number
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        # An answer that nobody waits for any more must not be logged as never retrieved.
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
+        if self._why_lost:
+            answer.set_exception(self.lost_error())
+            return answer
+        self._waiting[number] = answer
+        self._send({"id": number, "method": method, "params": params})
+        return answer
+
+    def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Send a notification."""
+        self._send({"method": method, "params": params})
+
+    def answer(self, asked: Asked, result: Mapping[str, Any]) -> None:
+        """Answer a request of the agent."""
+        self._send({"id": asked.number, "result": result})
+
+    def refuse(self, asked: Asked) -> None:
+        """Answer a request that this client does not know with an error."""
+        error = {"code": _NO_METHOD, "message": f"{asked.method} is not offered by this client"}
+        self._send({"id": asked.number, "error": error})
+
+    def error(self, message: str) -> AgentError:
+        """Return an error about the agent, with the end of its standard error."""
+        return AgentError(self._secrets.redact(message), self.output)
+
+    def lost_error(self) -> AgentError:
+        """Return the error of an agent that has ended."""
+        return self.error(f"the agent {self._name} {self._why_lost or 'has ended'}{self._said}")
+
+    @property
+    def output(self) -> ServerOutput | None:
+        """The end of the agent's standard error; `None` if it wrote nothing there."""
+        lines = self._error_lines
+        if not lines:
+            return None
+        return ServerOutput(self._name, lines[-LAST_LINES:], self._earlier_lines + len(lines[:-LAST_LINES]))
+
+    @property
+    def _said(self) -> str:
+        lines = [line.strip() for line in self._error_lines if line.strip()]
+        return f": {lines[-1]}" if lines else ""
+
+    @property
+    def _error_lines(self) -> tuple[str, ...]:
+        text = self._secrets.redact(self._errors.decode("utf-8", "replace"))
+        return tuple([line[:MAX_LINE_CHARS] for line in text.splitlines()])
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        process = self._process
+        # Writing does not wait: what is sent is small, and an agent that reads nothing is ended by the time limit.
+        with suppress(OSError, RuntimeError):
+            if process is not None and process.stdin is not None and not process.stdin.is_closing():
+                process.stdin.write(json_text({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    async def _read(self, stdout: asyncio.StreamReader) -> None:
+        try:
+            while line := await stdout.readline():
+                await self._take_line(line)
+            why = await self._how_it_ended()
+        except ValueError:
+            why = MAX_MESSAGE_BYTES.exceeded(what="a message")
+        self._why_lost = why
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(self.lost_error())
+        self._waiting.clear()
+        await self._pass_on(AgentLost())
+
+    async def _take_line(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            message = json.loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            message = None
+        if not isinstance(message, dict):
+            await self._pass_on(Malformed(_beginning(line.decode("utf-8", "replace"))))
+            return
+        message = clean_object(message)
+        number, method, params = message.get("id"), message.get("method"), message.get("params")
+        if not isinstance(params, dict):
+            params = {}
+        if isinstance(method, str) and isinstance(number, str | int):
+            await self._pass_on(Asked(number, method, params))
+        elif isinstance(method, str):
+            await self._pass_on(Told(method, params))
+        elif isinstance(number, int) and (waiting := self._waiting.pop(number, None)) is not None:
+            _settle(waiting, message)
+        else:
+            await self._pass_on(Malformed(_beginning(line.decode("utf-8", "replace"))))
+
+    async def _pass_on(self, incoming: Incoming) -> None:
+        # Nobody takes messages of an agent that is being ended, but it may wait for its pipe to be read.
+        if not self._closing:
+            await self._take(incoming)
+
+    async def _read_errors(self, stderr: asyncio.StreamReader) -> None:
+        while piece := await stderr.read(_CHUNK_BYTES):
+            self._errors += piece
+            if len(self._errors) > MAX_ERROR_BYTES:
+                dropped = self._errors[:-MAX_ERROR_BYTES]
+                self._earlier_lines += dropped.count(b"\n")
+                del self._errors[:-MAX_ERROR_BYTES]
+
+    async def _how_it_ended(self) -> str:
+        process = self._process
+        assert process is not None
+        if not await ends_within(process, _REAP_S):
+            return "closed its output"
+        # The last words of a crash may still be in the pipe.
+        await asyncio.wait(self._tasks[1:], timeout=_REAP_S)
+        assert process.returncode is not None
+        if process.returncode < 0:
+            return f"was ended by {signal.Signals(-process.returncode).name}"
+        return f"ended with exit code {process.returncode}"
+
+    async def close(self, cancelled: asyncio.Future[Any] | None = None) -> None:
+        """End the agent and every process that it started; wait first for the answer to a `cancelled` prompt."""
+        process = self._process
+        self._closing = True
+        if process is None:
+            return
+        try:
+            if cancelled is not None:
+                await asyncio.wait({cancelled}, timeout=CANCEL_S)
+            if process.stdin is not None:
+                process.stdin.close()
+            if not await ends_within(process, EXIT_S):
+                signal_group(process, hard=False)
+                await ends_within(process, EXIT_S)
+        finally:
+            # Some agents leave servers and models of theirs behind, in their group or outside of it.
+            signal_group(process, hard=True)
+            for pid, left in left_behind(process, self._mark):
+                _logger.warning("process %d was left behind by the agent %s, and killed: %s", pid, self._name, left)
+            try:
+                await ends_within(process, _REAP_S)
+            finally:
+                for task in self._tasks:
+                    task.cancel()
+                if self._watcher is not None:
+                    self._watcher.close()
+                process._transport.close()  # type: ignore[attr-defined]  # as in `StdioTransport`
+
+
+def _settle(waiting: asyncio.Future[Any], message: Mapping[str, Any]) -> None:
+    if waiting.done():
+        return
+    error = message.get("error")
+    if error is None:
+        waiting.set_result(message.get("result"))
+        return
+    code, text, details = 0, "an error without a message", ""
+    if isinstance(error, dict):
+        code = error["code"] if isinstance(error.get("code"), int) else 0
+        text = str(error.get("message") or text)
+        if (data := error.get("data")) is not None:
+            details = data if isinstance(data, str) else json_text(data)
+    waiting.set_exception(RefusedError(code, _beginning(text), _beginning(details)))
+
+
+def _beginning(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]} …"
+
+
+def found_program(command: Sequence[str], path: str | None) -> tuple[str, ...] | None:
+    """Return a command with the full path of its program; `None` if there is no such program.
+
+    `python` is the interpreter of this program, as for other commands of suites."""
+    if command[0] == "python":
+        return (sys.executable, *command[1:])
+    program = shutil.which(command[0], path=path)
+    if program is None:
+        return None
+    return (program, *command[1:])

@@ -1,0 +1,192 @@
+"""The tool calls that an agent reports, merged from its messages, and which of them are calls of the suite's tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from workbench.dataclasses import dataclass
+from workbench.engine.agents.tool_server import OfferedServer
+
+_ENDED = ("completed", "failed")
+
+_FORMS = (
+    "mcp__{server}__{tool}",
+    "mcp_{server}_{tool}",
+    "{server}__{tool}",
+    "{server}_{tool}",
+    "{server}/{tool}",
+    "{server}.{tool}",
+    "mcp.{server}.{tool}",
+    "mcp__{server}/{tool}",
+    "{tool} ({server} MCP Server)",
+)
+"""The names under which agents report the tool of a server. Each is compared as a whole: a shell command that only
+holds such a name is no call of the tool."""
+
+_PREFIX = re.compile(r"(?:Tool|MCP|mcp): ")
+
+
+@dataclass
+class ReportedCall:
+    """A call as the agent has reported it so far; later messages add to it and replace what they repeat."""
+
+    id: str
+    said: dict[str, Any] = field(default_factory=dict)
+    refused: bool = False
+    """Whether the permission for it was refused."""
+
+    def merge(self, update: Mapping[str, Any]) -> None:
+        """Take in a further message about the call."""
+        for key, value in update.items():
+            # Many agents report empty arguments first, and leave out later what they have told.
+            if value not in (None, {}, []):
+                self.said[key] = value
+
+    @property
+    def title(self) -> str:
+        """The agent's words for the call."""
+        return str(self.said.get("title") or self.said.get("kind") or "tool")
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments as the agent reports them, often none."""
+        given = self.said.get("rawInput")
+        if not isinstance(given, dict):
+            return {}
+        # Codex wraps the arguments: {"server": …, "tool": …, "arguments": {…}}.
+        if isinstance(wrapped := given.get("arguments"), dict) and isinstance(given.get("tool"), str):
+            return wrapped
+        return given
+
+    @property
+    def has_ended(self) -> bool:
+        return self.said.get("status") in _ENDED
+
+    @property
+    def failed(self) -> bool:
+        return self.said.get("status") == "failed"
+
+    @property
+    def output(self) -> str:
+        """The text of the result as the agent reports it."""
+        texts = []
+        for block in _dicts(self.said.get("content")):
+            inner = block.get("content")
+            if isinstance(inner, dict) and isinstance(text := inner.get("text"), str):
+                texts.append(text)
+            elif block.get("type") == "diff":
+                texts.append(f"changed {block.get('path')}")
+        if not texts and isinstance(raw := self.said.get("rawOutput"), str):
+            texts.append(raw)
+        return "\n".join(texts)
+
+    def names(self) -> Iterator[str]:
+        """Yield the texts that may name the tool."""
+        meta = self.said.get("_meta")
+        for place in (meta, *_values(meta)):
+            if isinstance(place, dict):
+                for key in ("toolName", "tool_name"):
+                    if isinstance(name := place.get(key), str):
+                        yield name
+        given = self.said.get("rawInput")
+        if isinstance(given, dict) and isinstance(given.get("server"), str) and isinstance(given.get("tool"), str):
+            yield f"{given['server']}/{given['tool']}"
+        if isinstance(title := self.said.get("title"), str):
+            yield title
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool of a server that the agent was offered."""
+
+    server: str
+    tool: str
+
+
+class ReportedCalls:
+    """The calls that an agent reports in one session, in the order of their first messages."""
+
+    def __init__(self, servers: Sequence[OfferedServer]) -> None:
+        self._offered: dict[str, OfferedTool] = {}
+        for server in servers:
+            for tool in server.tools:
+                for form in _FORMS:
+                    name = form.format(server=server.name, tool=tool.name)
+                    self._offered.setdefault(name, OfferedTool(server.name, tool.name))
+        self._bare = {tool.name: OfferedTool(server.name, tool.name) for server in servers for tool in server.tools}
+        self._calls: dict[str, ReportedCall] = {}
+        self._shown: set[str] = set()
+        self._compared: set[str] = set()
+
+    def take(self, update: Mapping[str, Any]) -> ReportedCall | None:
+        """Merge a message about a call; `None` if it names no call."""
+        call_id = update.get("toolCallId")
+        if not isinstance(call_id, str):
+            return None
+        call = self._calls.setdefault(call_id, ReportedCall(call_id))
+        call.merge(update)
+        return call
+
+    def offered_tool(self, call: ReportedCall) -> OfferedTool | None:
+        """Return the offered tool that a call names; `None` for a call of a tool of the agent's own."""
+        for name in call.names():
+            name = _PREFIX.sub("", name, count=1)
+            if (found := self._offered.get(name)) is not None:
+                return found
+            # A bare name is enough where the agent says that it is of a server.
+            if (found := self._bare.get(name)) is not None and _is_of_server(call, found):
+                return found
+        return None
+
+    def own(self, *, at_end: bool) -> Iterator[ReportedCall]:
+        """Yield each call of the agent's own tools once: those that have ended, and at the end of a prompt all."""
+        for call in self._calls.values():
+            if call.id not in self._shown and (at_end or call.has_ended) and self.offered_tool(call) is None:
+                self._shown.add(call.id)
+                yield call
+
+    def not_forwarded(self, forwarded: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str, ReportedCall]]:
+        """Yield the calls of offered tools that are not among the forwarded ones, each once, with the tool's name.
+
+        A call is looked for by its tool and arguments, and then by its tool alone, because agents may report fewer
+        arguments than they send."""
+        left = [(tool, dict(arguments)) for tool, arguments in forwarded]
+        reported = []
+        for call in self._calls.values():
+            if (offered := self.offered_tool(call)) is not None and call.id not in self._compared:
+                self._compared.add(call.id)
+                reported.append((offered.tool, call))
+        unmatched = []
+        for tool, call in reported:
+            if (tool, call.arguments) in left:
+                left.remove((tool, call.arguments))
+            else:
+                unmatched.append((tool, call))
+        for tool, call in unmatched:
+            same = next((one for one in left if one[0] == tool), None)
+            if same is None:
+                yield tool, call
+            else:
+                left.remove(same)
+
+
+def _is_of_server(call: ReportedCall, tool: OfferedTool) -> bool:
+    for place in (call.said.get("_meta"), call.said.get("rawInput")):
+        for inner in (place, *_values(place)):
+            if isinstance(inner, dict) and tool.server in (inner.get("server"), inner.get("serverName")):
+                return True
+    return False
+
+
+def _values(value: object) -> Iterator[object]:
+    if isinstance(value, dict):
+        yield from value.values()
+
+
+def _dicts(value: object) -> Iterator[dict[str, Any]]:
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, dict):
+            yield item

@@ -1,0 +1,328 @@
+"""How an agent is set up for one run: its home, working folder, environment, configuration files and session."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from workbench.config.agents import KNOWN_AGENTS, BuiltIn
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import dataclass, json_text, parsed_json
+from workbench.engine.agents.connection import AgentError
+from workbench.limits import MAX_SOCKET_PATH_BYTES
+from workbench.suite.model import Subject
+from workbench.tools.connection import MissingVariableError, filled, inherited_variables
+
+_SOCKET_BYTES = 8
+"""Bytes of a path that the name of the socket takes in the folder of a run."""
+
+_LOCALE = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolders:
+    """The folders of one run, which end with it: the agent's home, its working folder, and one for the socket."""
+
+    root: Path
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def work(self) -> Path:
+        return self.root / "work"
+
+    def remove(self) -> None:
+        """Remove all that the agent has written."""
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def new_folders(copied: Path | None) -> RunFolders:
+    """Make the folders of a run; the working folder is empty, or a copy of `copied`.
+
+    Raises OSError and shutil.Error."""
+    root = Path(tempfile.mkdtemp(prefix="wb-"))
+    if len(str(root).encode()) + _SOCKET_BYTES > MAX_SOCKET_PATH_BYTES:
+        root.rmdir()
+        root = Path(tempfile.mkdtemp(prefix="wb-", dir="/tmp"))  # a folder of its own, with mode 0700
+    folders = RunFolders(root)
+    try:
+        folders.home.mkdir()
+        if copied is None:
+            folders.work.mkdir()
+        else:
+            shutil.copytree(copied, folders.work, symlinks=True)
+    except BaseException:
+        folders.remove()
+        raise
+    return folders
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a run wants of its agent; `servers` are the names of the servers, `folder` is that of the suite."""
+
+    subject: Subject
+    system: str | None
+    servers: tuple[str, ...]
+    folder: Path
+
+    @property
+    def builtin(self) -> BuiltIn:
+        return self.subject.builtin
+
+
+@dataclass
+class Setup:
+    """An agent, ready to be started: its command, its environment, and the `_meta` of its session.
+
+    `notes` say what could not be set up."""
+
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    meta: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def set_up(
+    wanted: Wanted, home: Path, environment: Mapping[str, str], passed: Sequence[str], secrets: Secrets
+) -> Setup:
+    """Write the files of an agent into its home, and return how it is started.
+
+    Raises AgentError if the agent cannot be given what the run wants, and OSError."""
+    subject = wanted.subject
+    who = f"the agent {subject.name}"
+    variables = inherited_variables(environment, passed, secrets)
+    for name in _LOCALE:
+        if name in environment:
+            variables[name] = environment[name]
+    known = KNOWN_AGENTS.get(subject.agent or "")
+    for name in () if known is None else known.variables:
+        if name in environment:
+            variables[name] = environment[name]
+            secrets.add(name, environment[name])
+    try:
+        for name, value in subject.env.items():
+            variables[name] = filled(value, environment, secrets)
+    except MissingVariableError as error:
+        raise AgentError(f"{who} is not started: the variable {error.name} is not set") from error
+    variables |= _places(home)
+    command = subject.started_command
+    assert command is not None
+    setup = Setup(_with_files(command, wanted.folder), variables)
+    if subject.agent is None:
+        _set_up_unknown(wanted, setup)
+    else:
+        _PRESETS[subject.agent](wanted, home, setup)
+    return setup
+
+
+def _places(home: Path) -> dict[str, str]:
+    """Return the variables that keep an agent in its home, and make the folders that they name."""
+    places = {
+        "HOME": home,
+        "XDG_CONFIG_HOME": home / ".config",
+        "XDG_DATA_HOME": home / ".local/share",
+        "XDG_STATE_HOME": home / ".local/state",
+        "XDG_CACHE_HOME": home / ".cache",
+        "TMPDIR": home / "tmp",
+    }
+    for folder in places.values():
+        folder.mkdir(parents=True, exist_ok=True)
+    return {**{name: str(folder) for name, folder in places.items()}, "NO_COLOR": "1", "TERM": "dumb"}
+
+
+def _with_files(command: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Return a command whose words that are files beside the suite are full paths: the agent works elsewhere."""
+    words = []
+    for place, word in enumerate(command):
+        # A program without a folder is looked for on the path, as in a shell.
+        is_file = (place > 0 or "/" in word) and (folder / word).is_file()
+        words.append(str((folder / word).absolute()) if is_file else word)
+    return tuple(words)
+
+
+def _set_up_unknown(wanted: Wanted, setup: Setup) -> None:
+    if wanted.system is not None:
+        raise AgentError(
+            f"the agent {wanted.subject.name} cannot be given a system prompt: ACP has none; remove `system` and "
+            "`clock`, or name its preset with `agent`"
+        )
+    if wanted.builtin == "off":
+        setup.notes.append("the agent's own tools cannot be switched off without a preset; permissions are refused")
+
+
+def _set_up_claude(wanted: Wanted, home: Path, setup: Setup) -> None:
+    options: dict[str, Any] = {"settingSources": [], "strictMcpConfig": True}
+    if wanted.builtin == "off":
+        options["tools"] = []
+    if model := setup.environment.get("ANTHROPIC_MODEL"):
+        options["model"] = model
+    setup.meta["claudeCode"] = {"options": options}
+    if wanted.system is not None:
+        setup.meta["systemPrompt"] = wanted.system
+    # Otherwise tools of servers hide behind a search for tools.
+    setup.environment |= {
+        "CLAUDE_CONFIG_DIR": str(home / ".claude"),
+        "ENABLE_TOOL_SEARCH": "false",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_TELEMETRY": "1",
+    }
+
+
+def _set_up_codex(wanted: Wanted, home: Path, setup: Setup) -> None:
+    config: dict[str, Any] = {"web_search": "disabled", "sandbox_mode": "read-only"}
+    if model := setup.environment.get("OPENAI_MODEL"):
+        config["model"] = model
+    if url := setup.environment.get("OPENAI_BASE_URL"):
+        provider = {"name": "endpoint", "base_url": url, "wire_api": "responses", "env_key": "OPENAI_API_KEY"}
+        config |= {"model_provider": "endpoint", "model_providers": {"endpoint": provider}}
+    if wanted.system is not None:
+        config["model_instructions_file"] = _written(home / "system.md", wanted.system)
+    if wanted.builtin == "off":
+        off = ("shell_tool", "unified_exec", "multi_agent", "goals", "collaboration_modes", "apps", "plugins")
+        config |= {"features": dict.fromkeys(off, False), "tools": {"view_image": False}}
+        setup.notes.append("Codex keeps its tools for resources and images, which cannot be switched off")
+    setup.environment["CODEX_HOME"] = str(home / ".codex")
+    _written(home / ".codex/config.toml", tomlkit.dumps(config))
+
+
+_GEMINI_TOOLS = (
+    *("update_topic", "list_directory", "read_file", "grep_search", "glob", "replace", "write_file", "web_fetch"),
+    *("run_shell_command", "list_background_processes", "read_background_output", "google_web_search", "write_todos"),
+    *("enter_plan_mode", "invoke_agent", "activate_skill", "codebase_investigator", "save_memory", "ask_user"),
+)
+
+
+def _set_up_gemini(wanted: Wanted, home: Path, setup: Setup) -> None:
+    settings: dict[str, Any] = {
+        # An untrusted folder silently has no servers.
+        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+        "general": {"enableAutoUpdate": False},
+    }
+    if wanted.builtin == "off":
+        settings["tools"] = {"exclude": list(_GEMINI_TOOLS)}
+    if wanted.system is not None:
+        setup.environment["GEMINI_SYSTEM_MD"] = _written(home / "system.md", wanted.system)
+    setup.environment |= {
+        "GEMINI_CLI_HOME": str(home),
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        "GEMINI_CLI_NO_RELAUNCH": "true",
+    }
+    _written(home / ".gemini/settings.json", json_text(settings))
+
+
+def _set_up_opencode(wanted: Wanted, home: Path, setup: Setup) -> None:
+    written = setup.environment.get("OPENCODE_CONFIG_CONTENT") or "{}"
+    try:
+        config = parsed_json(written)
+    except ValueError as error:
+        raise AgentError(f"OPENCODE_CONFIG_CONTENT is not JSON: {error}") from error
+    if not isinstance(config, dict):
+        raise AgentError("OPENCODE_CONFIG_CONTENT is not a JSON object")
+    agents = {"title": {"disable": True}}
+    if wanted.system is not None:
+        agents["workbench"] = {"mode": "primary", "prompt": wanted.system}  # type: ignore[dict-item]
+        config["default_agent"] = "workbench"
+    # A denied tool is not offered. By default, a shell runs unasked.
+    asked = {f"{server}_*": "ask" for server in wanted.servers}
+    if wanted.builtin == "off":
+        config["permission"] = {"*": "deny", **asked}
+    elif wanted.builtin == "forbid":
+        config["permission"] = {"*": "ask"}
+    config |= {"autoupdate": False, "share": "disabled", "agent": {**config.get("agent", {}), **agents}}
+    setup.environment["OPENCODE_CONFIG_CONTENT"] = json_text(config)
+
+
+_QWEN_TOOLS = (
+    *("agent", "ask_user_question", "cron_create", "cron_delete", "cron_list", "edit", "enter_plan_mode"),
+    *("enter_worktree", "exit_plan_mode", "exit_worktree", "get_goal", "glob", "grep_search", "list_agents"),
+    *("loop_wakeup", "monitor", "notebook_edit", "read_file", "read_mcp_resource", "record_artifact"),
+    *("report_findings", "run_shell_command", "send_message", "skill", "task_stop", "update_goal", "web_fetch"),
+    *("write_file", "zoom_image"),
+)
+
+
+def _set_up_qwen(wanted: Wanted, home: Path, setup: Setup) -> None:
+    tools: dict[str, Any] = {"toolSearch": {"enabled": False}}
+    if wanted.builtin == "off":
+        tools["exclude"] = list(_QWEN_TOOLS)
+    if wanted.system is not None:
+        setup.environment["QWEN_SYSTEM_MD"] = _written(home / "system.md", wanted.system)
+    settings = {
+        "security": {"auth": {"selectedType": "openai"}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+        "general": {"disableAutoUpdate": True},
+        "tools": tools,
+        "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
+        "ui": {"enableFollowupSuggestions": False},
+    }
+    _written(home / ".qwen/settings.json", json_text(settings))
+
+
+def _set_up_fast_agent(wanted: Wanted, home: Path, setup: Setup) -> None:
+    words = [*setup.command]
+    if model := setup.environment.get("FAST_AGENT_MODEL"):
+        words += ["--model", model]
+    if wanted.system is not None:
+        words += ["-i", _written(home / "system.md", wanted.system)]
+    setup.command = tuple(words)
+
+
+def _set_up_vibe(wanted: Wanted, home: Path, setup: Setup) -> None:
+    if wanted.system is not None:
+        raise AgentError("the agent vibe cannot be given a system prompt: remove `system` and `clock`")
+    if wanted.builtin == "off":
+        setup.notes.append("Vibe's own tools cannot be switched off; permissions are refused")
+    setup.environment["VIBE_HOME"] = str(home / ".vibe")
+
+
+_PRESETS: Mapping[str, Callable[[Wanted, Path, Setup], None]] = {
+    "claude-code": _set_up_claude,
+    "codex": _set_up_codex,
+    "gemini": _set_up_gemini,
+    "opencode": _set_up_opencode,
+    "qwen": _set_up_qwen,
+    "fast-agent": _set_up_fast_agent,
+    "vibe": _set_up_vibe,
+}
+
+
+def _written(file: Path, text: str) -> str:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return str(file)
+
+
+def not_installed(subject: Subject) -> str:
+    """Return the message for an agent whose program does not exist, with the command that installs it."""
+    command = subject.started_command
+    assert command is not None
+    missing = f"the agent {subject.name} is not installed: there is no program {command[0]!r}"
+    if subject.agent is None or subject.acp is not None:
+        return missing
+    return f"{missing}; install it with `{KNOWN_AGENTS[subject.agent].install}`"
+
+
+def not_supported() -> str | None:
+    """Return the reason why agents cannot be run on this system; `None` where they can."""
+    if sys.platform == "win32":
+        return "agents are run on Linux and macOS alone: their tools pass through a Unix socket"
+    return None
+
+
+def server_name(name: str) -> str:
+    """Return the name of a server as every agent accepts it: letters, digits, `-` and `_`."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
