@@ -6,6 +6,8 @@ import json
 import re
 import signal
 
+import pytest
+
 from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.providers.server import Answer, Call, Request, Server, Signal, document, said, serve
@@ -43,6 +45,7 @@ def test_a_run_costs_what_its_tokens_cost(program: Program) -> None:
     assert (report["runs"][0]["cost_usd"], report["totals"]["cost_usd"]) == (0.081, 0.081)
 
 
+@pytest.mark.slow
 def test_what_asks_no_model_over_a_network_costs_nothing_wherever_it_is_said(program: Program) -> None:
     program.write("weather.toml", WEATHER)
     with serve(*[said("openai", "It rains.")] * 3) as server:

@@ -40,6 +40,7 @@ def test_proxies_pass_and_their_addresses_are_redacted(program: Program) -> None
     assert seen_by(program, "http_proxy") == "$http_proxy"
 
 
+@pytest.mark.slow
 def test_the_question_lists_what_passes_and_asks_again_only_for_more(program: Program) -> None:
     program.write("shop.toml", suite(WORKSHOP))
     trusted = replace(program, variables={"HTTPS_PROXY": PROXY, "UV_OFFLINE": "1"})

@@ -131,6 +131,7 @@ def test_a_case_is_shown_over_time(program: Program) -> None:
     assert "did you mean 'nowhere'" in complaint(program, "show", "--case", "nowere")
 
 
+@pytest.mark.slow
 def test_a_case_is_looked_for_in_all_batches_unless_one_is_named(program: Program) -> None:
     program.write("other.toml", SUITE.replace("Nowhere", "Elsewhere").replace("Weather", "Other"))
     program.run("run", "other.toml")
@@ -203,6 +204,7 @@ def test_a_name_stands_for_a_batch_until_another_gets_it(program: Program) -> No
     assert "there is no batch 'good'" in complaint(program, "show", "good")
 
 
+@pytest.mark.slow
 def test_old_runs_are_graded_by_what_is_expected_today_beside_what_they_were(program: Program) -> None:
     lines = said(program, "regrade", "1", "2").splitlines()
     assert lines[:3] == [

@@ -46,6 +46,7 @@ def test_of_several_graders_it_is_said_how_many_runs_each_decided(program: Progr
     assert "  graded by accuracy (1 run), critics (1 run)" in said(program, "history", "show", "1").splitlines()
 
 
+@pytest.mark.slow
 def test_batches_that_other_graders_decided_are_compared_with_a_word_on_that(program: Program) -> None:
     note = "graded by critics before, by decision now"
     assert note in said(program, "history", "diff", "1", "2").splitlines()

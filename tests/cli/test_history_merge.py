@@ -159,6 +159,7 @@ def test_shards_by_cost_in_one_history_become_one_batch_of_it(program: Program) 
     assert [batch["number"] for batch in listed["batches"]] == [4, 1], "the shards are in it, and nowhere else"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_merged_is_said_with_the_way_out(program: Program, tmp_path: Path) -> None:
     program.write("weather.toml", WEATHER)
     nothing = program.run("history", "merge")

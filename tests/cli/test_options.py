@@ -234,6 +234,7 @@ def test_a_file_gets_no_report_of_another_form_than_its_name_says(
     assert [each.name for each in program.folder.glob("x.*")] == []
 
 
+@pytest.mark.slow
 def test_the_form_of_a_report_follows_the_name_of_its_file(program: Program) -> None:
     program.write("weather.toml", WEATHER + WRONG)
 

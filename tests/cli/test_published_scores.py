@@ -90,6 +90,7 @@ def printed(program: Program, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_they_are_shown(program: Program) -> None:
     shown = history(program, "show", "1")
     assert re.search(r"^1 +✗ Lamp › Far +m +-98\.50 +0 of 1 argument right$", shown, re.MULTILINE)

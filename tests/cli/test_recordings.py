@@ -88,6 +88,7 @@ def test_a_recording_replays_its_own_case_and_a_folder_those_that_it_has(program
     assert "kept contains no recording of the case 'new'" in all_of_them.stdout
 
 
+@pytest.mark.slow
 def test_a_folder_with_recordings_of_several_models_is_refused_until_one_is_chosen(program: Program) -> None:
     program.write("weather.toml", WEATHER)
     program.run("run", "weather.toml", "--record", "kept")

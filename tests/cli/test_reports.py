@@ -63,6 +63,7 @@ def test_a_report_in_a_folder_that_nobody_may_write_is_refused(program: Program)
     assert "cannot write /proc/x.csv: cannot create a file in /proc" in done.stderr
 
 
+@pytest.mark.slow
 def test_comparisons_grades_batches_and_their_changes_are_reported_too(program: Program) -> None:
     program.write("weather.toml", WEATHER + WRONG)
     assert program.run("run", "weather.toml", "--record", "runs").returncode == 1

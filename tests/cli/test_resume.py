@@ -198,6 +198,7 @@ def lacking_in(folder: Path, data: Path) -> Program:
     return program
 
 
+@pytest.mark.slow
 def test_without_a_number_it_is_the_latest_batch_of_the_paths_or_of_the_project(tmp_path: Path) -> None:
     first, second = (lacking_in(tmp_path / name, tmp_path / "data") for name in ("first", "second"))
     third = lacking_in(tmp_path / "third", tmp_path / "data")

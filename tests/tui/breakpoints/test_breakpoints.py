@@ -146,6 +146,7 @@ async def test_what_may_never_hold_is_set_with_a_warning(tmp_path: Path) -> None
         assert 'tool set_radio when { power = "on" }; but no open suite has a known tool "set_radio"' in app.screen
 
 
+@pytest.mark.slow
 async def test_what_changes_nothing_or_cannot_be_seen_is_said(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), size=(120, 30)) as app:
         await app.press("B", "a", *"error", "enter", "a", *"error", "enter")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual import events
 
 from tests.tui.apps import SMART_HOME, Opened, opened, suites_in
@@ -168,6 +169,7 @@ async def test_a_line_that_is_too_long_is_left_to_the_users_editor(tmp_path: Pat
         assert not pane_of(app).typing
 
 
+@pytest.mark.slow
 async def test_another_case_or_the_other_view_ends_the_typing(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("2", "o", "e", "#")

@@ -154,6 +154,7 @@ async def test_what_a_stopped_batch_lacks_is_in_its_head(tmp_path: Path, width: 
             assert "2 runs missing  3 cases" in title(app)
 
 
+@pytest.mark.slow
 async def test_it_is_read_again_when_it_is_shown_again(tmp_path: Path) -> None:
     with other_program(tmp_path) as (suites, history, other):
         async with opened(suites, live=True, history=history) as app:

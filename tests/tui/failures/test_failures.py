@@ -114,6 +114,7 @@ async def test_what_is_folded_is_folded_for_its_suite_only(tmp_path: Path) -> No
         assert "▸ wrong tool" in app.screen
 
 
+@pytest.mark.slow
 async def test_where_nothing_failed_the_key_opens_the_failures_elsewhere(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, garden=GARDEN, home=SMART_HOME)) as app:
         await app.press("home", "down", "down")
@@ -138,6 +139,7 @@ async def test_while_the_filter_is_typed_only_its_own_keys_are_offered(tmp_path:
         assert "r run" in app.screen
 
 
+@pytest.mark.slow
 async def test_a_click_on_the_name_of_a_key_presses_it(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME)) as app:
         await failing(app, "R")

@@ -79,6 +79,7 @@ async def test_on_a_small_screen_one_column_is_seen_at_a_time(tmp_path: Path) ->
         assert "critics  decides" in app.screen
 
 
+@pytest.mark.slow
 async def test_brackets_go_from_repeat_to_repeat_and_b_to_what_is_not_right(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(80, 24)) as app:
         await app.press("1", "home", "down", "down")

@@ -126,6 +126,7 @@ async def test_a_batch_is_named_named_otherwise_and_loses_its_name(tmp_path: Pat
         assert {batch.name for batch in screen.state.batches} == {None}
 
 
+@pytest.mark.slow
 async def test_a_number_is_no_name(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
@@ -341,6 +342,7 @@ async def test_runs_of_a_batch_are_saved_in_another_form(tmp_path: Path, monkeyp
         await app.until(lambda: "already exists" in " ".join(app.screen.split()))
 
 
+@pytest.mark.slow
 async def test_the_filter_takes_suite_model_name_and_date(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
@@ -350,6 +352,7 @@ async def test_the_filter_takes_suite_model_name_and_date(tmp_path: Path) -> Non
         assert len(screen.state.rows) == len(BATCHES)
 
 
+@pytest.mark.slow
 async def test_a_batch_that_runs_is_seen_growing(tmp_path: Path) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
@@ -382,6 +385,7 @@ async def test_a_batch_that_goes_on_is_read_again_when_something_happens_in_it(
         assert "○ 1 missing" in app.screen
 
 
+@pytest.mark.slow
 async def test_without_a_history_the_screen_says_how_one_comes_about(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, home=SMART_HOME)
     async with opened(suites, live=True) as app:

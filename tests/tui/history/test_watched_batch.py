@@ -62,6 +62,7 @@ async def test_its_cells_fill_in_and_the_steps_of_a_run_stream(tmp_path: Path) -
             await app.until(lambda: dict(screen.totals.rows)["graded cases"] == ["3 of 3"] and "…" not in title(app))
 
 
+@pytest.mark.slow
 async def test_a_repeat_that_runs_is_offered_beside_those_that_are_over(tmp_path: Path) -> None:
     often = SMART_HOME.replace('name = "Movie night"', 'name = "Movie night"\nrepeats = 3')
     with detached(tmp_path, often) as (suites, history, batch):

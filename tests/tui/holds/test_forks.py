@@ -186,6 +186,7 @@ async def test_a_recording_is_forked_and_its_fork_saved_beside_it(tmp_path: Path
         assert [read_recording(other).trajectory.final_answer for other in saved] == ["Gone."]
 
 
+@pytest.mark.slow
 async def test_nothing_is_asked_about_what_came_before(tmp_path: Path) -> None:
     def answer(request: Request) -> Answer:
         results = sum(thing.who == "result" for thing in things_of("openai", request.json))

@@ -66,6 +66,7 @@ async def test_c_goes_on_to_the_end_and_n_to_the_next_round(tmp_path: Path) -> N
         assert app.session.gone_on == [(run.run_id, "round"), (run.run_id, "end")]
 
 
+@pytest.mark.slow
 async def test_only_one_run_is_stepped_through_and_with_several_models_it_is_said_which(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME.replace('user = "Start', 'repeats = 3\nuser = "Start'))
     async with opened(suites, models=("offline", "script:two.py")) as app:
@@ -208,6 +209,7 @@ async def test_a_run_held_out_of_sight_is_announced_once_and_h_goes_there(tmp_pa
         assert app.app.main.pane == "run"
 
 
+@pytest.mark.slow
 async def test_of_several_runs_held_out_of_sight_it_is_said_how_many_are_held_in_all(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         first, second, third = await app.run("R")
@@ -325,6 +327,7 @@ async def test_another_run_in_the_pane_puts_what_is_typed_away_until_one_comes_b
 # Mocks and expectations
 
 
+@pytest.mark.slow
 async def test_m_makes_a_mock_of_the_call_and_c_an_expectation_and_both_can_be_undone(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME), size=(160, 36)) as app:
         run = await stepped(app)

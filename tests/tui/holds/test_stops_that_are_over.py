@@ -76,6 +76,7 @@ async def test_an_editor_that_stays_open_while_its_round_is_asked_again_says_so_
         assert editor(app).text == '{"brightness": 1}'
 
 
+@pytest.mark.slow
 async def test_a_message_that_was_not_sent_can_be_sent_at_a_later_stop(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         run = await stepped(app)

@@ -181,6 +181,7 @@ def actions_named(source: str) -> tuple[set[str], set[str]]:
     return named, braces & set(ALL_ACTIONS)
 
 
+@pytest.mark.slow
 def test_messages_name_actions_that_there_are_and_none_in_braces() -> None:
     raw = 'say(f"{what}; merged, {{edit.undo}} undoes it" + key_for("save"))'
     assert actions_named(raw) == ({"save"}, {"edit.undo"})

@@ -58,6 +58,7 @@ def text_of(suites: Path) -> str:
     return (suites / "smart_home.toml").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 async def test_letters_typed_when_a_result_comes_are_text_and_the_result_waits(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     async with opened(suites, size=(80, 24)) as app:
@@ -79,6 +80,7 @@ async def test_letters_typed_when_a_result_comes_are_text_and_the_result_waits(t
         assert text_of(suites) == SMART_HOME
 
 
+@pytest.mark.slow
 async def test_enter_pressed_twice_accepts_nothing_that_was_not_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ from workbench.trajectory.trajectory import fold
 from workbench.tui.trajectory.run_lines import RunLines
 
 
+@pytest.mark.slow
 @given(scripts())
 def test_a_run_looks_the_same_whether_it_was_watched_or_is_shown_at_once(events: list[Event]) -> None:
     watched = RunView()
@@ -59,6 +60,7 @@ def test_a_run_looks_the_same_whether_it_was_watched_or_is_shown_at_once(events:
     assert shown_by(lines) == screen_of(whole)
 
 
+@pytest.mark.slow
 @given(scripts())
 def test_every_place_of_a_run_is_that_of_its_trajectory(events: list[Event]) -> None:
     view = RunView()

@@ -80,6 +80,7 @@ def pair(expected: int | None, call: int | None, *verdicts: ArgumentVerdict) -> 
     return CallPairing(expected, call, True, 1.0, 1.0, verdicts)
 
 
+@pytest.mark.slow
 @given(scripts(), st.integers(1, 90), st.integers(1, 90), st.booleans())
 def test_any_run_can_be_shown_at_any_width_at_any_moment(
     events: list[Event], width: int, other_width: int, expand: bool

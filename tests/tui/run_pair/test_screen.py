@@ -57,6 +57,7 @@ async def test_it_begins_on_the_first_difference_and_n_goes_on(tmp_path: Path) -
         assert "4 of 4 differences" in app.screen
 
 
+@pytest.mark.slow
 async def test_what_is_alike_is_unfolded_and_folded_from_within(tmp_path: Path) -> None:
     async with two_runs(tmp_path) as app:
         await app.press("home", "down", "right")

@@ -300,6 +300,7 @@ async def test_only_the_suites_that_came_with_the_program_are_exempt(tmp_path: P
         assert app.session.exempt == [False]
 
 
+@pytest.mark.slow
 async def test_no_question_comes_up_while_a_run_begins_that_may_itself_ask(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ async def test_what_comes_in_together_is_painted_together(tmp_path: Path) -> Non
         assert len(deliveries) == 1
 
 
+@pytest.mark.slow
 async def test_events_from_a_thread_come_in_order_however_fast(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         (run,) = await app.run("r")

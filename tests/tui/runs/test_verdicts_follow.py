@@ -99,6 +99,7 @@ async def test_a_run_below_another_screen_follows_once_it_is_seen_again(tmp_path
         assert "✗ failed" in app.screen
 
 
+@pytest.mark.slow
 async def test_two_runs_below_another_screen_are_compared_again_once_they_are_seen_again(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one", "two")) as app:
         await comparing(app)

@@ -51,6 +51,7 @@ FROM_HISTORY: dict[str, tuple[ModuleType, list[str], type[Screen[None]]]] = {
 """By function that reads: the module by which it is called, the keys that have it called, and the screen that comes."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", first_of(FROM_HISTORY, 1))
 async def test_what_is_read_of_the_history_comes_up_only_there(tmp_path: Path, held: Held, name: str) -> None:
     module, keys, comes = FROM_HISTORY[name]

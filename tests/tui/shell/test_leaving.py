@@ -81,6 +81,7 @@ async def test_whoever_leaves_while_recordings_are_saved_has_those_that_were(
     assert len(list((tmp_path / "recordings" / "batch-2").glob("*.run.jsonl"))) == 1
 
 
+@pytest.mark.slow
 async def test_what_has_to_come_to_its_end_is_waited_for_without_asking(tmp_path: Path, held: Held) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:
@@ -96,6 +97,7 @@ async def test_what_has_to_come_to_its_end_is_waited_for_without_asking(tmp_path
         assert [batch.name for batch in kept.batches()] == ["best", None]
 
 
+@pytest.mark.slow
 async def test_what_has_to_wait_for_something_else_says_for_what(tmp_path: Path, held: Held) -> None:
     suites, history = history_of(tmp_path)
     async with opened(suites, live=True, history=history) as app:

@@ -139,6 +139,7 @@ def test_a_message_never_takes_more_than_its_rows_and_keeps_its_end(text: str, w
         assert [plain(row) for row in rows] == [said]
 
 
+@pytest.mark.slow
 async def test_a_key_without_a_meaning_says_so_quietly_and_nothing_where_it_is_text(tmp_path: Path) -> None:
     async with opened(suites_in(tmp_path, smart_home=SMART_HOME)) as app:
         await app.press("comma")

@@ -61,6 +61,7 @@ async def test_what_is_thrown_away_is_gone_and_what_is_put_off_stays(tmp_path: P
     assert drafts(tmp_path) == []
 
 
+@pytest.mark.slow
 async def test_a_draft_on_a_file_that_changed_since_is_asked_about_before_it_overwrites(tmp_path: Path) -> None:
     suites = suites_in(tmp_path, smart_home=SMART_HOME)
     await left_behind(suites)
