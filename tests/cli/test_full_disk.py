@@ -78,7 +78,6 @@ def test_recordings_that_are_not_written_are_a_failure_and_leave_nothing(program
     assert not left_in(program.folder / "out")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", first_of(["report.json", "report.html", "report.junit.xml", "report.md"], 1))
 def test_a_report_that_is_not_written_is_a_failure_and_leaves_the_old_one(program: Program, name: str) -> None:
     folder = program.folder / "out"
