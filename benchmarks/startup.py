@@ -1,6 +1,7 @@
 """CPU time and loaded modules of the commands that must answer at once. Prints figures; asserts nothing.
 
-Gates: `--version` within 60 ms of CPU, `--help` within 120 ms, neither with Textual.
+Gates: `--version` within 60 ms of CPU, `--help` within 120 ms, neither with Textual; `validate` of a file within 150 ms.
+The first round writes the compiled modules, which the others use.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ def main() -> None:
         ("--version", ["-m", "workbench", "--version"]),
         ("--help", ["-m", "workbench", "--help"]),
         ("run --help", ["-m", "workbench", "run", "--help"]),
+        ("validate (a file)", ["-m", "workbench", "validate", "sample_suites/weather.toml"]),
         ("validate (samples)", ["-m", "workbench", "validate", "sample_suites"]),
     ):
         cpu_ms(words)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from workbench.suite.variants import NO_VARIANTS, Variants
 from workbench.tui.breakpoints.project import Breakpoints
 from workbench.tui.kit.actions import unless_read_only
 from workbench.tui.kit.memory import NOTHING, Memory, Place, Remembered, project_of
+from workbench.tui.kit.stage import in_background
 from workbench.tui.tree.state import RowKey, RowKind
 
 if TYPE_CHECKING:
@@ -122,6 +124,12 @@ def current_position(remembered: Remembered, main: MainScreen) -> Remembered:
 FIRST_PAINT_S = 0.25
 """The maximum wait for the suites, in seconds, before the first frame."""
 
+REST_BEFORE_LOADING_S = 2.0
+"""The time in seconds from the first frame until modules of the first keys are imported."""
+
+LOADED_AT_REST = ("workbench.tui.kit.help", "workbench.evaluation.runtime")
+"""The modules that `?` and the first run import, which takes an eighth of a second."""
+
 
 class Starting:
     """Starts the app on some `paths`.
@@ -170,6 +178,13 @@ class Starting:
         main = self._app.main
         main.check_idle()
         main.call_after_refresh(self._app.services.history_reader.begin)
+        # An app without a terminal is driven by a program, which does not wait for keys.
+        if not self._app.is_headless:
+            self._app.set_timer(REST_BEFORE_LOADING_S, self._load_at_rest)
+
+    def _load_at_rest(self) -> None:
+        # In a thread, so that a key is answered between two modules.
+        self._app.work(in_background(lambda: [import_module(name) for name in LOADED_AT_REST]), "loading")
 
     async def _open(self) -> None:
         search = Search()

@@ -7,14 +7,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from rich.color import ColorSystem
 from rich.console import Console, RenderableType
+from rich.segment import Segment
+from rich.style import Style
 from textual._compositor import Compositor, CompositorUpdate
 from textual._context import visible_screen_stack
+from textual.color import Color
 from textual.geometry import Region
+from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import Screen
 from textual.strip import Strip
 
@@ -112,6 +117,32 @@ def _update(
 
 
 Compositor.render_update = _update  # type: ignore[assignment]
+
+
+# A dialog tints the screen below it segment by segment. Textual computes two colours for each; here, the few styles of
+# a screen are each computed once.
+
+
+@lru_cache(maxsize=4_096)
+def _tinted(style: Style, tint: Color) -> Style:
+    bare = style.clear_meta_and_links()
+    colours = []
+    for colour in (bare.color, bare.bgcolor):
+        colours.append(None if colour is None else (Color.from_rich_color(colour) + tint).rich_color)
+    return bare + Style.from_color(*colours)
+
+
+def _tinted_segments(cls: type[BackgroundScreen], segments: Iterable[Segment], color: Color) -> Iterator[Segment]:
+    """Yield the segments of a screen below a dialog. Replaces `BackgroundScreen.process_segments`."""
+    for segment in segments:
+        if segment.control:
+            yield segment
+        else:
+            yield Segment(segment.text, _tinted(segment.style or _NO_STYLE, color))
+
+
+_NO_STYLE = Style()
+BackgroundScreen.process_segments = classmethod(_tinted_segments)  # type: ignore[assignment, method-assign]
 
 
 # The output stage keeps a model of the terminal: the character and the look of each cell. A frame is written as the
