@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def open_closed_descriptors() -> None:
     """Connect each closed standard stream of this process, and of processes that it starts, to `/dev/null`."""
     # Hooks and supervisors may close standard streams (`<&-`, `>&-`). The next file or socket would get the number of a
-    # closed stream and be taken for that stream: uvloop aborts the process when it closes a file with such a number.
+    # closed stream and be taken for that stream.
     for number in range(3):
         try:
             os.fstat(number)

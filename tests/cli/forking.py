@@ -10,7 +10,6 @@ All workers of one test run share one such process. It ends when the last of the
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import fcntl
 import functools
@@ -35,7 +34,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
-from unittest import mock
 
 from pydantic import BaseModel
 
@@ -51,7 +49,6 @@ IMPORTED_WHEN_NEEDED = (
     "mcp.client.sse",
     "mcp.client.stdio",
     "mcp.client.streamable_http",
-    "uvloop",
 )
 RECEIVED_BYTES = 1 << 16
 NUMBER_BYTES = 12
@@ -311,9 +308,7 @@ cases = [{ name = "Light", user = "Turn on the light.", ordered = [{ tool = "set
 def _run_a_suite() -> None:
     """Make what a program makes at its first use: patterns, late imports, type hints. It is a third of a short run."""
     environment, here = dict(os.environ), Path.cwd()
-    # What libuv opens for all loops of a process, a fork inherits, and aborts without it.
-    asyncio_loop = mock.patch("workbench.engine.thread.new_event_loop", asyncio.new_event_loop)
-    with TemporaryDirectory() as folder, redirect_stdout(io.StringIO()), asyncio_loop:
+    with TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
         os.environ.update(dict.fromkeys(FOLDERS, folder))
         os.chdir(folder)
         Path("lights.toml").write_text(SUITE, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The engine's thread on both event loops: uvloop's, and asyncio's own where that is not installed."""
+"""The engine's thread: programs start on it, and closing it ends what still runs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,9 @@ import pytest
 from workbench.engine.thread import EngineThread
 
 
-@pytest.fixture(params=["uvloop", "asyncio"])
-def thread(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> EngineThread:
-    if request.param == "asyncio":
-        monkeypatch.setitem(sys.modules, "uvloop", None)
-    thread = EngineThread()
-    assert type(thread.submit(_loop()).result(5)).__module__.partition(".")[0] == request.param
-    return thread
-
-
-async def _loop() -> asyncio.AbstractEventLoop:
-    return asyncio.get_running_loop()
+@pytest.fixture
+def thread() -> EngineThread:
+    return EngineThread()
 
 
 async def _said_by(*words: str) -> bytes:

@@ -13,24 +13,15 @@ from workbench.standard_streams import open_closed_descriptors
 _Result = TypeVar("_Result")
 
 
-def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Return an event loop: that of uvloop if the extra `fast` is installed, otherwise that of asyncio."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    # If a standard stream is closed, a socket may get its number, and uvloop aborts the program on closing that.
-    open_closed_descriptors()
-    return uvloop.new_event_loop()
-
-
 class EngineThread:
     """A thread that runs the coroutines that other threads submit.
 
     It starts when the object is made and ends with `close`."""
 
     def __init__(self, name: str = "engine") -> None:
-        self._loop = new_event_loop()
+        # If a standard stream is closed, a socket of the loop would get its number.
+        open_closed_descriptors()
+        self._loop = asyncio.new_event_loop()
         self._executor = ThreadPoolExecutor(thread_name_prefix=name)
         self._loop.set_default_executor(self._executor)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)

@@ -408,7 +408,7 @@ class StdioTransport:
                 text = outgoing.message.model_dump_json(by_alias=True, exclude_unset=True)
                 try:
                     if process.stdin.is_closing():
-                        raise BrokenPipeError  # uvloop's writing would raise an error of another kind
+                        raise BrokenPipeError  # asyncio would drop the message without an error
                     process.stdin.write(text.encode() + b"\n")
                     self._sent = True
                     await process.stdin.drain()
@@ -433,7 +433,7 @@ def _is_read(pipe: asyncio.WriteTransport) -> bool | None:
     import fcntl
     import termios
 
-    # The stream is a socket under uvloop, and a pipe under asyncio.
+    # asyncio's stream is a socket in some versions of Python, and a pipe in others.
     end, of = pipe.get_extra_info("socket"), termios.TIOCOUTQ
     if end is None:
         end, of = pipe.get_extra_info("pipe"), termios.FIONREAD

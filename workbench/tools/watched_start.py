@@ -52,9 +52,9 @@ def main() -> None:
 
 def _close_all_but(*needed: int) -> None:
     """Close all open files except the standard streams and the needed ones."""
-    # uvloop leaves open the descriptors from which it made the standard streams, and a process that holds them hides
-    # the end of the command's output. Not pathlib, whose import takes longer than all the rest; on a system without
-    # this list they stay open.
+    # An event loop may leave open the descriptors from which it made the standard streams, and a process that holds
+    # them hides the end of the command's output. Not pathlib, whose import takes longer than all the rest; on a system
+    # without this list they stay open.
     try:
         names = os.listdir("/dev/fd")  # noqa: PTH208
     except OSError:
