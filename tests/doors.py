@@ -148,7 +148,7 @@ DOORS: tuple[Door, ...] = (
     Door(
         "remembered judgements",
         "Judgements of values without secrets; others are remembered in memory alone.",
-        ("engine/judges.py:JudgementCache._append",),
+        ("engine/line_file.py:append_line",),
     ),
     Door(
         "app",

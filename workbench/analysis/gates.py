@@ -301,6 +301,26 @@ class GateResult:
         return self.reached is not None and self.reached >= self.minimum - SLACK
 
 
+@dataclass(frozen=True, slots=True)
+class UserErrors:
+    """The number of a suite's runs that simulated users spoilt, and the share of them that is allowed."""
+
+    suite: str
+    spoilt: int
+    runs: int
+    limit: float
+
+    @property
+    def met(self) -> bool:
+        """Whether no more runs were spoilt than allowed."""
+        return self.spoilt <= self.limit * self.runs + SLACK
+
+    @property
+    def text(self) -> str:
+        """What was missed, in words."""
+        return f"simulated users spoilt {self.spoilt} of {self.runs} runs, and at most {self.limit:.0%} may be"
+
+
 @dataclass(frozen=True)
 class Quality:
     """The verdict on a batch, with the results of its gates, its cases and its aggregates."""
@@ -311,11 +331,23 @@ class Quality:
     aggregates: tuple[AggregateResult, ...] = ()
     nothing_graded: str | None = None
     """The reason why no run that counts was graded, in a sentence; `None` if one was."""
+    user_errors: tuple[UserErrors, ...] = ()
+    """The runs that simulated users spoilt, for each suite that limits their share."""
 
     @property
     def demands_met(self) -> bool:
         """Whether all gates are met, without regard to the statuses of cases."""
-        return _all_met(self.gates) and _all_met(self.aggregates)
+        return _all_met(self.gates) and _all_met(self.aggregates) and all(each.met for each in self.user_errors)
+
+
+def user_errors_of(results: Sequence[RunResult], gates: Mapping[str, Gate]) -> tuple[UserErrors, ...]:
+    """Return the runs that simulated users spoilt, for each suite with `gate.max_user_errors`."""
+    limits = {path: gate.max_user_errors for path, gate in gates.items() if gate.max_user_errors is not None}
+    spoilt, runs = Counter[str](), Counter[str]()
+    for result in results if limits else ():
+        runs[result.suite] += 1
+        spoilt[result.suite] += result.is_user_error
+    return tuple([UserErrors(path, spoilt[path], runs[path], limit) for path, limit in limits.items()])
 
 
 def quality_of(

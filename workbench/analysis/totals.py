@@ -144,6 +144,8 @@ class Totals(StatusCounts):
     """The number of runs that failed because of the endpoint."""
     cost_limited: int = 0
     """The number of stopped runs that a limit on cost prevented."""
+    user_cost_usd: float | None = 0.0
+    """US dollars for the models that played users, which the cost leaves out; `None` if some is unknown."""
     judging: JudgeUse = NOBODY_ASKED
     """The usage of judge models, which the cost, the tokens and the latency leave out."""
     valid_arguments: ValidArguments = NOTHING_CHECKED
@@ -199,6 +201,7 @@ class TotalsFold:
         self._usage: Usage | None = None
         self._retries = self._executions = self._endpoint_faults = self._cost_limited = 0
         self._judging = NOBODY_ASKED
+        self._user_cost: float | None = 0.0
         self._arguments = ArgumentsFold()
         self._agreement = AgreementFold()
 
@@ -217,6 +220,10 @@ class TotalsFold:
             self._usage = usage if self._usage is None else self._usage + usage
         if (cost := result.cost_usd) is not None:
             self._costs.append(cost)
+        if (user_cost := result.user_cost_usd) is None or self._user_cost is None:
+            self._user_cost = None
+        else:
+            self._user_cost += user_cost
         self._retries += result.retries
         self._executions += result.executions
         self._endpoint_faults += result.status == Status.FAILED and is_endpoint_fault(result)
@@ -244,6 +251,7 @@ class TotalsFold:
             runs_of_unknown_cost=cost.unknown,
             endpoint_faults=self._endpoint_faults,
             cost_limited=self._cost_limited,
+            user_cost_usd=self._user_cost,
             judging=self._judging,
             valid_arguments=self._arguments.counts(),
             agreement=self._agreement.agreements(),

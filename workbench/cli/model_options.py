@@ -49,6 +49,15 @@ def add_judge_option(parser: argparse.ArgumentParser, purpose: str) -> None:
     group(parser, GRADING).add_argument("--judge", metavar="M", help=purpose)
 
 
+def add_user_options(parser: argparse.ArgumentParser) -> None:
+    """Add options for the users of conversations."""
+    models = group(parser, MODELS)
+    models.add_argument("--user-model", metavar="M", help="the model that plays users of conversations that name none")
+    models.add_argument(
+        "--user", metavar="replay:DIR", help="let the users of these recordings speak, while the model is live"
+    )
+
+
 def add_judging_options(parser: argparse.ArgumentParser) -> None:
     """Add options for grading finished runs: the judge, and trust in checks."""
     add_judge_option(parser, "let this model judge values that no judge has seen")
@@ -131,7 +140,15 @@ def model_options(arguments: argparse.Namespace) -> ModelOptions | None:
     complete_names(arguments)
     models, url, key = frozenset(arguments.model), arguments.base_url, arguments.api_key_env
     try:
-        return ModelOptions(models, url, key, params_of(arguments), getattr(arguments, "judge", None))
+        return ModelOptions(
+            models,
+            url,
+            key,
+            params_of(arguments),
+            getattr(arguments, "judge", None),
+            getattr(arguments, "user_model", None),
+            getattr(arguments, "user", None),
+        )
     except ConfigError as error:
         for problem in error.problems:
             warn(problem)

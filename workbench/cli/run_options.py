@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.cli.model_options import (
     add_judge_option,
     add_model_options,
+    add_user_options,
     complete_names,
     params_of,
     says_for_which_model,
@@ -228,6 +229,7 @@ def add_way_options(parser: argparse.ArgumentParser) -> None:
     )
     tools.add_argument("--execute-all", action="store_true", help="execute all tools, including those with effects")
     add_judge_option(parser, "the judge of checks that name none, instead of that in workbench.toml")
+    add_user_options(parser)
     group(parser, GRADING).add_argument(
         "--no-judge-cache", action="store_true", help="ask judges again about the same values"
     )
@@ -333,6 +335,8 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
                 execute=True if arguments.execute else None,
                 execute_all=arguments.execute_all,
                 judge=arguments.judge,
+                user_model=arguments.user_model,
+                users=arguments.user,
                 judge_anew=arguments.no_judge_cache,
                 own_pace=arguments.pace == "recorded",
                 min_score=getattr(arguments, "min_score", None),

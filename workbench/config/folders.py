@@ -71,6 +71,11 @@ class Folders:
         return self.state / "judgements.jsonl"
 
     @property
+    def user_messages(self) -> Path:
+        """The answers of models that play users, one JSON line each."""
+        return self.state / "user_messages.jsonl"
+
+    @property
     def detached(self) -> Path:
         """Sockets and records of batches that run without a terminal."""
         return self.state / "batches"

@@ -35,6 +35,7 @@ from workbench.config.models import (
     checked_judge,
     checked_key_variable,
     checked_params,
+    checked_player,
     usual_key_variable,
 )
 from workbench.config.request_checks import checked_address
@@ -60,13 +61,16 @@ _Value = TypeVar("_Value")
 class ModelOptions:
     """The command line's options for the models that it names; they do not apply to models that a suite names.
 
-    `judge` is the model for judged checks that name none."""
+    `judge` is the model for judged checks that name none, `user_model` the model that plays users without one. `users`
+    names recordings (`replay:DIR`) whose users speak in place of those of the cases."""
 
     models: frozenset[str] = frozenset()
     base_url: str | None = None
     api_key_env: str | None = None
     params: Mapping[str, JsonValue] = field(default_factory=dict)
     judge: str | None = None
+    user_model: str | None = None
+    users: str | None = None
 
     def __post_init__(self) -> None:
         """Raise ConfigError with all problems of the options."""
@@ -75,6 +79,8 @@ class ModelOptions:
             *_wrong("--api-key-env", checked_key_variable, self.api_key_env),
             *_wrong("--param", checked_params, self.params),
             *_wrong("--judge", checked_judge, self.judge),
+            *_wrong("--user-model", checked_player, self.user_model),
+            *_wrong("--user", _checked_recordings, self.users),
         ]
         if problems:
             raise ConfigError(*problems)
@@ -86,6 +92,11 @@ def _wrong(option: str, check: Callable[[_Value], object], value: _Value | None)
             check(value)
     except ValueError as error:
         yield f"{option} {error}"
+
+
+def _checked_recordings(name: str) -> None:
+    if not name.startswith("replay:"):
+        raise ValueError(f"must name recordings, such as replay:runs, not {name!r}; --user-model names a model")
 
 
 NOTHING_SAID = ModelOptions()

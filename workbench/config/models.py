@@ -320,10 +320,21 @@ def checked_judge(name: str) -> str:
     """Return the name of a judge.
 
     Raises ValueError for a built-in model, which is not a language model."""
+    return _language_model(name, "judge")
+
+
+def checked_player(name: str) -> str:
+    """Return the name of a model that plays users.
+
+    Raises ValueError for a built-in model, which is not a language model."""
+    return _language_model(name, "play a user")
+
+
+def _language_model(name: str, to: str) -> str:
     if not name:
         raise ValueError(f"must name a model: write one as for --model, such as openai:{OPENAI_MODEL}")
     if name == "offline" or name.startswith(("offline:", "replay:")):
-        raise ValueError(f"must be a language model: {name} is not one, so it cannot judge")
+        raise ValueError(f"must be a language model: {name} is not one, so it cannot {to}")
     return name
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Protocol, TypeVar
 
 from workbench.checks.check import CheckContext
@@ -91,6 +92,43 @@ class Conversation:
         if isinstance(found, Departure):
             return UserEnded(turn, "done" if found.is_done else "gave up", found.why)
         return replace(found, turn=turn)
+
+
+class RecordedUser:
+    """The user of a recorded conversation, who says the same in each turn; no model is asked.
+
+    `origin` is the recorded run. The attempts of a played user are repeated too, so that a replay equals its origin."""
+
+    def __init__(self, origin: Trajectory, recorder: Recorder) -> None:
+        self._origin = origin
+        self._recorder = recorder
+
+    async def reply(self, _trajectory: Trajectory, turn: int) -> UserSaid | UserEnded:
+        """Return the recorded message or departure of a turn.
+
+        Raises UserError if the recording has none."""
+        found = next((each for each in self._origin.user_turns if each.number == turn), None)
+        if found is not None:
+            for request, refused in zip_longest(found.requests, found.refused):
+                for event in (request, refused):
+                    if event is not None:
+                        self._recorder.emit(event)
+            reply = found.said or found.ended
+            if reply is not None:
+                return reply
+        finish = self._origin.finish
+        if finish is not None and finish.reason == "user error" and finish.error is not None:
+            raise UserError(finish.error)
+        raise UserError(f"the recording has no message of the user for turn {turn}: the model took another way")
+
+
+def unavailable(why: str) -> NextReply:
+    """Return a user who cannot speak, for the reason `why`."""
+
+    async def reply(_trajectory: Trajectory, _turn: int) -> UserSaid | UserEnded:
+        raise UserError(why)
+
+    return reply
 
 
 class ConditionError(Exception):

@@ -11,7 +11,6 @@ import asyncio
 import hashlib
 import json
 import logging
-import os
 import re
 import threading
 import time
@@ -28,6 +27,7 @@ from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.secrets import Secrets
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.engine.agent_loop import ask
+from workbench.engine.line_file import append_line
 from workbench.engine.model_specs import cost_of
 from workbench.engine.recorder import Clock, EventListener, Recorder, TimeLimit
 from workbench.grading.grade import (
@@ -458,7 +458,7 @@ class JudgementCache:
             if self._secrets.redacted(key) is not key:
                 return  # without its secret, it would be the judgement of another value too
             try:
-                self._append(json_text(line).encode() + b"\n")
+                append_line(self._file, json_text(line).encode() + b"\n")
             except (OSError, ValueError) as error:
                 _logger.warning("a judgement is not remembered in %s: %s", self._file, error)
 
@@ -469,19 +469,6 @@ class JudgementCache:
             params = f" with {json_text(dict(sorted(judge.params.items())))}"
         asked = f"{judge.provider}:{judge.model}@{judge.endpoint}{params}"
         return asked, criteria, value, scale
-
-    def _append(self, line: bytes) -> None:
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND, mode=0o600)
-        try:
-            if os.fstat(descriptor).st_size:
-                os.lseek(descriptor, -1, os.SEEK_END)
-                if os.read(descriptor, 1) != b"\n":  # a line that was written in part must not swallow this one
-                    line = b"\n" + line
-            if os.write(descriptor, line) < len(line):
-                raise OSError(f"only a part of a line of {len(line)} bytes was written")
-        finally:
-            os.close(descriptor)
 
     def _read_on(self) -> None:
         """Read the complete lines that were added since the file was last read."""

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from workbench.checks.combined_kinds import Judged
 from workbench.config.agents import agent_named
 from workbench.config.model_book import ModelBook
-from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge
+from workbench.config.models import ConfigError, JudgeChoice, ModelSpec, Price, checked_judge, checked_player
 from workbench.config.passed_variables import passed_variables
 from workbench.config.program import Environment
 from workbench.providers.built_in import is_built_in
+from workbench.suite.model import Case
 from workbench.suite.settings import judged_checks
 from workbench.suite.variants import model_of
 from workbench.trajectory.trajectory import Trajectory
@@ -91,6 +92,7 @@ class Specs:
         self._environments = _Found[Path, Mapping[str, str]]()
         self._specs = _Found[tuple[str, Path, bool, bool], ModelSpec]()
         self._judges = _Found[Path, JudgeChoice | None]()
+        self._users = _Found[tuple[Path, str], ModelSpec | None]()
         self._sealed = False
 
     def take(self, other: Specs) -> None:
@@ -98,6 +100,7 @@ class Specs:
         self._environments.answers |= other._environments.answers
         self._specs.answers |= other._specs.answers
         self._judges.answers |= other._judges.answers
+        self._users.answers |= other._users.answers
 
     def seal(self) -> None:
         """Read no further settings; from now on, a missing one raises ConfigError."""
@@ -114,6 +117,8 @@ class Specs:
                 self.of(run)
         for run in {(run.file.path, run.case.id): run for run in runs}.values():
             self.find_judges(run.file.path, judged_checks(run.suite, run.case))
+            with suppress(ConfigError):
+                self.user_of(run.file.path, run.case)
 
     def passed_variables(self) -> tuple[str, ...]:
         """Return the names of the shell's variables that commands of trusted suites get without naming them."""
@@ -171,6 +176,31 @@ class Specs:
         Raises ConfigError when there is none, when the model cannot judge, or when its settings are missing."""
         return judge_of(check, partial(self._judge_at, suite), partial(self._resolved, suite, judges=True))
 
+    def user_of(self, suite: Path, case: Case) -> ModelSpec | None:
+        """Return the settings of the model that plays the user of a case; `None` if no model is asked.
+
+        Raises ConfigError when no model is chosen, when it cannot play, or when its settings are missing."""
+
+        def find() -> ModelSpec | None:
+            table = case.conversation
+            if table is None or not table.is_played or self._models.options.users is not None:
+                return None
+            name = table.model or self._models.options.user_model
+            if name is None:
+                raise ConfigError(NO_USER_MODEL)
+            try:
+                checked_player(name)
+            except ValueError as error:
+                raise ConfigError(f"the user's model {error}") from None
+            return self._models.resolve(name, suite.parent, by_suite=table.model is not None, judges=True)
+
+        return self._users.get((suite, case.id), self._unless_sealed(find))
+
+    @property
+    def replayed_users(self) -> str | None:
+        """The recordings whose users speak in place of those of the cases, as `replay:DIR`."""
+        return self._models.options.users
+
     def _judge_at(self, suite: Path) -> JudgeChoice | None:
         return self._judges.get(suite, self._unless_sealed(lambda: self._models.judge(suite.parent)))
 
@@ -195,6 +225,8 @@ class Specs:
             return FREE
         return spec.price
 
+
+NO_USER_MODEL = 'no model plays the user: give --user-model MODEL, or write model = "MODEL" into [cases.user]'
 
 NO_JUDGE = (
     'no judge is chosen: give --judge MODEL, write judge = "MODEL" into a workbench.toml, or name a model in the check'

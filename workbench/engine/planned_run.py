@@ -19,7 +19,7 @@ from workbench.config.models import ConfigError, Price
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.engine.agent_loop import AskExecution, Permission, RunRequest, StepNotJudgedError, fail, run_case
 from workbench.engine.checkpoint import RunControl
-from workbench.engine.conversation import Conversation
+from workbench.engine.conversation import Conversation, Decisions, NextReply
 from workbench.engine.events import BatchListener, RunDone, RunEvent
 from workbench.engine.judges import RunJudge, judged
 from workbench.engine.model_specs import cost_of
@@ -84,6 +84,8 @@ class RunContext:
     """Returns the price of a run's model, if it is known."""
     judge_of: Callable[[PlannedRun], RunJudge | None] = lambda _planned: None
     """Returns the judge of a run."""
+    reply_of: Callable[[PlannedRun, Recorder, Decisions], NextReply | None] = lambda *_run: None
+    """Returns the user of a conversation who is no script: a played or a recorded one."""
     control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = lambda _planned, _grading: None
     """Returns the control that may hold a run."""
     instructions: InstructionsThen = field(default_factory=dict)
@@ -249,7 +251,7 @@ def _user_of(planned: PlannedRun, context: RunContext, recorder: Recorder, gradi
     table = planned.case.conversation
     if table is None:
         return None
-    return Conversation(table, recorder, grading)
+    return Conversation(table, recorder, grading, context.reply_of(planned, recorder, grading))
 
 
 def _subject_run(planned: PlannedRun, subject: Subject, context: RunContext) -> SubjectRun:

@@ -78,6 +78,9 @@ def learn_secrets_of_runs(program: Program, runs: Iterable[PlannedRun], specs: S
             if (spec := specs.of(run)) is not None:
                 _learn(program, spec.secret_variables, _environment(program, run, specs))
     for run in {(run.file.path, run.case.id): run for run in runs}.values():
+        with suppress(ConfigError):
+            if (player := specs.user_of(run.file.path, run.case)) is not None:
+                _learn(program, player.secret_variables, _environment(program, run, specs))
         for check in judged_checks(run.suite, run.case):
             with suppress(ConfigError):
                 _learn(

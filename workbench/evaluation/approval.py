@@ -445,6 +445,7 @@ def needs_of(file: SuiteFile, specs: Specs) -> SuiteNeeds:
         if spec is not None and spec.problem is None and needs_asking(spec):
             asked.add(model_need(spec))
     asked |= judges_asked(file, file.suite.cases, specs)
+    asked |= players_asked(file, file.suite.cases, specs)
     return replace(needs_trust(file.suite, file.path), models=tuple(sorted(asked, key=str)))
 
 
@@ -470,6 +471,7 @@ def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNee
                 found.add(model_need(spec))
     for file, by_id in cases.values():
         found |= judges_asked(file, by_id.values(), specs)
+        found |= players_asked(file, by_id.values(), specs)
     return frozenset(found)
 
 
@@ -496,6 +498,19 @@ def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks:
             # A judge that cannot be resolved cannot be asked.
             continue
         if needs_asking(spec):
+            found.add(model_need(spec))
+    return frozenset(found)
+
+
+def players_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs) -> frozenset[ModelNeed]:
+    """Return those models among a valid suite's needs that play the users of these cases."""
+    found = set()
+    for case in cases:
+        try:
+            spec = specs.user_of(file.path, case)
+        except ConfigError:
+            continue
+        if spec is not None and needs_asking(spec):
             found.add(model_need(spec))
     return frozenset(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 from typing import Final
@@ -202,6 +203,10 @@ def _unpriced(runs: Iterable[PlannedRun], specs: Specs) -> Iterator[str]:
             spec = None
         if spec is not None and spec.price is None:
             yield _no_price("model", name)
+        with suppress(ConfigError):
+            player = specs.user_of(run.file.path, run.case)
+            if player is not None and player.price is None:
+                yield _no_price("model of the user", player.name)
         for check in _judged(run, specs):
             judge = specs.judge_of(run.file.path, check)
             if judge.price is None:
@@ -242,9 +247,10 @@ def _dollars(characters: int, answered: int, price: Price) -> float:
 
 def cost_with_judges(result: RunResult) -> float | None:
     """Return the cost of a run with its judges; `None` if part of it is unknown."""
-    if result.cost_usd is None or result.judging.cost_usd is None:
+    user_usd = result.trajectory.user_cost_usd
+    if result.cost_usd is None or result.judging.cost_usd is None or user_usd is None:
         return None
-    return result.cost_usd + result.judging.cost_usd
+    return result.cost_usd + result.judging.cost_usd + user_usd
 
 
 class Spending:

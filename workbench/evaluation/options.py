@@ -149,6 +149,10 @@ class CommonOptions:
     """Whether all tools are really executed, including those that are not read-only."""
     judge: str | None = None
     """The judge of checks that name none, instead of the one in `workbench.toml`."""
+    user_model: str | None = None
+    """The model that plays the users of conversations that name none."""
+    users: str | None = None
+    """Recordings (`replay:DIR`) whose users speak in place of those of the cases, while the model is live."""
     judge_anew: bool = False
     """Whether judges get new requests about values that they have already judged."""
     own_pace: bool = False
@@ -214,7 +218,13 @@ class RunOptions(CommonOptions):
     def model_options(self) -> ModelOptions:
         """The options for models and the judge; raises ConfigError."""
         return ModelOptions(
-            frozenset(self.model_names), self.base_url, self.api_key_env, dict(self.params or {}), self.judge
+            frozenset(self.model_names),
+            self.base_url,
+            self.api_key_env,
+            dict(self.params or {}),
+            self.judge,
+            self.user_model,
+            self.users,
         )
 
     @property

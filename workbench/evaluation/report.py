@@ -22,6 +22,7 @@ from workbench.analysis.gates import (
     aggregates_of,
     quality_of,
     statistic,
+    user_errors_of,
 )
 from workbench.analysis.measures import measure_of
 from workbench.analysis.totals import Totals, that_count, totals_by_model
@@ -228,9 +229,12 @@ class Report:
         watched: tuple[GateWatched, ...] = ()
         if self.watch is not None:
             watched = self.watch.gates
-        return quality_of(
+        quality = quality_of(
             results, self.suite_gates, self.min_score, suite_of=of, aggregates=aggregates, watched=watched
         )
+        user_errors = user_errors_of(results, self.suite_gates)
+        met = quality.met and all(each.met for each in user_errors)
+        return replace(quality, user_errors=user_errors, met=met)
 
     @property
     def watched(self) -> tuple[PairWatched, ...]:
@@ -313,13 +317,18 @@ class Report:
             return INTERRUPTED
         if self.incomplete:
             return USAGE
-        if self.totals.errors or self.totals.cost_limited or (confirmed is not None and confirmed.errors):
+        if self._infrastructure_errors or self.totals.cost_limited or (confirmed is not None and confirmed.errors):
             return INFRASTRUCTURE
         if self._is_missed:
             return QUALITY_MISSED
         if self.nothing_graded is None:
             return OK
         return NOTHING_GRADED
+
+    @property
+    def _infrastructure_errors(self) -> int:
+        # Runs that users spoilt have a limit of their own in a suite with `gate.max_user_errors`.
+        return self.totals.errors - sum(each.spoilt for each in self.quality.user_errors)
 
     @property
     def _is_missed(self) -> bool:

@@ -23,6 +23,7 @@ from workbench.config.read_only import refuse_if_read_only
 from workbench.engine.agent_loop import ExecutionQuestion, Leave
 from workbench.engine.batch import Batch, LaneOf, Spares, lanes_of
 from workbench.engine.checkpoint import Command, RunControl
+from workbench.engine.conversation import Decisions, NextReply, RecordedUser, unavailable
 from workbench.engine.events import (
     BatchListener,
     CostLimitReached,
@@ -42,13 +43,15 @@ from workbench.engine.judges import Asking, JudgementCache, Questions, RunJudge
 from workbench.engine.model_specs import Specs
 from workbench.engine.plan import PlannedRun
 from workbench.engine.planned_run import RunContext, RunGrading, make_run, nothing_to_await
+from workbench.engine.player_cache import PlayerCache
+from workbench.engine.recorder import Recorder
 from workbench.engine.recordings import Recordings
 from workbench.engine.server_calls import Serving
 from workbench.engine.thread import EngineThread
 from workbench.evaluation.approval import Approval
 from workbench.evaluation.plan import Plan
 from workbench.history.writer import BatchHandle, HistoryWriter
-from workbench.providers.built_in import BuiltInModels
+from workbench.providers.built_in import REPLAY, BuiltInModels
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, ModelWithNotices, RetryPolicy
 from workbench.suite.trust import needs_trust
 from workbench.tools.audit import AuditLog
@@ -94,6 +97,7 @@ class RuntimeModels:
         self._pace_ms, self._own_pace = pace_ms, own_pace
         self._share, self._on_hold, self._leases = share, on_hold, leases
         self._judgements = JudgementCache(program.folders.judgements, program.secrets, anew=judge_anew)
+        self._user_messages = PlayerCache(program.folders.user_messages, program.secrets)
         self._connected = False
 
     def opening(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], Model]:
@@ -118,6 +122,41 @@ class RuntimeModels:
             return RunJudge(partial(specs.judge_of, planned.file.path), self._judgements, asking)
 
         return judge_of
+
+    def users(
+        self, approval: Approval, concurrency: int
+    ) -> Callable[[PlannedRun, Recorder, Decisions], NextReply | None]:
+        """Return a function that returns the played or recorded user of each run of a batch; `None` for a script."""
+        specs = approval.specs
+        recorded = BuiltInModels()
+
+        def reply_of(planned: PlannedRun, recorder: Recorder, decisions: Decisions) -> NextReply | None:
+            table = planned.case.conversation
+            assert table is not None
+            name, folder = specs.replayed_users, Path()
+            if name is None and planned.asked_model.startswith(REPLAY):
+                name = planned.asked_model
+                if planned.model_of_suite:
+                    folder = planned.file.path.parent
+            try:
+                if name is not None:
+                    origin = recorded.recording(name, folder, planned.case.id).trajectory
+                    return RecordedUser(origin, recorder).reply
+                spec = specs.user_of(planned.file.path, planned.case)
+            except (ConfigError, ModelError) as error:
+                return unavailable(str(error))
+            if spec is None:
+                return None
+            from workbench.engine.player import Player, PlayerModel  # on use: few suites have played users
+
+            def open_model() -> Model:
+                environment = specs.environment_at(planned.file.path)
+                return self._open_endpoint(planned, spec, environment, approval, concurrency)
+
+            model = PlayerModel(spec, open_model, self._retries, self._user_messages)
+            return Player(table, model, recorder, decisions, planned.repeat).reply
+
+        return reply_of
 
     def hold(self, endpoint: str, model: str, seconds: float) -> None:
         """Send no request to a model for some seconds."""
@@ -374,6 +413,7 @@ class Runtime:
             retries=self._retries,
             price_of=approval.specs.price_of,
             judge_of=self._models.judges(approval, plan.concurrency),
+            reply_of=self._models.users(approval, plan.concurrency),
             control_of=control_of,
             instructions=plan.instructions,
             environment_of=approval.specs.environment_at,

@@ -188,6 +188,7 @@ IssueKind = Literal[
     "failed turn",
     "turns exhausted",
     "user gave up",
+    "never asked",
     "sent too much",
 ]
 
@@ -521,6 +522,11 @@ class RunResult:
 
     # The properties from here to `first_token_ms` are read for every run of a batch, so `grading.packed` stores their
     # values uncompressed.
+
+    @property
+    def user_cost_usd(self) -> float | None:
+        """The cost of the model that played the user, in US dollars; 0 without one, `None` if it is unknown."""
+        return self.trajectory.user_cost_usd
 
     @property
     def grader(self) -> str | None:

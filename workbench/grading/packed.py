@@ -33,6 +33,7 @@ _SAMPLE_BYTES = 1 << 15
 class _Facts(NamedTuple):
     """The stored values of the properties of `RunResult` with these names."""
 
+    user_cost_usd: float | None
     score: float | None
     reason: str | None
     is_broken: bool

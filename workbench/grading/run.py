@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from workbench.checks.check import EMPTY_CONTEXT, Check, CheckContext, EqualsRule, by_json, by_python, describe
+from workbench.checks.check import (
+    EMPTY_CONTEXT,
+    Check,
+    CheckContext,
+    EqualsRule,
+    by_json,
+    by_python,
+    describe,
+    evaluate,
+)
 from workbench.checks.clock import Clock, fixed_clock
 from workbench.checks.patterns import CheckError
 from workbench.checks.values import describe_value
@@ -18,9 +27,10 @@ from workbench.grading.critics import by_casting, grade_critics
 from workbench.grading.decision import grade_decision
 from workbench.grading.dimensions import grade_dimensions, latency_of
 from workbench.grading.endpoint_faults import endpoint_faults, fault_as_error
-from workbench.grading.final import comes_early, early_text, final_issues
+from workbench.grading.final import comes_early, early_text, final_issues, transcript_of
 from workbench.grading.grade import (
     FIRST_KINDS,
+    SIMULATED_USER,
     ArgumentVerdict,
     Grade,
     GradingError,
@@ -50,9 +60,9 @@ from workbench.grading.trajectory import grade_trajectory
 from workbench.grading.valid_arguments import check_calls
 from workbench.suite.expected_calls import AnyOrder, ExpectedCall
 from workbench.suite.model import GRADERS, Case, GraderName, Suite
-from workbench.suite.settings import CaseSettings, Grading, Limits, settings_of
-from workbench.suite.user_model import ScriptedMessage
-from workbench.trajectory.events import FinishReason, RunFinished
+from workbench.suite.settings import REVIEW, CaseSettings, Grading, Limits, settings_of
+from workbench.suite.user_model import ScriptedMessage, UserTable
+from workbench.trajectory.events import FinishReason, JsonValue, RunFinished
 from workbench.trajectory.trajectory import Round, Trajectory
 
 
@@ -573,6 +583,9 @@ def graded_by_deciding(
     deciding = settings.grading.by
     first, steps = run.by(deciding)
     assert first.status is not None
+    if first.status == Status.FAILED and case.conversation is not None:
+        _raise_if_user_at_fault(case.conversation, trajectory, context)
+        first = first._replace(issues=(*first.issues, *_never_asked(case.conversation, trajectory)))
     others = [name for name in GRADERS if name != deciding]
     metrics += source_metrics(trajectory)
     graded = GradedRun((first,), first.status, steps, metrics, tuple([call.valid for call in checked]))
@@ -583,6 +596,29 @@ def _raise_if_done(case: Case, trajectory: Trajectory, context: CheckContext) ->
     """Raise UserFaultError if a conversation used up its turns although everything that `final` expects was done."""
     if not any(issue.decides for issue in final_issues(case, trajectory, context)):
         raise UserFaultError("the simulated user went on after everything was done: `final` holds after all turns")
+
+
+def _raise_if_user_at_fault(user: UserTable, trajectory: Trajectory, context: CheckContext) -> None:
+    """Raise UserFaultError if a judge finds that a played user seriously broke its instructions in a failed run."""
+    if user.review != "failed":
+        return
+    told: dict[str, JsonValue] = {"goal": user.goal, "style": user.style, "opening": user.opening}
+    told["facts"] = {name: fact.value for name, fact in user.withheld.items()}
+    value: dict[str, JsonValue] = {"instructions": told, "conversation": transcript_of(trajectory)}
+    found = evaluate(REVIEW, value, context=context)
+    if not found.holds:
+        raise UserFaultError(f"{SIMULATED_USER} broke its instructions: {found.note or 'the judge gives no reason'}")
+
+
+def _never_asked(user: UserTable, trajectory: Trajectory) -> Iterator[Issue]:
+    """Yield an issue about the facts that a played user could not tell, because no answer met their conditions."""
+    requests = [request for turn in trajectory.user_turns for request in turn.requests]
+    if not requests:
+        return
+    kept = [f'"{name}"' for name in user.facts if name not in requests[-1].released]
+    if kept:
+        their = "their" if len(kept) > 1 else "its"
+        yield Issue("never asked", f"the user was never asked for {' and '.join(kept)}: no answer met {their} `when`")
 
 
 def clock_of_run(settings: CaseSettings, trajectory: Trajectory) -> Clock | None:

@@ -11,6 +11,7 @@ from workbench.dataclasses import dataclass
 if TYPE_CHECKING:
     from workbench.providers.model import Model
     from workbench.providers.replay import Replays
+    from workbench.trajectory.recording import Recording
 
 
 OFFLINE = "offline"
@@ -71,6 +72,12 @@ class BuiltInModels:
         if name in PLANTED:
             return self._planted(name.partition(":")[2])
         return self._replays.open(name, *_recorded_at(name, folder), case_id)
+
+    def recording(self, name: str, folder: Path, case_id: str) -> Recording:
+        """Return the recording that a `replay:` model plays for a case.
+
+        Raises ModelError as `open` does."""
+        return self._replays.open(name, *_recorded_at(name, folder), case_id).recording
 
     def check(self, name: str, folder: Path) -> None:
         """Raise ModelError if `open` would do so for every case."""

@@ -89,6 +89,11 @@ class ReplayModel:
         self._clock = clock
 
     @property
+    def recording(self) -> Recording:
+        """The recording that the model plays."""
+        return self._recording
+
+    @property
     def case_id(self) -> str:
         """The id of the recorded case."""
         return self._recording.header.case

@@ -290,6 +290,16 @@ def models_named_by(suite: Suite) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+REVIEW: Final = Judged.model_construct(
+    judged=(
+        "The value holds the instructions of a simulated user, and a conversation of this user with an assistant. The "
+        "criteria are met unless the user seriously broke its instructions: invented something that matters, asked for "
+        "something else, withheld what it was asked for and may tell, or left before its goal was reached or refused."
+    )
+)
+"""The check by which a judge reviews the user of a failed conversation."""
+
+
 def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[Judged]:
     """Yield the judged checks that a run of a case may need.
 
@@ -298,6 +308,8 @@ def judged_checks(suite: Suite, case: Case, *, mocks: bool = True) -> Iterator[J
     for check in case.written_checks():
         if isinstance(check, Judged):
             yield check
+    if case.conversation is not None and case.conversation.review == "failed":
+        yield REVIEW
     if not mocks:
         return
     conditions = [mock.when or {} for mock in (*case.mocks, *suite.mocks)]

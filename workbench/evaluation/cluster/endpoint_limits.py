@@ -151,6 +151,7 @@ def _specs(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[tuple[
         ways: list[Callable[[], ModelSpec | None]] = []
         if run.subject is None:
             ways.append(partial(approval.specs.of_model, run.model, path, by_suite=run.model_of_suite))
+        ways.append(partial(approval.specs.user_of, path, run.case))
         for check in judged_checks(run.suite, run.case):
             ways.append(partial(approval.specs.judge_of, path, check))
         for way in ways:

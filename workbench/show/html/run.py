@@ -36,6 +36,7 @@ from workbench.show.text import Paint
 from workbench.show.views.grades import issue_text, judgement_text, metric_text, step_lines
 from workbench.show.views.runs_report import ShownRun
 from workbench.show.views.server_output import output_title
+from workbench.show.views.totals import with_user_cost
 from workbench.show.views.trajectory import (
     EDITED,
     asked_head,
@@ -264,8 +265,12 @@ def _measures(run: RunResult) -> Element:
         ("model's answers", duration_text(trajectory.model_latency_ms or None)),
         ("whole loop", duration_text(trajectory.loop_ms or None)),
         (TOKENS.title, NOTHING if run.usage is None else usage_text(run.usage)),
-        (COST.title, COST.text(run.cost_usd)),
+        (COST.title, with_user_cost(COST.text(run.cost_usd), run.user_cost_usd)),
     ]
+    if trajectory.user_requests:
+        facts.append(("user's answers", duration_text(trajectory.user_latency_ms or None)))
+    if trajectory.user_usage is not None:
+        facts.append(("user's tokens", usage_text(trajectory.user_usage)))
     if trajectory.retries:
         facts.append(("retries", count_text(trajectory.retries)))
     if trajectory.held_ms:

@@ -97,6 +97,9 @@ class TotalsReport(CountsReport):
         )
     )
     runs_of_unknown_cost: int = Field(description="number of runs of unknown cost, not in `cost_usd`")
+    user_cost_usd: float | None = Field(
+        0, description="US dollars for the models that played users, not in `cost_usd`; null if some cost is unknown"
+    )
     judging: JudgeUseReport
     endpoint_faults: int = Field(0, description="number of runs that failed through a fault of the endpoint")
     cost_limited: int = Field(0, description="number of runs stopped by the limit on cost")
@@ -637,7 +640,7 @@ def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
         "user_ms": trajectory.user_latency_ms,
         "user_requests": trajectory.user_requests,
         "user_tokens": trajectory.user_usage,
-        "user_cost_usd": trajectory.user_cost_usd,
+        "user_cost_usd": result.user_cost_usd,
     }
 
 

@@ -104,8 +104,14 @@ def _facts(result: RunResult) -> str:
     if not trajectory.rounds:
         return ""
     parts = [counted(len(trajectory.rounds), "round"), counted(len(trajectory.calls), "call")]
+    if trajectory.user_turns:
+        turns = [turn for turn in trajectory.user_turns if turn.said is not None]
+        parts.insert(0, counted(len(turns), "turn"))
     if trajectory.model_latency_ms:
         parts.append(f"model {duration_text(trajectory.model_latency_ms)}")
+    if trajectory.user_requests:
+        asked = counted(trajectory.user_requests, "request")
+        parts.append(f"user {duration_text(trajectory.user_latency_ms)}, {asked}")
     # If the loop took only the model's time, a second figure would say nothing new.
     if result.limited_ms not in (0, trajectory.model_latency_ms):
         parts.append(f"whole loop {duration_text(result.limited_ms)}")

@@ -51,7 +51,7 @@ def run_totals(totals: Totals, title: str = "") -> Iterator[Line]:
     tokens = ""
     if totals.usage is not None:
         tokens = usage_text(totals.usage)
-    yield from _facts(tokens, cost_fact(totals))
+    yield from _facts(tokens, with_user_cost(cost_fact(totals), totals.user_cost_usd))
     if totals.judging.asked:
         yield from _facts(f"judging: {judging_text(totals.judging)}")
     for line in agreement_lines(totals.agreement):
@@ -161,6 +161,13 @@ def cost_fact(totals: AnyTotals) -> str:
     if unknown := totals.runs_of_unknown_cost:
         fact += f" without {counted(unknown, 'run')} of unknown cost"
     return fact
+
+
+def with_user_cost(cost: str, user_usd: float | None) -> str:
+    """Return a cost with that of the model that played the user, if one did: `$0.021 + user $0.012`."""
+    if user_usd == 0:
+        return cost
+    return f"{cost or '$0'} + user {cost_text(user_usd)}"
 
 
 def not_made_text(runs: int) -> str:

@@ -117,6 +117,9 @@ def _reasons(report: RunsReport) -> Iterator[str]:
         yield broken_text(report.broken)
     elif report.incomplete:
         yield "a file or a run could not be used"
+    for each in quality.user_errors:
+        if not each.met:
+            yield each.text
     if totals.errors:
         yield f"{counted(totals.errors, 'run')} ended in an error"
     if missed:

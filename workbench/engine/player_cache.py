@@ -1,0 +1,85 @@
+"""Answers of models that play users, kept in a file, so that a rerun pays only from its first difference on."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from workbench.config.models import ModelSpec
+from workbench.config.secrets import Secrets
+from workbench.dataclasses import json_text, parsed_json, reader_of
+from workbench.engine.line_file import append_line
+
+_logger = logging.getLogger(__name__)
+
+Kept = Mapping[str, str | None]
+"""The fields of an answer."""
+
+
+class PlayerCache:
+    """Answers by model, parameters, prompt, facts, heard conversation and repeat.
+
+    Each line of the file is a JSON object with the digest of these; the file may be deleted at any time. An answer to
+    a question that holds a secret is kept only in memory."""
+
+    def __init__(self, file: Path, secrets: Secrets) -> None:
+        self._file = file
+        self._secrets = secrets
+        self._known: dict[str, Kept] | None = None
+        self._lock = threading.Lock()
+
+    def key(self, spec: ModelSpec, version: int, system: str, question: str, repeat: int | None) -> str:
+        """Return the digest of all that an answer depends on; `repeat` is `None` for a user that never varies."""
+        # The user may give another model the same name, so the key holds the address and the parameters.
+        model = [spec.provider, spec.model, spec.endpoint, dict(sorted(spec.params.items()))]
+        asked = json_text([model, version, system, question, repeat])
+        return hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()
+
+    def find(self, key: str) -> Kept | None:
+        """Return a kept answer."""
+        with self._lock:
+            if self._known is None:
+                self._known = self._read()
+            return self._known.get(key)
+
+    def keep(self, key: str, answer: Kept, question: str) -> None:
+        """Keep an answer; `question` is the text that was asked."""
+        with self._lock:
+            assert self._known is not None, "an answer is looked up before it is asked for"
+            self._known[key] = answer
+            written = [question, *filter(None, answer.values())]
+            if any(self._secrets.redact(text) is not text for text in written):
+                return
+            try:
+                append_line(self._file, json_text({"key": key, "answer": dict(answer)}).encode() + b"\n")
+            except (OSError, ValueError) as error:
+                _logger.warning("an answer of the user's model is not kept in %s: %s", self._file, error)
+
+    def _read(self) -> dict[str, Kept]:
+        known: dict[str, Kept] = {}
+        try:
+            lines = self._file.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return known
+        except OSError as error:
+            _logger.warning("no answers of users are kept: %s cannot be read: %s", self._file, error.strerror)
+            return known
+        for line in lines:
+            try:
+                read = _LINE(parsed_json(line.decode("utf-8")))
+            except ValueError:
+                continue  # empty, or a line that another program writes right now
+            known[read.key] = read.answer
+        return known
+
+
+class _Line(NamedTuple):
+    key: str
+    answer: Mapping[str, str | None]
+
+
+_LINE = reader_of(_Line)
