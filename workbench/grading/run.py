@@ -582,13 +582,14 @@ def graded_by_deciding(
     run = _Graded(case, settings, trajectory, context, of_any_grader)
     deciding = settings.grading.by
     first, steps = run.by(deciding)
-    assert first.status is not None
-    if first.status == Status.FAILED and case.conversation is not None:
+    status = first.status
+    assert status is not None
+    if status == Status.FAILED and case.conversation is not None:
         _raise_if_user_at_fault(case.conversation, trajectory, context)
         first = first._replace(issues=(*first.issues, *_never_asked(case.conversation, trajectory)))
     others = [name for name in GRADERS if name != deciding]
     metrics += source_metrics(trajectory)
-    graded = GradedRun((first,), first.status, steps, metrics, tuple([call.valid for call in checked]))
+    graded = GradedRun((first,), status, steps, metrics, tuple([call.valid for call in checked]))
     return graded, lambda: tuple(map(run.attempted_by, others))
 
 
