@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import fields, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -74,6 +76,26 @@ def test_every_form_is_that_of_runs_in_memory(kept: Path, number: int) -> None:
     for one, other in zip(stored.results, whole, strict=True):
         for name in (*(field.name for field in fields(RunResult)), *ASKED_OF_ALL):
             assert getattr(one, name) == getattr(other, name), name
+
+
+def test_rows_of_runs_that_are_read_once_are_those_of_runs_whose_figures_were_read_before(
+    kept: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "history.sqlite3"
+    file.write_bytes(kept.read_bytes())
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("DELETE FROM details WHERE run = 2")
+    found = []
+    for at_once in (True, False):
+        said: list[str] = []
+        with History(file) as history:
+            runs = history.runs(1)
+            report = stored_report(history, history.batch("1"), runs, None, Secrets(), said.append, at_once=at_once)
+            assert len(said) == at_once
+            found.append(["".join(report.pieces(form)) for form in ("csv", "records", "csv")])
+        assert len(said) == 1 and "run 2 of batch 1" in said[0]
+    assert found[0] == found[1]
+    assert found[0][0] == found[0][2] and found[0][0].count("\r\n") == 2 * REPEATS
 
 
 def test_odd_ids_and_counts_come_out_of_columns_as_they_went_in(tmp_path: Path) -> None:

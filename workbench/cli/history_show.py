@@ -111,9 +111,10 @@ def _show_batch(
     def report() -> Report:
         from workbench.evaluation.stored_runs import stored_report
 
-        found = stored_report(history, batch, runs, grading, command.program.secrets, missing.append)
-        command.warn_of_damage(each for each in missing if each not in damaged)
-        return found
+        # Rows of CSV need no figures of other runs, so that each run is read only once, while its row is written.
+        at_once = any(output.form != "csv" for output in (options.output, *options.output.beside))
+        secrets = command.program.secrets
+        return stored_report(history, batch, runs, grading, secrets, missing.append, at_once=at_once)
 
     def pieces(output: Output) -> Iterator[str]:
         if output.form == "text":
@@ -127,6 +128,7 @@ def _show_batch(
     # The list is filled while a report is written, so it is complete only after `deliver`.
     missing: list[str] = []
     code = command.deliver(options.output, pieces)
+    command.warn_of_damage(each for each in missing if each not in damaged)
     return USAGE if missing else code
 
 

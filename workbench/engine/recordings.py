@@ -22,7 +22,7 @@ from workbench.engine.model_specs import FREE, cost_of
 from workbench.engine.plan import PlannedRun, grader_named, with_grader
 from workbench.engine.redaction import EventRedaction, SuiteParts, redacted_result, redacted_run, redacted_suite_text
 from workbench.grading.grade import NOBODY_ASKED, JudgeUse, RunResult
-from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
+from workbench.grading.result_json import Outcome, outcome_from_json, outcome_of, outcome_to_json
 from workbench.grading.status import Status
 from workbench.numerals import count_text
 from workbench.providers.built_in import is_built_in
@@ -426,19 +426,20 @@ def run_of_recording(recording: Recording, file: SuiteFile) -> tuple[PlannedRun,
     return planned, replace(result_of_recording(recording), grading=planned.settings.grading)
 
 
-def result_of_recording(recording: Recording) -> RunResult:
+def result_of_recording(recording: Recording, outcome: Outcome | None = None) -> RunResult:
     """Return the recorded run with its grades; a recording without a result gives the status `error`.
 
-    Raises RecordingError when the result cannot be read.
+    `outcome` is the result if it was read before. Raises RecordingError when the result cannot be read.
     """
     header, start = recording.header, recording.trajectory.start
-    result = recording.result
-    if not result:
-        result = _HELD if _is_held(recording) else _CUT
-    try:
-        outcome = outcome_from_json(result)
-    except ValueError as error:
-        raise RecordingError(f"{recording.path}: its result cannot be read: {error}") from error
+    if outcome is None:
+        result = recording.result
+        if not result:
+            result = _HELD if _is_held(recording) else _CUT
+        try:
+            outcome = outcome_from_json(result)
+        except ValueError as error:
+            raise RecordingError(f"{recording.path}: its result cannot be read: {error}") from error
     # A recording has no prices, so only runs of built-in models have a known cost.
     price = FREE if is_built_in(model_of(header.model)) else None
     return RunResult(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -129,6 +129,10 @@ class LazyRuns(Lazy[FinishedRun]):
     def case_of(self, result: RunResult) -> Case | None:
         """Return the case by which a run was graded."""
         raise NotImplementedError
+
+    def each(self) -> Iterator[FinishedRun]:
+        """Yield the runs once, as whole as each will be needed."""
+        return iter(self)
 
 
 class PlannedRuns(LazyRuns):

@@ -7,7 +7,7 @@ import re
 import threading
 from array import array
 from collections import deque
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from workbench.evaluation.report import Report
 from workbench.grading.grade import Grade, RunResult
 from workbench.grading.lazy import Codes, Mapped
 from workbench.grading.packed import FACTS, KEPT, LazyResult
+from workbench.grading.result_json import Outcome
 from workbench.grading.run_summary import is_cost_limited
 from workbench.grading.status import Status
 from workbench.history.database import Say
@@ -181,34 +182,63 @@ class StoredRuns(Columns, LazyRuns):
         cases: Mapping[str, Mapping[str, Case]],
         damaged: Say,
     ) -> None:
-        """Read each run once.
+        """Read no run yet.
 
-        `damaged` is called about each run that is omitted. `cases` are the cases of the suites, by path and id. Raises
-        HistoryError, and RecordingError for a result that cannot be read.
+        `damaged` is called once about each run that is omitted. `cases` are the cases of the suites, by path and id.
+        Reading a run raises HistoryError, and RecordingError for a result that cannot be read.
         """
         super().__init__(history.file)
-        self._rows, self._grading, self._cases = rows, grading, cases
-        self._places = array("L")
-        for place, row in enumerate(rows):
-            if row.figures is not None:
-                try:
-                    result = result_of_row(row, history.recording(row, grading))
-                except DamagedError as error:
-                    damaged(str(error))
-                else:
-                    self._places.append(place)
-                    self.add(result)
+        self._history, self._rows, self._grading, self._cases = history, rows, grading, cases
+        self._damaged, self._named = damaged, set[str]()
+        self._places: array[int] | None = None
+        """The indices of the rows whose figures are in the columns; `None` before they are read."""
+
+    def __len__(self) -> int:
+        self.read_figures()
+        return super().__len__()
 
     def at(self, index: int) -> FinishedRun:
-        result = self.result(index)
-        return FinishedRun(self._rows[self._places[index]].place, self.case_of(result), result)
+        return self._finished(self.read_figures()[index], self.result(index))
 
     def case_of(self, result: RunResult) -> Case | None:
         return self._cases.get(result.suite, {}).get(result.case_id)
 
+    def each(self) -> Iterator[FinishedRun]:
+        # A report that needs every run once, and no figures before, reads each only once.
+        if self._places is not None:
+            yield from self
+            return
+        for place, result in self._whole_results():
+            yield self._finished(place, result)
+
+    def _finished(self, place: int, result: RunResult) -> FinishedRun:
+        return FinishedRun(self._rows[place].place, self.case_of(result), result)
+
+    def read_figures(self) -> array[int]:
+        """Read the figures of all runs into the columns, unless they are there, and return the places of the runs."""
+        if self._places is None:
+            # Set first, because adding a run asks for the number of runs so far.
+            self._places = array("L")
+            for place, result in self._whole_results():
+                self._places.append(place)
+                self.add(result)
+        return self._places
+
+    def _whole_results(self) -> Iterator[tuple[int, RunResult]]:
+        for place, row in enumerate(self._rows):
+            if row.figures is not None:
+                try:
+                    result = result_of_row(row, *self._history.recording_and_outcome(row, self._grading))
+                except DamagedError as error:
+                    if str(error) not in self._named:
+                        self._named.add(str(error))
+                        self._damaged(str(error))
+                else:
+                    yield place, result
+
     def _read(self, history: History, index: int) -> RunResult:
-        row = self._rows[self._places[index]]
-        return result_of_row(row, history.recording(row, self._grading))
+        row = self._rows[self.read_figures()[index]]
+        return result_of_row(row, *history.recording_and_outcome(row, self._grading))
 
 
 class LetGo(Columns):
@@ -257,7 +287,7 @@ class LetGo(Columns):
             raise HistoryError(f"the history {self._file} no longer has run {place + 1} of the batch that was recorded")
         # These fields are compared with the plan, in which nothing is redacted.
         kept = {name: getattr(self.result(index), name) for name in KEPT}
-        return replace(result_of_row(row, history.recording(row)), **kept)
+        return replace(result_of_row(row, *history.recording_and_outcome(row)), **kept)
 
 
 def _known(find: Any, position: int) -> property:
@@ -275,10 +305,10 @@ for _find, _names in (
         setattr(StoredResult, _name, _known(_find, _position))
 
 
-def result_of_row(run: RunRow, recording: Recording) -> RunResult:
+def result_of_row(run: RunRow, recording: Recording, outcome: Outcome | None = None) -> RunResult:
     """Return the result of a finished run of the history; raise RecordingError if it cannot be read."""
     assert run.figures is not None
-    result = result_of_recording(recording)
+    result = result_of_recording(recording, outcome)
     return replace(
         result, suite=str(run.suite.file), cost_usd=run.figures.cost_usd, grading=run.figures.grading, repeat=run.repeat
     )
@@ -291,19 +321,25 @@ def stored_report(
     grading: Regrade | None,
     secrets: Secrets,
     damaged: Say,
+    *,
+    at_once: bool = True,
 ) -> Report:
     """Return the report on the finished runs among `runs` of a batch, by one of its gradings.
 
-    Each run is read once for its figures, and again when more of it is needed. Lines refer to the suites as they were.
-    `damaged` is called about each run that is omitted.
+    Each run is read once for its figures, and again when more of it is needed; unless `at_once`, only when figures are
+    needed, while `history` is open. Lines refer to the suites as they were. `damaged` is called about each run that is
+    omitted.
     """
     files = _suites(history, batch, damaged)
     suites = suites_of(files)
     cases = {path: cases_by_id(suite) for path, suite in suites.items()}
     # Runs that the cost limit skipped are missing too, but that is not an interruption of the batch.
     cost_limited = sum(run.figures is not None and is_cost_limited(run.figures) for run in runs)
+    stored = StoredRuns(history, runs, grading, cases, damaged)
+    if at_once:
+        stored.read_figures()
     return Report(
-        runs=StoredRuns(history, runs, grading, cases, damaged),
+        runs=stored,
         suites=suites,
         started_at=batch.started_at,
         min_score=batch.min_score,

@@ -15,7 +15,7 @@ from typing import Any
 from workbench.config.folders import history_option
 from workbench.dataclasses import compact_json
 from workbench.encoding import toml_of
-from workbench.grading.result_json import outcome_from_json
+from workbench.grading.result_json import Outcome, outcome_from_json
 from workbench.grading.status import FINAL, Status
 from workbench.history import columns
 from workbench.history.database import Say, as_history_errors
@@ -587,6 +587,10 @@ class History(StoredBatches):
 
         With `grading`, it has the result of that regrade, and the case by which it was graded if only expectations
         differ. Raises HistoryError for a run that never finished."""
+        return self.recording_and_outcome(run, grading)[0]
+
+    def recording_and_outcome(self, run: RunRow, grading: Regrade | None = None) -> tuple[Recording, Outcome]:
+        """Return a run with its events, as `recording` does, and its outcome."""
         which = f"run {run.place + 1} of batch {run.batch}"
         with self._at_one_moment():
             with self._reading(which):
@@ -620,8 +624,7 @@ class History(StoredBatches):
             if again:
                 outcome_text = unpacked(again[0][0])
             result = outcome_in(outcome_text)
-            # Called only to validate the result, so that damage is reported here and not at a later use.
-            outcome_from_json(result)
+            outcome = outcome_from_json(result)
             began_ms = 0.0
             if run.figures is not None:
                 began_ms = run.figures.began_ms or 0
@@ -636,7 +639,7 @@ class History(StoredBatches):
             repeat=run.repeat,
             by=run.by,
         )
-        return Recording(run.suite.file, header, events, trajectory, result)
+        return Recording(run.suite.file, header, events, trajectory, result), outcome
 
     def recordings(
         self, runs: Iterable[RunRow], grading: Regrade | None, damaged: Say
