@@ -53,7 +53,10 @@ def lose(program: Program, place: int) -> None:
 
 
 def damage(program: Program, what: str, place: int) -> None:
-    change(program, f"UPDATE details SET {what} = x'00' WHERE run = (SELECT id FROM runs WHERE place = {place})")
+    change(
+        program,
+        f"UPDATE details SET {what} = x'00', block = NULL WHERE run = (SELECT id FROM runs WHERE place = {place})",
+    )
 
 
 @pytest.mark.parametrize("what", ["events", "outcome"])

@@ -271,7 +271,7 @@ async def test_one_damaged_run_costs_no_other_one(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     suites, history = history_of(tmp_path, Made(well("Lights off")))
     with closing(sqlite3.connect(history)) as connection:
-        connection.execute("UPDATE details SET events = x'00' WHERE run = 1")
+        connection.execute("UPDATE details SET events = x'00', block = NULL WHERE run = 1")
         connection.commit()
     async with opened(suites, live=True, history=history) as app:
         screen = await shown(app, "w")

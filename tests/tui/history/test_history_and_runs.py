@@ -18,7 +18,7 @@ async def test_a_batch_goes_on_although_a_run_of_it_that_is_over_is_damaged(tmp_
     suites, history = suites_in(tmp_path, home=SMART_HOME), tmp_path / "history.sqlite3"
     write_history(history, suites / "home.toml", Made(well(), cut_after=1))
     with closing(sqlite3.connect(history)) as connection, connection:
-        connection.execute("UPDATE details SET events = x'00', outcome = x'00'")
+        connection.execute("UPDATE details SET events = x'00', outcome = x'00', block = NULL")
     async with opened(suites, live=True, history=history) as app:
         await app.press("h", "c")
         screen = app.app.screen
