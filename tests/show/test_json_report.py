@@ -27,6 +27,7 @@ from workbench.dataclasses import json_text
 from workbench.grading.grade import ArgumentVerdict, CallPairing, Grade, Issue, PublishedGrade, RunResult
 from workbench.grading.repeats import case_result
 from workbench.grading.status import Status
+from workbench.show.json.lean import LeanReportDocument, lean_pieces
 from workbench.show.json.records import document_pieces
 from workbench.show.json.report import (
     BatchFacts,
@@ -60,7 +61,11 @@ def written(results: list[RunResult]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("model", "file"),
-    [(ReportDocument, SCHEMA_FILE), (RegradeReport, SCHEMA_FILE.with_name("grade-report.schema.json"))],
+    [
+        (ReportDocument, SCHEMA_FILE),
+        (RegradeReport, SCHEMA_FILE.with_name("grade-report.schema.json")),
+        (LeanReportDocument, SCHEMA_FILE.with_name("lean-report.schema.json")),
+    ],
 )
 def test_the_committed_schema_is_true(model: type[ReportDocument], file: Path) -> None:
     schema = json_text(model.model_json_schema(mode="serialization"), indent=2) + "\n"
@@ -176,6 +181,26 @@ def test_a_report_written_run_by_run_is_laid_out_as_the_whole(run: RunResult, nu
     lines = pieces.split("\n")
     in_lists = 2 * (number + 1) if number else 0
     assert len(lines) == len("{}") + len(ReportDocument.model_fields) + in_lists + 1
+
+
+@settings(max_examples=examples(50))
+@given(runs_made_up)
+def test_a_lean_report_says_each_argument_once_and_all_that_the_report_says(run: RunResult) -> None:
+    records = report_records([run], [])
+    document = report_without_records([], quality_of([], {}), failures_of([]).numbers, FACTS)
+    whole = json.loads("".join(document_pieces(document, records, SECRETS)))
+    lean = json.loads("".join(lean_pieces(document, records, SECRETS)))
+    fits(lean, "lean-report")
+    checked = lean["runs"][0].pop("checked")
+    texts = [json.dumps(each, sort_keys=True) for each in checked]
+    assert len(set(texts)) == len(texts)
+    for grade in lean["runs"][0]["grades"]:
+        for pairing in grade["pairings"]:
+            for argument in pairing["arguments"]:
+                said = dict(checked[argument.pop("checked")])
+                assert (said.pop("expected_call"), said.pop("call")) == (pairing["expected_call"], pairing["call"])
+                argument |= said
+    assert lean == whole | {"version": 2}
 
 
 TWO_REPEATS = [

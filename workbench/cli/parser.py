@@ -381,6 +381,8 @@ def add_report_options(
         help=f"write the report to this file instead, by its ending: {endings_of(command, beside=beside)}",
     )
     add_report_option(parser, command)
+    if command in ("run", "history merge"):
+        reports.add_argument("--lean", action="store_true", help="a JSON report says each checked argument once")
     if summary:
         reports.add_argument("--no-step-summary", action="store_true", help="write no summary of a GitHub Actions job")
 

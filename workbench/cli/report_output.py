@@ -58,6 +58,8 @@ class Output:
     beside: tuple[Output, ...] = ()
     summary: bool = True
     """Whether the report is also written to the summary of the CI job, if there is one."""
+    lean: bool = False
+    """Whether a JSON report says each argument once."""
 
     @property
     def is_text(self) -> bool:
@@ -188,25 +190,33 @@ def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], st
 
 
 def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
-    """Return the output that `--format`, `--output`, `--report`, `--quiet` and `--verbose` select.
+    """Return the output that `--format`, `--output`, `--report`, `--lean`, `--quiet` and `--verbose` select.
 
     Returns `None`, after reporting the reason, if the options contradict each other or `command` has no such report.
     """
+    output = _output_of(arguments, command)
+    if output is None or not output.lean or "json" in (output.form, *(each.form for each in output.beside)):
+        return output
+    warn("--lean is for JSON reports: give --format json, or end the name of a report in .json")
+    return None
+
+
+def _output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
     beside = reports_beside(arguments, command)
     if beside is None:
         return None
     file, asked = getattr(arguments, "output", None), arguments.format
     quiet, verbose = getattr(arguments, "quiet", False), getattr(arguments, "verbose", False)
-    summary = not getattr(arguments, "no_step_summary", False)
+    summary, lean = not getattr(arguments, "no_step_summary", False), getattr(arguments, "lean", False)
     if file is None:
-        return Output(asked, None, quiet, verbose, beside, summary)
+        return Output(asked, None, quiet, verbose, beside, summary, lean)
     forms, ending = forms_of(command), file.suffix.lower()
     form = form_of_file(file, command, asked) or any_form_of_file(file) or asked
     if form is None and not ending:
         form = "text"
     if form in forms and asked in (None, form):
         if _are_different((file, *(each.file for each in beside))):
-            return Output(form, file, quiet, verbose, beside, summary)
+            return Output(form, file, quiet, verbose, beside, summary, lean)
         return None
     endings = endings_of(command)
     if form is None:
@@ -235,8 +245,8 @@ def reports_beside(arguments: argparse.Namespace, command: Command) -> tuple[Out
             return None
     if not _are_different(files):
         return None
-    verbose = getattr(arguments, "verbose", False)
-    return tuple(Output(form, file, False, verbose) for file, form in reports)
+    verbose, lean = getattr(arguments, "verbose", False), getattr(arguments, "lean", False)
+    return tuple(Output(form, file, False, verbose, lean=lean) for file, form in reports)
 
 
 def _are_different(files: Sequence[Path | None]) -> bool:

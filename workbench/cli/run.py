@@ -331,7 +331,7 @@ def deliver_report(report: Report, output: Output, history: Path | None) -> bool
 def pieces_of_runs(report: Report, output: Output, *, history: Path | None = None) -> Iterable[str]:
     """Return the pieces of a report on runs in the form of the output; `history` holds the batch, if it is recorded."""
     if not output.is_text:
-        return report.pieces(str(output.form))
+        return report.pieces(str(output.form), lean=output.lean)
     if output.is_brief:
         details = details_of(report.batch, history, output)
         if report.unrecorded:

@@ -363,10 +363,17 @@ class Report:
         """Return the report as JSON text."""
         return "".join(self.json_pieces())
 
-    def pieces(self, form: str) -> Iterator[str]:
-        """Return the report in a form of `show.forms`, in pieces, so that the whole is never in memory."""
+    def pieces(self, form: str, *, lean: bool = False) -> Iterator[str]:
+        """Return the report in a form of `show.forms`, in pieces, so that the whole is never in memory.
+
+        With `lean`, a JSON report says each argument once.
+        """
         if form == "text":
             return iter((self.text(),))
+        if form == "json" and lean:
+            from workbench.show.json.lean import lean_pieces
+
+            return lean_pieces(self.document_without_records(), self.json_records(), self.secrets)
         if form == "json":
             return self.json_pieces()
         return pieces_of(form, "run", self)

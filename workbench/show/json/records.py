@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_json
 
 from workbench.dataclasses import dataclass, json_text
 from workbench.show.json.base import ReportModel
@@ -29,20 +29,32 @@ class Records(Generic[_Item]):
     model: type[ReportModel]
     items: Iterable[_Item]
     source_of: Callable[[_Item], object]
+    shape: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """Changes the fields of each record before they are written."""
 
     def __iter__(self) -> Iterator[ReportModel]:
         return (self.model.model_validate(self.source_of(item)) for item in self.items)
 
+    def shaped(self, shape: Callable[[dict[str, Any]], dict[str, Any]]) -> Records[_Item]:
+        """Return the records with fields that `shape` changes before they are written."""
+        return Records(self.model, self.items, self.source_of, shape)
+
     def texts(self, redactor: Redactor) -> Iterator[str]:
         """Yield the JSON of each record, without secrets."""
-        fields_of = plain(self.model)
+        fields_of, shape = plain(self.model), self.shape or _as_they_are
         for item in self.items:
             source = self.source_of(item)
-            text = _text(fields_of(source))
+            text = _text(shape(fields_of(source)))
+            if text is None:
+                text = _text_of(self.model.model_validate(source), shape)
             # Searching the text once is cheaper than walking the record, and most records hold no secret.
             if redactor.may_be_in_json(text):
-                text = _text(redactor.redacted(self.model.model_validate(source)).model_dump())
+                text = _text_of(redactor.redacted(self.model.model_validate(source)), shape)
             yield text
+
+
+def _as_they_are(fields: dict[str, Any]) -> dict[str, Any]:
+    return fields
 
 
 def document_pieces(document: ReportModel, records: Mapping[str, Records[Any]], redactor: Redactor) -> Iterator[str]:
@@ -68,12 +80,19 @@ def _list_pieces(texts: Iterable[str]) -> Iterator[str]:
     yield "[]" if before == "[" else "\n]"
 
 
-def _text(fields: dict[str, Any]) -> str:
+def _text(fields: dict[str, Any]) -> str | None:
+    """Return fields as JSON text; `None` if they hold lone surrogates, which a model may write and Pydantic refuses."""
     try:
         return to_json(fields, inf_nan_mode="null").decode()
     except PydanticSerializationError:
-        # Pydantic cannot write lone surrogates, which a model's text may hold.
-        return json_text(to_jsonable_python(fields, inf_nan_mode="null"))
+        return None
+
+
+def _text_of(record: ReportModel, shape: Callable[[dict[str, Any]], dict[str, Any]]) -> str:
+    text = _text(shape(record.model_dump()))
+    if text is None:
+        text = json_text(shape(record.model_dump(mode="json")))
+    return text
 
 
 def dumped(records: Iterable[ReportModel]) -> Iterator[dict[str, Any]]:
