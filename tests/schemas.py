@@ -12,7 +12,7 @@ from typing import Any, Literal
 from jsonschema import validators
 
 DOCS = Path(__file__).parents[1] / "docs"
-Kind = Literal["report", "grade-report", "compare", "history", "suite", "workbench", "calls"]
+Kind = Literal["report", "grade-report", "lean-report", "compare", "history", "suite", "workbench", "calls"]
 
 
 def schema_of(kind: Kind) -> Any:
