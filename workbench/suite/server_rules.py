@@ -43,7 +43,9 @@ def subject_rules(raw: dict[str, object], subject: dict[str, object]) -> Iterato
     """Check the subject of a suite, and report `models` beside it, which a subject replaces."""
     place: Place = ("subject",)
     # `acp` with `agent` is one agent: its command, and how it is set up.
-    kinds = ("command", "python", "acp" if "acp" in subject else "agent")
+    kinds: tuple[str, ...] = ("command", "python", "agent" if "agent" in subject and "acp" not in subject else "acp")
+    if not subject.keys() & {"agent", "acp"}:
+        kinds = ("command", "python", "agent", "acp")  # all are named where there is none
     yield from exactly_one(subject, kinds, place, "a subject")
     if not subject.keys() & {"agent", "acp"}:
         yield from goes_only_with(subject, dict.fromkeys(("mode", "builtin", "folder"), "agent"), place)

@@ -247,6 +247,9 @@ def _is_consequence(place: Place, detail: ErrorDetails) -> bool:
     # A list is too short for pydantic if none of its elements is valid, and an id is missing if there is no name.
     if detail["type"] == "too_short":
         return bool(detail["input"])
+    # A default that depends on other fields, such as the name of a subject, is not made if one of these is wrong.
+    if detail["type"] == "default_factory_not_called":
+        return True
     return detail["type"] == "missing" and keys_of(place) == ("cases", "id")
 
 

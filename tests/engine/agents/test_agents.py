@@ -354,3 +354,21 @@ def test_a_killed_workbench_takes_the_agent_with_it(tmp_path: Path) -> None:
 
 def test_the_relay_serves_only_those_who_know_the_token_of_the_run(tmp_path: Path) -> None:
     assert run_of(tmp_path, ["stranger"]).final_answer == "no answer"
+
+
+def test_keys_are_redacted_in_all_that_an_agent_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-agent-4711-secret-key"
+    monkeypatch.setenv("AGENT_KEY", key)
+    told: list[list[Any]] = [
+        ["plan", key],
+        ["raw", key],
+        ["own", key, {"k": key}, key],
+        ["ask", key],
+        ["env", "AGENT_KEY"],
+    ]
+    path = suite_of(tmp_path, *told, subject={"env": {"AGENT_KEY": "$AGENT_KEY"}})
+    report = workbench.evaluate(path, approve=workbench.ALL, record=tmp_path / "recordings")
+    [recording] = (tmp_path / "recordings").iterdir()
+    assert len(report.results) == 1
+    text = recording.read_text(encoding="utf-8").partition("\n")[2]
+    assert (key in text, text.count("$AGENT_KEY") > 5) == (False, True)
