@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock
 
 OnProgress = Callable[[float, float | None, str | None], None]
-"""Called with each progress notice of a tool call: progress, total and message.
+"""Callback for each progress notice of a tool call. Its arguments are the progress, the total and the message.
 
-It must not block, and it may be called after the answer."""
+It must not block. It may be called after the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class UnknownToolError(ToolsError):
 def answer_of(result: CallToolResult) -> ToolAnswer:
     """Return the content of an MCP result as text for the model.
 
-    Blocks are joined by line breaks. An image or a sound becomes a placeholder, and is in `media` as well if it is of a
-    kind that models take. A link to a resource becomes its name, address and description, and an embedded text stays a
-    text. Structured content becomes compact JSON if there is no text."""
+    Blocks are joined by line breaks. An image or a sound becomes a placeholder, and is also in `media` if models accept
+    its kind. A link to a resource becomes its name, address and description, and an embedded text stays text.
+    Structured content becomes compact JSON if there is no text."""
     parts: list[str] = []
     media: list[Media] = []
     for block in result.content:
@@ -91,7 +91,7 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
 
 
 def error_of(error: Exception) -> ToolAnswer:
-    """Return the tool error for a call that the server refused, or whose result is invalid."""
+    """Return the tool error for a call that the server refused or answered with an invalid result."""
     # Lazy import: `mcp` takes most of a second.
     from mcp import MCPError
 
@@ -125,7 +125,7 @@ def _text_of(block: ContentBlock) -> str:
 
 
 def _media_of(block: ContentBlock) -> Media | None:
-    """Return the image or sound of a block; `None` if it has none of a kind that models take."""
+    """Return the image or sound of a block; `None` for any other block, and for a kind that models do not accept."""
     if block.type == "image" or block.type == "audio":
         return media_of_base64(block.data)
     if block.type == "resource" and isinstance(blob := getattr(block.resource, "blob", None), str):
@@ -134,7 +134,7 @@ def _media_of(block: ContentBlock) -> Media | None:
 
 
 def _placeholder(what: str, base64_text: str) -> str:
-    """Return the text that stands for a content that models do not get."""
+    """Return the placeholder for content that models cannot get."""
     size = _size(base64_text)
     if size > MAX_MEDIA_BYTES:
         return f"[{what}, {size_text(size)}, not sent: it {MAX_MEDIA_BYTES.exceeded()}]"
@@ -142,7 +142,7 @@ def _placeholder(what: str, base64_text: str) -> str:
 
 
 def _json(value: object) -> str:
-    # Python's parser accepts NaN and infinity, which JSON lacks, so a server can send them; the model may see them.
+    # Python's parser accepts NaN and infinity, which JSON lacks, so servers can send both.
     try:
         return json_text(value)
     except ValueError:
@@ -150,7 +150,6 @@ def _json(value: object) -> str:
 
 
 def _size(base64_text: str) -> int:
-    """Return the number of bytes in a base64 text."""
     return len(base64_text) * 3 // 4 - base64_text[-2:].count("=")
 
 

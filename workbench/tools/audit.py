@@ -1,7 +1,7 @@
-"""The audit log, which records every real execution of a tool before it happens and after it has ended.
+"""The audit log: it records each real execution of a tool before its start and after its end.
 
-The first record is written before the tool is called, so that a crash cannot hide the call. If it cannot be written,
-the tool is not called.
+The first record is written before the tool is called, so that a crash cannot hide the call. If writing it fails, the
+tool is not called.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_ARGUMENTS_CHARS = 4_000
 """The most characters of arguments as JSON; of longer arguments, only the beginning is logged, as text."""
 
 MAX_TEXT_CHARS = 400
-"""The number of characters after which all other texts are cut."""
+"""Texts other than arguments are cut to this number of characters."""
 
 _logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class AuditError(ToolsError):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The origin of an execution: the suite's file and, unless a person started it, the case, the model and the run."""
+    """The origin of an execution: the suite's file, and for a run its case, model and id."""
 
     suite: str
     case: str | None = None
@@ -53,8 +53,8 @@ class Caller:
 class AuditLog:
     """The audit log as a file of JSON lines that only its owner may read.
 
-    `now` returns the time with its zone, `new_id` an id for an execution. Usable from any thread, and by several
-    programs at once."""
+    `now` returns the time with its zone, `new_id` an id for an execution. Any thread may use it, and several programs
+    may use it at once."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class AuditLog:
 
     def end(self, about: dict[str, JsonValue], outcome: Outcome, duration_ms: float) -> None:
         """Log the end of an execution and its duration in milliseconds."""
-        # The execution has happened and its start is logged, so a failure to log its end must not fail the run.
+        # The tool was executed and its start is logged, so a failure to log its end must not fail the run.
         try:
             self._append({**about, "event": "ended", "outcome": outcome, "duration_ms": round(duration_ms, 3)})
         except OSError:
@@ -104,7 +104,7 @@ class AuditLog:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o600)
         try:
-            # A single write in append mode, so that lines of several programs do not mix.
+            # One write in append mode: lines of several programs do not mix.
             line = json_text(record).encode() + b"\n"
             if os.write(descriptor, line) < len(line):
                 raise OSError(f"only a part of a line of {len(line)} bytes was written")
@@ -112,7 +112,7 @@ class AuditLog:
             os.close(descriptor)
 
     def _arguments(self, call: ToolCall) -> dict[str, JsonValue]:
-        # Redacted before they are cut, so that no half of a secret remains.
+        # Redacted before the cut: half of a secret would not be recognised.
         arguments = self._secrets.redacted(dict(call.arguments))
         text = json.dumps(arguments, ensure_ascii=False)
         if len(text) <= MAX_ARGUMENTS_CHARS:
@@ -139,7 +139,7 @@ class AuditedExecution:
 
 @dataclass(frozen=True)
 class Audit:
-    """The audit log for the executions of a run, and the caller that its lines name."""
+    """The audit log for the executions of a run, and the caller to name in its lines."""
 
     log: AuditLog
     caller: Caller

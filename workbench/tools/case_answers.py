@@ -15,7 +15,7 @@ from workbench.trajectory.events import ReplySource
 
 
 class Answers:
-    """The answers of one run to servers: those of the case before those of the suite."""
+    """The answers of one run to servers. Answers of the case precede answers of the suite."""
 
     def __init__(self, of_case: Sequence[Answer], of_suite: Sequence[Answer], context: CheckContext) -> None:
         self._context = context
@@ -26,7 +26,7 @@ class Answers:
             self._answers.append((answer, "suite", f"answers[{number}] of the suite"))
 
     async def reply(self, question: Question, tool: str, judge: AskJudge | None = None) -> Reply:
-        """Return the reply of the first answer that applies in a call of `tool`, `UNANSWERED` if none does."""
+        """Return the reply of the first answer that applies in a call of `tool`, or `UNANSWERED`."""
         if question.undeclared:
             return UNANSWERED
         for answer, source, where in self._answers:
@@ -38,7 +38,7 @@ class Answers:
             except CheckError as error:
                 problem: str | None = f"its `message` cannot be checked: {error}"
             else:
-                # The schema comes from the server, so searching for its pattern may take long.
+                # The pattern of the schema comes from the server, so matching it may take long.
                 reply = partial(problem_of_reply, question, answer.action, answer.content, answer.text)
                 problem = await in_thread(reply, name="schema")
             if problem is not None:

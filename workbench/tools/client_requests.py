@@ -1,4 +1,4 @@
-"""Receives the requests that a server sends over a connection, and passes them to the run whose call is in progress."""
+"""Receive the requests of a server over a connection, and pass them to the run whose call is in progress."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _USER_REJECTED = -1
-"""The error code that the specification gives for a sampling that the user rejects."""
+"""The error code of the specification for a sampling request that the user rejects."""
 
 
 async def answer_nothing(question: Question) -> Reply:
@@ -42,10 +42,10 @@ async def answer_nothing(question: Question) -> Reply:
 
 
 class CallTime:
-    """The time limit of one call, which starts again at each sign of life and pauses while a reply is awaited.
+    """The time limit of one call. It starts again at each sign of life, and pauses while the server waits for a reply.
 
-    Enter it around the call; it raises TimeoutError. `call_s` is the limit in seconds; no sign of life extends it
-    beyond `most_s`."""
+    Enter it around the call; it raises TimeoutError. `call_s` is the limit in seconds. Signs of life extend the call to
+    at most `most_s` seconds."""
 
     def __init__(self, call_s: float, most_s: float) -> None:
         self._call_s = call_s
@@ -67,11 +67,11 @@ class CallTime:
 
     @property
     def spent_s(self) -> float:
-        """The seconds since the beginning, without those in which a reply was awaited."""
+        """The seconds since the beginning, without the waits for replies."""
         return self._clock() - self._began - self._free_s
 
     def extend(self) -> None:
-        """Start the limit again, unless the call reports progress for ever."""
+        """Start the limit again, unless the call has reached `most_s`."""
         if self._waits:
             return
         latest = self._began + self._free_s + self._most_s
@@ -96,7 +96,7 @@ class CallTime:
 
 
 class _Asking:
-    """A call in progress, whose run replies to requests of the server."""
+    """A call in progress, and the run that replies to the server's requests."""
 
     def __init__(self, ask: AskRun, time: CallTime) -> None:
         self._ask = ask
@@ -131,9 +131,9 @@ class _Asking:
         return replying.result()
 
     async def end(self) -> None:
-        """Cancel the replies that are still awaited, and wait until they have ended.
+        """Cancel the pending replies, and wait until they have ended.
 
-        The replies record their end in the run, which may end after its call."""
+        A reply records its end in the run, possibly after the end of the call."""
         replies = tuple(self._replies)
         for replying in replies:
             replying.cancel()
@@ -144,9 +144,9 @@ class _Asking:
 class ClientRequests:
     """Replies to the requests that a server sends over one connection.
 
-    A request over standard input and output does not say which call it belongs to. So it belongs to the one call that
-    is in progress, and is refused if there are several; calls of a server that asks are made one after another
-    (`Server.takes_turns`). `roots` are the folders that the server may use."""
+    A request over standard input and output does not name its call. It is assigned to the call in progress, and refused
+    if several are in progress. Therefore a server that sends requests gets one call at a time (`Server.takes_turns`).
+    `roots` are the folders that the server may use."""
 
     def __init__(self, server: Server, roots: Sequence[Path], secrets: Secrets) -> None:
         self._server = server
@@ -155,7 +155,7 @@ class ClientRequests:
         self._calls: list[_Asking] = []
 
     def serve(self, client: Client) -> None:
-        """Take the requests of a client's connection; call it before the client is entered."""
+        """Register for the requests of a client's connection. Call this before the client is entered."""
         from mcp_types import SamplingCapability, SamplingToolsCapability
 
         client.elicitation_callback = self._elicit
@@ -166,8 +166,7 @@ class ClientRequests:
 
         async def built(exit_stack: AsyncExitStack[bool | None]) -> ClientSession:
             session = await build(exit_stack)
-            # The SDK declares everything that it has callbacks for, but some callbacks here only report undeclared
-            # requests.
+            # The SDK declares a capability for each callback, but some callbacks here only report undeclared requests.
             of_callbacks = session._build_capabilities
 
             def declared(version: str) -> ClientCapabilities:
@@ -180,7 +179,7 @@ class ClientRequests:
 
     @asynccontextmanager
     async def of_call(self, ask: AskRun, time: CallTime) -> AsyncIterator[_Asking]:
-        """Let a run reply to requests during one of its calls."""
+        """Assign the server's requests during a call to the run that makes the call."""
         asking = _Asking(ask, time)
         self._calls.append(asking)
         try:
@@ -198,7 +197,7 @@ class ClientRequests:
         return True
 
     def required_by(self, error: MCPError) -> list[ElicitRequestURLParams]:
-        """Return the addresses that must be opened before a call that was refused, none for any other error."""
+        """Return the addresses that the user must open before a refused call, none for any other error."""
         from mcp_types import URL_ELICITATION_REQUIRED, ElicitationRequiredErrorData
         from pydantic import ValidationError
 
@@ -216,7 +215,7 @@ class ClientRequests:
         for name in ("elicitation", "sampling", "roots"):
             if name not in self._server.answers:
                 declared[name] = None
-        # Without the capability `listChanged`, because the folders of a connection never change.
+        # Without the capability `listChanged`: the folders of a connection never change.
         if "roots" in self._server.answers:
             declared["roots"] = RootsCapability()
         return capabilities.model_copy(update=declared)

@@ -1,4 +1,4 @@
-"""The protocol of connections to servers, by command, URL or module, and the helpers that all of them share."""
+"""The protocol of connections to servers by command, URL or module, and its shared helpers."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class ListingIssue:
     """A violation of the protocol in a server's list of tools.
 
     `tool` is the name of the tool with the server's prefix, "" if the issue is about the list itself. `where` is the
-    field, such as `inputSchema.type`, and `message` is the predicate of a sentence about it. `outcome` is the
-    consequence: the tool was `left out`, it is used as `repaired`, only the first of its `duplicate` definitions is
-    used, or the list was `cut short`."""
+    field, such as `inputSchema.type`, and `message` is the predicate of a sentence whose subject is the field.
+    `outcome` is the consequence: the tool was `left out`, it is used as `repaired`, only the first of its `duplicate`
+    definitions is used, or the list was `cut short`."""
 
     tool: str
     where: str
@@ -52,9 +52,9 @@ class ServerStatus:
     """The state of a server.
 
     `tools` are its tools while it runs, and `starting_s` the seconds since its start began. `downloads` is whether a
-    launcher is still downloading it. `reason` and `output`, the end of its standard error, say why it is down.
+    launcher is still downloading it. `reason` says why it is down, and `output` is the end of its standard error.
     `task_tools` are tools that are not offered because they can be called only as MCP tasks. `issues` are the
-    violations of the protocol in its list of tools, and `instructions` is its text on how to use them."""
+    violations of the protocol in its list of tools, and `instructions` is its text on the use of the tools."""
 
     state: ServerState = "not started"
     tools: tuple[ToolDefinition, ...] = ()
@@ -71,11 +71,12 @@ class ServerStatus:
 class TimeLimits:
     """Limits of a server's time, in seconds.
 
-    `start_s` is for starting and listing its tools, without the download of a launcher such as `npx`, which may take
-    `download_s`. `call_s` is for one call, and starts again with each report of progress. `polite_s` is for ending
-    after its input was closed, and `terminate_s` for ending after SIGTERM. `probe_s` is for answering `server/discover`
-    once the question is read, and `greeting_s` then for answering `initialize`. `rollback_s` is for a package manager
-    that rolls back a download after SIGTERM. `return_s` is for a lost server behind a URL to become reachable again."""
+    `start_s` is for starting and listing its tools, without the download by a launcher such as `npx`. The download may
+    take `download_s`. `call_s` is for one call; each report of progress restarts it. `polite_s` is for the exit after
+    its input was closed, and `terminate_s` for the exit after SIGTERM. `probe_s` is for the answer to `server/discover`
+    once the server has read it, and `greeting_s` for the following answer to `initialize`. `rollback_s` is for a
+    package manager that rolls back a download after SIGTERM. `return_s` is for a lost server behind a URL to become
+    reachable again."""
 
     start_s: float = 60.0
     call_s: float = 60.0
@@ -89,11 +90,11 @@ class TimeLimits:
 
     @property
     def close_s(self) -> float:
-        """The seconds after which closing has failed and the server is killed: both limits of ending, and a reserve."""
+        """The seconds after which the server is killed: `polite_s`, `terminate_s` and a reserve."""
         return self.polite_s + self.terminate_s + 1.5
 
     def of(self, server: Server) -> TimeLimits:
-        """Return the limits with those that a server sets itself."""
+        """Return these limits with the limits in the server's own settings."""
         start_s = server.start_timeout_s or self.start_s
         call_s = server.call_timeout_s or self.call_s
         return replace(self, start_s=start_s, call_s=call_s, download_s=max(self.download_s, start_s))
@@ -112,7 +113,7 @@ def announce_nothing(what: str, *, downloads: bool = False) -> AbstractContextMa
 
 
 class Refusal:
-    """Why one call was not executed; `expired` is set if the server has forgotten the session."""
+    """The reason why one call was not executed. `expired` is set if the server has forgotten the session."""
 
     expired = False
 
@@ -141,7 +142,7 @@ class Connection(Protocol):
 
     @property
     def rollback_s(self) -> float:
-        """The further seconds that closing may take now, because a package manager rolls back a download."""
+        """The additional seconds for closing while a package manager rolls back a download."""
 
     @property
     def lost(self) -> asyncio.Future[None]:
@@ -157,15 +158,15 @@ class Connection(Protocol):
 
     @property
     def has_read(self) -> bool | None:
-        """Whether all that was sent has been read, `None` if that cannot be known."""
+        """Whether the server has read everything that was sent; `None` if that is unknown."""
 
     @property
     def is_direct(self) -> bool:
-        """Whether the server itself reads the messages, and not a program that passes them on."""
+        """Whether the server itself reads the messages, rather than a program that forwards them."""
 
     @property
     def expired(self) -> bool:
-        """Whether the server has forgotten the session; each refused call is known by its `Refusal`."""
+        """Whether the server has forgotten the session. The `Refusal` of a call says whether that call was refused."""
 
     @property
     def output(self) -> ServerOutput | None:
@@ -190,7 +191,7 @@ class Connection(Protocol):
         """Return the reason why an established connection ended."""
 
     def why_unanswered(self, error: Exception) -> str | None:
-        """Return the reason why a call failed, `None` if `error` is the server's own answer."""
+        """Return the reason why a call failed; `None` if `error` is the server's own answer."""
 
 
 def first_line(error: BaseException | None) -> str:
@@ -227,7 +228,7 @@ if sys.platform == "win32":
 
 
 def inherited_variables(environment: Mapping[str, str], passed: Iterable[str], secrets: Secrets) -> dict[str, str]:
-    """Return the variables that a started program inherits, `passed` ones included; their values become secrets."""
+    """Return the variables that a started program inherits, with the `passed` ones. Their values become secrets."""
     add_passed(passed, environment, secrets)
     inherited = {}
     for name in (*INHERITED, *passed):
@@ -240,9 +241,9 @@ _AUTHORIZING = ("authorization", "proxy-authorization", "cookie")
 
 
 def learn_written(server: Server, secrets: Secrets) -> None:
-    """Register the secrets that a suite writes into a server's settings.
+    """Register the secrets in a server's settings.
 
-    These are credentials in headers, values in `env` that look like keys, and passwords in addresses."""
+    Secrets are credentials in headers, values in `env` that look like keys, and passwords in addresses."""
     secrets.add_passwords(server.name, server.url or "")
     for name, value in server.env.items():
         if not environment_names(value):

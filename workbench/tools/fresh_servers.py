@@ -1,4 +1,4 @@
-"""The servers with `state = "run"`: each run has one of its own, and the next one starts in the background."""
+"""Servers with `state = "run"`: each run gets a new one, while the server of the next run starts in the background."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Starting:
-    """A server with the task that starts it."""
+    """A server and the task that starts it."""
 
     server: McpServer
     start: asyncio.Task[None]
 
 
 Begin = Callable[[Grant, bool], Starting]
-"""Begins to start a server; with `first`, it is the first one of its batch, which users see starting."""
+"""Begins to start a server. `first` marks the first server of its batch, whose start is announced to the user."""
 
 
 class FreshServers:
@@ -48,14 +48,14 @@ class FreshServers:
         self._told = False
 
     def tell_once(self) -> bool:
-        """Return whether the caller is the first of the batch to ask; only the first reports notices on all servers."""
+        """Return whether this is the first call in the batch: only the first caller reports notices on all servers."""
         told, self._told = self._told, True
         return not told
 
     async def take(self, grant: Grant) -> McpServer:
         """Return a server that no other run has used; `give_back` ends it.
 
-        Raises ServerError if it does not start, or lists different tools than the first one of the batch."""
+        Raises ServerError if the server does not start, or lists other tools than the first server of the batch."""
         if self._failure is not None and self._failures >= MAX_FAILED_STARTS:
             message = MAX_FAILED_STARTS.reached(server=self._name, error=str(self._failure))
             raise ServerError(message, self._failure.output)
@@ -72,7 +72,7 @@ class FreshServers:
         if self._taken > 1 and len(self._used) < MAX_SERVED_RUNS:
             self._spare = self._begin(grant, False)
         try:
-            # If the run is stopped now, its server ends below, and not in the middle of its start.
+            # If the run is stopped now, the server is closed below, after its start.
             await asyncio.shield(starting.start)
             self._compare(server.tools)
         except BaseException as error:
@@ -84,12 +84,12 @@ class FreshServers:
         return server
 
     def give_back(self, server: McpServer) -> asyncio.Task[None]:
-        """End a server after its run, in the background; return the task that ends it."""
+        """Close a server after its run, in the background; return the closing task."""
         self._used.discard(server)
         return self._background.end(server.close())
 
     def renew(self) -> None:
-        """Begin a new batch: other tools may be listed, and starts that failed are tried again."""
+        """Begin a new batch: new tools may be listed, and failed starts are tried again."""
         self.drop_spare()
         self._tools, self._failure, self._failures, self._taken = None, None, 0, 0
         self._told = False
@@ -101,7 +101,7 @@ class FreshServers:
             self._spare = None
 
     async def close(self) -> None:
-        """End all servers, also those that runs still use."""
+        """Close all servers, including those in use."""
         servers = [*self._used]
         if self._spare is not None:
             servers.append(self._spare.server)
@@ -120,7 +120,7 @@ class FreshServers:
 
 
 class Background:
-    """Closings of servers, which run in the background until `finish` waits for them."""
+    """Servers being closed in the background; `finish` waits for them."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -139,9 +139,9 @@ class Background:
 
 
 class Leases:
-    """The servers that one run has for itself; `close` gives them back, at once or as soon as they have started.
+    """The servers that one run has for itself; `close` returns each server as soon as it has started.
 
-    `places` bounds the runs that have such servers; a place is free again when all servers of its run have ended."""
+    `places` bounds the runs that have such servers; a place becomes free when all servers of its run have ended."""
 
     def __init__(self, places: asyncio.Semaphore, background: Background) -> None:
         self._places = places
@@ -152,8 +152,7 @@ class Leases:
 
     async def wait(self) -> None:
         """Wait for a place; call it once, before the first server is taken."""
-        # One place for all servers of a run: with a place for each server, runs could wait for each other's servers for
-        # ever.
+        # One place for all servers of a run: with one place per server, runs could wait for each other for ever.
         await self._places.acquire()
         self._has_place = True
 

@@ -1,4 +1,4 @@
-"""The user's approval of one suite: its commands, modules and addresses, and the code and environment at that time."""
+"""The user's approval of one suite: commands, modules, addresses, and the code and environment at the approval."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Grant:
     """The approved needs of one suite, with the environment and the code at the time of approval.
 
     `environment` is an error if the variables could not be read. `code` is the code of the suite's modules and
-    functions. Neither is read again, so that a later change is not executed."""
+    functions. Neither is read again, so a later change has no effect."""
 
     needs: SuiteNeeds
     environment: Mapping[str, str] | ConfigError = field(repr=False)
     code: FoundCode = field(repr=False)
 
     def covers(self, server: Server) -> bool:
-        """Return whether the present definition of a server is among the approved ones."""
+        """Return whether a server's present definition was approved."""
         need, roots = server_need(server, self.needs.folder), roots_need(server, self.needs.folder)
         if roots is not None and roots not in self.needs.roots:
             return False
@@ -40,5 +40,5 @@ class Grant:
         return self.environment
 
     def functions(self) -> PythonFunctions:
-        """Return the approved Python functions, not loaded yet."""
+        """Return the approved Python functions. They are not loaded yet."""
         return PythonFunctions(self.code)

@@ -1,4 +1,4 @@
-"""Agrees with a server on the protocol: asks for the newest first, and sends `initialize` if no answer comes."""
+"""Agree with a server on the protocol: ask for the newest first, and send `initialize` if no answer comes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class SilentServerError(Exception):
 class Handshake:
     """The beginning of a connection to a server whose protocol is not known.
 
-    A server that has not yet read the question is still starting, so its time to answer has not begun."""
+    The time limit for the answer begins when the server has read the question. Until then, the server is still
+    starting."""
 
     def __init__(self, connection: Connection, limits: TimeLimits) -> None:
         self._connection = connection
@@ -40,7 +41,7 @@ class Handshake:
         """Whether `server/discover` stayed without an answer, so that `initialize` was sent as well."""
 
     def of(self, client: Client) -> None:
-        """Replace the client's own negotiation, which waits ten seconds for the answer to its question."""
+        """Replace the client's own negotiation, which would wait ten seconds for an answer."""
         build = client._build_session
 
         async def built(exit_stack: AsyncExitStack[bool | None]) -> ClientSession:
@@ -81,7 +82,7 @@ class Handshake:
                 # A late refusal is an answer too: the server was slow, not silent.
                 self.unanswered = not asked.done()
                 if greeted.done() and greeted.exception() is None:
-                    # The client falls back to `initialize`, which has its answer already.
+                    # The client falls back to `initialize`, which the server has answered already.
                     raise MCPError(REQUEST_TIMEOUT, f"{_QUESTION} was not answered")
                 result = await asked
                 self.unanswered = False
@@ -100,7 +101,7 @@ class Handshake:
         session.send_discover = first_answer  # type: ignore[method-assign]
 
     async def _answered(self, *tasks: asyncio.Task[Any], seconds: float) -> bool:
-        """Wait until one of the tasks is done, for `seconds` in which the server has nothing left to read."""
+        """Wait until a task is done, for at most `seconds` while the server has nothing left to read."""
         left = seconds
         while left > 0:
             done, _ = await asyncio.wait(tasks, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
@@ -114,7 +115,7 @@ class Handshake:
 
 
 async def _over(task: asyncio.Task[Any]) -> None:
-    """Cancel a task that is not done, and retrieve its error, which asyncio would otherwise print."""
+    """End a task, and retrieve its error, which asyncio would otherwise print."""
     task.cancel()
     await asyncio.wait({task})
     if not task.cancelled():

@@ -1,7 +1,7 @@
-"""Runs an MCP server from a Python module of the suite in this process, in a thread of its own.
+"""Run an MCP server from a Python module of the suite on a thread of this process.
 
-The thread has its own event loop, so that a blocking tool delays its own server alone. A tool that never returns is
-abandoned with its thread, which is a daemon and cannot keep the program from ending.
+The thread has its own event loop, so a blocking tool delays only its own server. A tool that never returns is abandoned
+with its thread, a daemon that does not delay the end of the program.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class ModuleConnection:
-    """A `Connection` to a server object, by its name in a module of the approved code.
+    """A `Connection` to a server object, named in a module of the approved code.
 
-    Each connection loads the module again, as each start of a command begins a new process."""
+    Each connection loads the module again, like a command that starts as a new process."""
 
     def __init__(self, module: str, name: str, code: FoundCode, limits: TimeLimits) -> None:
         self._module = module
@@ -180,7 +180,7 @@ class ModuleConnection:
 
     async def _read(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
         """Pass messages on to the client, on the server's loop."""
-        # Each message is awaited, so that many messages do not pile up in memory.
+        # Each message is awaited, so messages do not pile up in memory.
         import anyio
 
         async with from_server:
@@ -202,7 +202,7 @@ class ModuleConnection:
 
 @dataclass(frozen=True)
 class _Serving:
-    """A running server: loop and task of its thread, and the stream to the server, which belongs to that loop."""
+    """A running server: its thread's loop and task, and the stream to the server, which belongs to that loop."""
 
     loop: asyncio.AbstractEventLoop
     task: asyncio.Task[None]
@@ -229,7 +229,7 @@ def _resolve(future: asyncio.Future[None]) -> None:
 def _server_in(module: str, name: str, functions: PythonFunctions) -> Server[Any]:
     """Load a module and return the server object of a name in it.
 
-    Raises PythonReferenceError if there is no such object, or it is not an MCP server."""
+    Raises PythonReferenceError if the name is missing or its object is not an MCP server."""
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
 
@@ -239,7 +239,7 @@ def _server_in(module: str, name: str, functions: PythonFunctions) -> Server[Any
         return value._lowlevel_server
     if isinstance(value, Server):
         return value
-    # The FastMCP of the package fastmcp, which this program does not depend on, wraps a server of the SDK.
+    # FastMCP of the package fastmcp, which is not a dependency, wraps a server of the SDK.
     inner = getattr(value, "_mcp_server", None)
     if isinstance(inner, Server):
         return inner
@@ -255,7 +255,7 @@ def _server_in(module: str, name: str, functions: PythonFunctions) -> Server[Any
 def _console_handlers_removed() -> Iterator[None]:
     """Remove the handlers for the terminal that a module installs while it is loaded.
 
-    The SDK and fastmcp install some. Their log lines go to the program's log instead."""
+    The SDK and fastmcp install such handlers. Their log lines go to the program's log instead."""
     from rich.logging import RichHandler
 
     root = logging.getLogger()

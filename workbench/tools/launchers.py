@@ -1,4 +1,4 @@
-"""Programs that download a server before they start it, such as `npx` and `uvx`."""
+"""Launchers: programs such as `npx` and `uvx` that download a server before they start it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FORWARDING = frozenset({"docker", "podman", "nerdctl", "kubectl", "ssh", "wsl"}
 
 
 def launcher_of(command: Sequence[str]) -> str | None:
-    """Return the name of the program in a command that may download the server first, `None` if there is none.
+    """Return the name of the launcher in a command; `None` without a launcher.
 
     >>> launcher_of(["npx", "-y", "@modelcontextprotocol/server-memory"])
     'npx'
@@ -50,17 +50,17 @@ def launcher_of(command: Sequence[str]) -> str | None:
 
 
 def rolls_back(command: Sequence[str]) -> bool:
-    """Return whether a command is npm's, which rolls back a download when terminated, but not when killed."""
+    """Return whether a command is npm's. When terminated, npm rolls back a download; when killed, it does not."""
     return (launcher_of(command) or "").partition(" ")[0] in ("npx", "npm")
 
 
 def forwards(command: Sequence[str]) -> bool:
-    """Return whether a command reads messages for the server, and passes them on later."""
+    """Return whether a command reads the server's messages itself and forwards them later."""
     return program_name(_unwrapped(command)[0]) in _FORWARDING
 
 
 def _unwrapped(command: Sequence[str]) -> Sequence[str]:
-    """Return the words of the program that a shell in a command starts, otherwise those of the command itself."""
+    """Return the words of a command; for a shell, those of the program that it starts."""
     if len(command) < 3:
         return command
     program, option, *words = command
@@ -82,7 +82,7 @@ def _unwrapped(command: Sequence[str]) -> Sequence[str]:
 
 
 def program_name(word: str) -> str:
-    """Return the name of a program without its folder and its ending: `npx` for `C:\\nodejs\\npx.cmd`."""
+    """Return the name of a program without its folder and its extension: `npx` for `C:\\nodejs\\npx.cmd`."""
     name = PurePath(word.replace("\\", "/")).name.lower()
     for ending in (".exe", ".cmd", ".bat"):
         name = name.removesuffix(ending)

@@ -1,4 +1,4 @@
-"""Definitions of tools: written in a suite, last listed by its servers, or pinned in a file beside it.
+"""Definitions of tools: written in a suite, last listed by its servers, or pinned in a file beside the suite.
 
 The last listings are stored, so that a suite can be edited and run with mocks while its servers do not run."""
 
@@ -34,7 +34,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The tools of a server, with its prefix in their names, its instructions, and the time when it listed them."""
+    """The tools of a server with prefixed names, its instructions, and the time of the listing."""
 
     tools: tuple[ToolDefinition, ...]
     listed_at: datetime
@@ -78,7 +78,7 @@ class DamagedListingError(Exception):
 class Listings:
     """The stored listings of servers, one file for each suite file and definition of a server.
 
-    `now` returns the time with its zone. A server with a changed definition is a new one, whose tools are unknown."""
+    `now` returns the time with its zone. A changed definition counts as a new server without a listing."""
 
     def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now().astimezone()) -> None:
         self._folder = folder
@@ -124,7 +124,7 @@ class Listings:
             raise DamagedListingError(f"{file} is damaged and was ignored") from error
 
     def has(self, suite_file: Path, server: Server) -> bool:
-        """Return whether a listing of a server is stored, which means that the server has run before."""
+        """Return whether a listing of a server is stored, that is, whether the server has run before."""
         return self._file(suite_file, server).exists()
 
     def of(self, suite: Suite, suite_file: Path) -> Mapping[str, Listing]:
@@ -141,8 +141,7 @@ class Listings:
 
     def _file(self, suite_file: Path, server: Server) -> Path:
         folder = resolved(absolute(suite_file).parent)
-        # Time limits, `state` and `instructions` do not change what a server lists, and keys that are not set do not
-        # make it a different server.
+        # Time limits, `state` and `instructions` do not change what a server lists. Keys without a value do not either.
         others = {"start_timeout_s", "call_timeout_s", "state", "instructions"}
         settings = server.model_dump_json(exclude=others, exclude_defaults=True)
         known_as = digest(f"{folder / suite_file.name}\0{settings}")
@@ -156,7 +155,6 @@ def readable_name(suite_file: Path, server: Server) -> str:
 
 
 def digest(text: str) -> str:
-    """Return a hexadecimal digest that distinguishes file names with the same readable beginning."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
@@ -191,19 +189,19 @@ def _definition(tool: Tool) -> ToolDefinition:
 
 
 definition_of: ByIdentity[Tool, ToolDefinition] = ByIdentity(_definition)
-"""Returns the definition of a tool that is written in a suite.
+"""Return the definition of a tool that is written in a suite.
 
-It is the same object each time, so that runs need not convert it again."""
+It is the same object each time, so runs need not convert it again."""
 
 
 definition_of_provider: ByIdentity[ProviderTool, ToolDefinition] = ByIdentity(
     lambda tool: ToolDefinition(tool.name, provider=tool.forms)
 )
-"""Returns the definition of a tool that providers run, the same object each time."""
+"""Return the definition of a tool that providers run. It is the same object each time."""
 
 
 def definitions_for(suite: Suite, case: Case) -> list[ToolDefinition]:
-    """Return the definitions of the tools that a suite defines for a case, those of providers last."""
+    """Return the definitions of a suite's tools for a case; providers' tools come last."""
     written = [definition_of(tool) for tool in written_tools(suite, case)]
     return [*written, *map(definition_of_provider, suite.provider_tools)]
 
@@ -282,7 +280,7 @@ def read_pins(suite_file: Path) -> Pins | None:
 
 
 def instructions_difference(pins: Pins, server: str, now: str) -> Iterator[str]:
-    """Yield the lines of a unified diff between the pinned instructions of a server and its present ones."""
+    """Yield a unified diff between the pinned and the present instructions of a server."""
     if pins.instructions is None:
         return
     then = pins.instructions.get(server)
@@ -294,9 +292,9 @@ def instructions_difference(pins: Pins, server: str, now: str) -> Iterator[str]:
 def pin_difference(
     pinned: Mapping[str, JsonValue] | None, now: Sequence[ToolDefinition] | None, server: str
 ) -> Iterator[str]:
-    """Yield the lines of a unified diff between the pinned tools of a server and its present ones.
+    """Yield a unified diff between the pinned and the present tools of a server.
 
-    `pinned` is `None` for a server without a pin, `now` for a server that the suite no longer has."""
+    `pinned` is `None` for a server without a pin; `now` is `None` for a server that the suite no longer has."""
     before = dict(pinned or {})
     after: dict[str, JsonValue] = {tool.name: _pinned(tool) for tool in _sorted(now or ())}
     for name in sorted({*before, *after}):

@@ -1,4 +1,4 @@
-"""Stores the logins of servers: one private file for each, locked while a process renews its tokens."""
+"""Store the logins of servers in private files; a process locks a file while it renews the tokens."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def login_settings(server: Server, environment: Mapping[str, str], secrets: Secr
         return None
     client_id = client_secret = None
     if server.client_id is not None:
-        # Not a secret: it is part of the address that the person opens.
+        # Not a secret: the address that the user opens contains it.
         client_id = filled(server.client_id, environment, Secrets())
     if server.client_secret is not None:
         client_secret = filled(server.client_secret, environment, secrets)
@@ -67,7 +67,7 @@ def login_settings(server: Server, environment: Mapping[str, str], secrets: Secr
 
 @dataclass(frozen=True)
 class Logins:
-    """The folder of the stored logins, and the suite with the servers that they are for."""
+    """The folder of the stored logins, and the suite whose servers use them."""
 
     folder: Path
     suite_file: Path
@@ -80,8 +80,8 @@ class Logins:
         return f"workbench login {shlex.quote(server)} {shlex.quote(suite)}"
 
     def way_to_begin(self, server: str, url: str) -> str:
-        """Return how to log in to a server that wants a login and has no `auth`, as the end of a sentence."""
-        # The suite is not written yet; it will use the login that is stored for the address.
+        """Return how to log in to a server that demands a login and has no `auth`, as the end of a sentence."""
+        # The suite does not exist yet. It will use the login that is stored for the address.
         if not self.suite_file.exists():
             return f"it wants a login: run 'workbench login {shlex.quote(url)}', and then this again"
         return f"it wants a login: write auth = \"oauth\" beside its url, and run '{self.command(server)}'"
@@ -95,7 +95,7 @@ def has_login(folder: Path, url: str) -> bool:
 class StoredLogin(BaseModel):
     """The tokens of a login, and the data for their renewal, as the MCP SDK writes them.
 
-    `expires_at` is the time of the system clock at which the access token ends, in seconds."""
+    `expires_at` is the end of the access token, in seconds of the system clock."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
@@ -110,12 +110,12 @@ class StoredLogin(BaseModel):
 
     @property
     def access_token(self) -> str:
-        """The token that is sent to the server, "" without one."""
+        """The access token for requests, "" without one."""
         return _text(self.tokens.get("access_token"))
 
     @property
     def can_be_renewed(self) -> bool:
-        """Whether there is a token that renews the access token."""
+        """Whether a refresh token is stored."""
         return bool(_text(self.tokens.get("refresh_token")))
 
     def is_valid(self, now_s: float) -> bool:
@@ -123,7 +123,7 @@ class StoredLogin(BaseModel):
         return bool(self.access_token) and (self.expires_at is None or now_s < self.expires_at)
 
     def is_fresh(self, now_s: float) -> bool:
-        """Return whether the access token is valid, and need not be renewed yet."""
+        """Return whether the access token is valid and not yet due for renewal."""
         # Some servers revoke the whole login when they get an expired token.
         lifetime_s = self.tokens.get("expires_in")
         early_s = _EARLY_S
@@ -145,7 +145,7 @@ class LoginFileError(Exception):
 
 
 class LoginFile:
-    """The file of one login, readable and writable by its owner only."""
+    """The file of one login. Only its owner can read and write it."""
 
     def __init__(self, folder: Path, settings: LoginSettings) -> None:
         self._path = folder / settings.file_name
@@ -175,7 +175,7 @@ class LoginFile:
             raise LoginFileError(f"the login cannot be stored in {self._path}: {error.strerror}") from error
 
     def forget(self) -> bool:
-        """Delete the stored login, and return whether there was one.
+        """Delete the stored login, and return whether it existed.
 
         Raises LoginFileError."""
         try:
@@ -188,7 +188,7 @@ class LoginFile:
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """Hold the lock of the login against other connections and other processes.
+        """Lock the login against other connections and processes.
 
         Raises LoginFileError if it stays locked."""
         deadline = time.monotonic() + LOCK_TIMEOUT_S

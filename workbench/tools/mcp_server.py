@@ -1,4 +1,4 @@
-"""An MCP server of a suite over all its connections; it is started again when it has died or forgotten its session."""
+"""An MCP server of a suite over all its connections. It is started again when it has died or forgotten its session."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from workbench.tools.session import ExpiredError, Session
 from workbench.trajectory.events import JsonValue, ServerOutput, ToolDefinition
 
 MAX_RESTARTS = 3
-"""The number of times that a server that dies is started again in one batch."""
+"""The most restarts of a server in one batch."""
 
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 1.0
 """The first and the longest pause between two attempts to reach a lost server at a URL."""
 
 _STEADY_CALLS = 10
-"""The number of answers after which the death of a server is an accident, and does not count for `MAX_RESTARTS`."""
+"""After this number of answers, a server's death counts as an accident, and not for `MAX_RESTARTS`."""
 
 
 async def _tell_nobody() -> None:
@@ -38,7 +38,7 @@ async def _tell_nobody() -> None:
 
 @dataclass(frozen=True)
 class News:
-    """A notice about a start of a server, with the output of an earlier one that no run has reported."""
+    """A notice about a start of a server, with the unreported output of an earlier start."""
 
     notice: str
     output: ServerOutput | None = None
@@ -47,11 +47,11 @@ class News:
 class McpServer:
     """An MCP server of a suite, however it is reached; `connect` returns a new connection to it, not opened yet.
 
-    It has one session at a time, and gets a new one for the next run when the present one has ended or expired. Every
-    ServerError names it with its command, address or module, redacted. `relisted` is called after it has listed
-    different tools than before, and `announce` reports each start. `known` says that it has run before on this machine,
-    so that no launcher downloads it. `protocol` replaces the `protocol` in the suite if an earlier start has found out
-    which one works. `roots` are the folders that the server may use."""
+    It has one session at a time. When that session has ended or expired, the next run gets a new one. Every ServerError
+    names it with its command, address or module, redacted. `relisted` is called after it has listed different tools
+    than before, and `announce` reports each start. `known` says that the server has run before on this machine, so no
+    launcher downloads it. `protocol` replaces the suite's `protocol` if an earlier start found a protocol that works.
+    `roots` are the folders that the server may use."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class McpServer:
         self._turn = asyncio.Lock()
         self.protocol = protocol or server.protocol
         """The way in which the server's next session begins."""
-        # The newest protocol has no way for a server to ask in the middle of a call.
+        # In the newest protocol, a server cannot send requests during a call.
         if server.answers:
             self.protocol = "legacy"
         self._sessions: list[Session] = []
@@ -103,7 +103,7 @@ class McpServer:
 
     @property
     def tools(self) -> tuple[ToolDefinition, ...]:
-        """The tools that runs offer, with prefixed names: those of the first listing, until `adopt`."""
+        """The tools that runs offer, with prefixed names: those of the first listing until the next `adopt`."""
         return self._tools
 
     @property
@@ -113,7 +113,7 @@ class McpServer:
 
     @property
     def task_tools(self) -> tuple[str, ...]:
-        """The prefixed names of tools that are not offered, because they can be called only as MCP tasks."""
+        """The prefixed names of the tools that can be called only as MCP tasks, which are not offered."""
         return self._session.task_tools
 
     @property
@@ -123,12 +123,12 @@ class McpServer:
 
     @property
     def instructions(self) -> str:
-        """The instructions on using the tools that are sent in runs: those of the first session, until `adopt`."""
+        """The server's instructions that runs send. They are those of the first session until the next `adopt`."""
         return self._instructions
 
     @property
     def listed_instructions(self) -> str:
-        """The instructions on using the tools that the present session has, "" if it has none."""
+        """The server's instructions in the present session, "" without any."""
         return self._session.instructions
 
     def adopt(self) -> None:
@@ -149,7 +149,7 @@ class McpServer:
 
     @property
     def is_stateless(self) -> bool:
-        """Whether the server speaks a protocol without sessions, so that it cannot distinguish clients."""
+        """Whether the server speaks a protocol without sessions, in which it cannot distinguish clients."""
         return self._session.is_stateless
 
     @property
@@ -181,11 +181,12 @@ class McpServer:
         self._is_up = True
 
     async def ready(self) -> None:
-        """Make sure that the server can be called, by a new session if necessary, even if the caller is cancelled.
+        """Make sure that the server can be called, starting a new session if necessary.
 
-        Raises ServerError if it does not start again, or has died too often."""
+        A cancelled caller does not interrupt the start. Raises ServerError if the server does not start again, or has
+        died too often."""
         if self._renewal is None and self._is_up:
-            # A run whose first call comes while the server goes down has lost nothing there, and gets the next session.
+            # A run whose first call comes while the server goes down has no state there, so it gets the next session.
             await self._session.gone_down()
         if self._renewal is None:
             if not self._is_up or self._closed or not (self._session.expired or self._session.down is not None):
@@ -195,7 +196,7 @@ class McpServer:
         await asyncio.shield(self._renewal)
 
     def turn(self) -> AbstractAsyncContextManager[object]:
-        """Return a context for one call, which waits for other calls if the server may send requests during a call."""
+        """Return a context for one call. It waits for other calls if the server may send requests during a call."""
         return self._turn if self._server.takes_turns else nullcontext()
 
     async def call(
@@ -210,7 +211,7 @@ class McpServer:
             return await RunServer(self).call(tool, arguments, on_progress, ask)
 
     async def progressed(self, start: asyncio.Task[None]) -> None:
-        """Wait until the server has been downloaded, or the task that starts it has ended."""
+        """Wait until the server has been downloaded, or its starting task has ended."""
         waiting = {start}
         if self.downloads:
             waiting.add(asyncio.create_task(_until(self._launched)))
@@ -221,14 +222,16 @@ class McpServer:
                 task.cancel()
 
     async def changed(self, seen: tuple[ToolDefinition, ...]) -> None:
-        """Wait until a running server is down or has listed different tools than `seen`, or one that is down starts."""
+        """Wait until the server's status changes.
+
+        A running server goes down or lists different tools than `seen`; a server that is down starts."""
         if self._session.down is not None:
             await self._start.wait()
         else:
             await self._session.changed(seen)
 
     async def close(self) -> None:
-        """End the server and everything that it started, within the limits; may be called at any time, repeatedly."""
+        """End the server and everything that it started, within the limits. May be called repeatedly."""
         self._closed = True
         await asyncio.gather(*(session.close() for session in self._sessions))
         tasks = set(self._retirements)
@@ -260,7 +263,7 @@ class McpServer:
             yield tell_launched
 
     async def _begin(self, session: Session, launched: Callable[[], object]) -> None:
-        """Start a session, or the one that takes its place because the server wants `initialize` first."""
+        """Start a session. If the server wants `initialize` first, start a second session in its place."""
         try:
             await session.start(launched)
         except ServerError:
@@ -302,7 +305,7 @@ class McpServer:
         await self._tell_relisted()
 
     async def _replace(self, launched: Callable[[], object]) -> None:
-        """Start a new session in place of the present one; a server behind a URL gets some time to come back."""
+        """Start a new session in place of the present one. A server behind a URL gets some time to come back."""
         clock = asyncio.get_running_loop().time
         deadline, pause_s = clock(), _FIRST_PAUSE_S
         if self._server.url is not None:
@@ -324,7 +327,7 @@ class McpServer:
             pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
     def _difference(self) -> str | None:
-        """Return a notice on the tools that differ since the server was started again; `None` if none does."""
+        """Return a notice of the tools that changed with the restart; `None` if none changed."""
         what = []
         if self.listed != self._tools:
             what.append(f"other tools ({ListingChange.between(self._tools, self.listed)})")
@@ -375,7 +378,7 @@ class McpServer:
 
 
 class RunServer:
-    """A server as one run uses it: all its calls go over the same session, so that they see the same state."""
+    """A server for one run: all calls of the run go over the same session, and so share its state."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
@@ -395,9 +398,8 @@ class RunServer:
     ) -> ToolAnswer:
         """Call a tool by its listed name and return its answer, which may be a tool error.
 
-        A first call that the server refuses because it has forgotten the session is repeated over a new one. Raises
-        ServerError if a later call is refused so, or if the server is down, dies, or does not answer within its time
-        limit."""
+        If the server has forgotten the session, a first call is repeated over a new session. Raises ServerError if the
+        server forgets the session later, or if the server is down, dies, or does not answer within its time limit."""
         if self._session is not None:
             try:
                 return await self._session.call(tool, arguments, on_progress, ask)

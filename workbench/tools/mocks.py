@@ -1,4 +1,4 @@
-"""Chooses the mock that answers a tool call, and makes its answer (docs/tools-and-mocks.md)."""
+"""Choose the mock that answers a tool call, and make the answer (docs/tools-and-mocks.md)."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class Run(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PlannedAnswer:
-    """The source that will answer a call, decided before anything runs; `server` is set for a real execution.
+    """The planned source of a call's answer. `server` is set for a real execution.
 
-    Await `run` once for the answer, inside of `turn`, which may wait for other calls of the server. `run` raises
-    ToolsError for failures that the model did not cause."""
+    Await `run` once, inside `turn`, which may wait for other calls of the server. `run` raises ToolsError for failures
+    that the model did not cause."""
 
     source: ResultSource
     run: Run
@@ -64,9 +64,9 @@ class PlannedAnswer:
 
 
 class Mocks:
-    """The mocks of one run, those of the case before those of the suite, with the number of calls that each answered.
+    """The mocks of one run, with the number of calls that each answered.
 
-    `sleep` waits a number of seconds; `row` is that of the case."""
+    Mocks of the case precede mocks of the suite. `sleep` waits a number of seconds; `row` is the case's row."""
 
     def __init__(
         self,
@@ -89,8 +89,8 @@ class Mocks:
     async def plan(self, call: ToolCall, judge: AskJudge | None = None) -> PlannedAnswer | None:
         """Return the answer of the first mock whose tool and condition match, `None` if no mock matches.
 
-        Each plan counts as one call for a mock with `results`. A judge is asked only if everything else in a condition
-        holds. Raises ToolsError if a condition cannot be evaluated."""
+        Each plan counts as one call for a mock with `results`. A judge is asked only if all other checks of a condition
+        hold. Raises ToolsError if a condition cannot be evaluated."""
         for index, (mock, source) in enumerate(self._mocks):
             if mock.tool == call.tool and await self._holds(mock, call, judge):
                 self._answered[index] += 1
@@ -98,10 +98,10 @@ class Mocks:
         return None
 
     def count(self, call: ToolCall, answer: ToolAnswer) -> None:
-        """Count a replayed call that is answered already, without asking a judge or calling Python.
+        """Count a replayed call for the mock that answered it, without asking a judge or calling Python.
 
         Raises ToolsError if a condition cannot be evaluated."""
-        # If a condition needs a judge or Python, the mock counts as the one that answered if its answer is the same.
+        # If a condition needs a judge or Python, the mock counts as the source if its answer is the same.
         for index, (mock, _) in enumerate(self._mocks):
             if mock.tool != call.tool:
                 continue
@@ -144,7 +144,7 @@ class Mocks:
 
     def _computed(self, reference: str, arguments: Mapping[str, JsonValue]) -> ToolAnswer:
         function = self._functions.function(reference)
-        # The code of a suite may raise anything, which becomes a tool error for the model, as with any tool.
+        # A suite's code may raise anything. As with any tool, the model gets a tool error.
         try:
             # A copy, or the function could change the recorded arguments of the call.
             value = function(copy.deepcopy(dict(arguments)))
@@ -183,8 +183,8 @@ async def condition_holds(
 ) -> bool:
     """Return whether the checks of a condition hold for a call's arguments.
 
-    A judge is asked only if everything else holds. Raises CheckError if a check cannot be evaluated."""
-    # A judged check without a judge or an argument is evaluated with the others, and its evaluation reports the lack.
+    A judge is asked only if all other checks hold. Raises CheckError if a check cannot be evaluated."""
+    # A judged check without a judge or an argument is evaluated with the others, and reports what is missing.
     asked, others = {}, {}
     for name, check in when.items():
         if judge is not None and name in arguments and asks(check, Judged):
@@ -207,7 +207,7 @@ async def _all_hold(checks: Checks, arguments: Mapping[str, JsonValue], context:
 
 async def _judged_holds(check: Check, value: JsonValue, context: CheckContext, judge: AskJudge) -> bool:
     """Return whether a check with judged parts holds, asking a judge only if the other parts do not decide."""
-    # A check that fails even if every judgement is perfect, or holds even if every judgement is zero, needs no judge.
+    # A check needs no judge if it fails with every judgement perfect, or holds with every judgement zero.
 
     async def holds(say: Judge) -> bool:
         return await _all_hold({"": check}, {"": value}, replace(context, judge=say))
@@ -232,7 +232,7 @@ def mock_answer(result: JsonValue, arguments: Mapping[str, JsonValue], row: Row 
 
 
 def default_answer(call: ToolCall) -> ToolAnswer:
-    """Return the answer to a call for which there is no mock and no server."""
+    """Return the answer to a call without a mock or a server."""
     answer = {
         "status": "success",
         "result": f"Mock result for {call.tool}",

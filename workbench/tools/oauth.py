@@ -1,4 +1,4 @@
-"""Logs in to servers over OAuth, and renews their tokens, with the client provider of the MCP SDK."""
+"""Log in to servers over OAuth and renew their tokens, with the client provider of the MCP SDK."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ _NO_LONGER = ("invalid_grant", "invalid_client", "unauthorized_client")
 
 _PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
-# The SDK's provider is an `httpx2.Auth` that sends, is refused, finds the authorization server, asks the person and
-# sends again, all under one lock that is held until the answer begins: parallel calls would wait for each other, and
-# every call could open a browser. So its flow is driven here by itself, with a request that is refused; a connection
-# sends the tokens, and only their renewal is serialised.
+# The SDK's provider is an `httpx2.Auth`. It sends, is refused, finds the authorization server, asks the person and
+# sends again, all under one lock until the answer begins. So parallel calls would wait for each other, and every call
+# could open a browser. Here the flow is driven by itself, with a refused request; a connection only sends the tokens,
+# and only their renewal is serialised.
 
 
 _FAILURES = (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError)
@@ -61,7 +61,7 @@ _FAILURES = (OAuthFlowError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, 
 
 
 class Person(Protocol):
-    """The person who logs in; `redirect` is the address to which the browser is sent after the login."""
+    """The person who logs in; the browser goes to the address `redirect` after the login."""
 
     redirect: str
 
@@ -91,7 +91,7 @@ class ServerLogin:
         silence_sdk_logging()
 
     async def token(self, refused: str | None = None) -> str:
-        """Return a valid token other than the `refused` one, renewed if necessary.
+        """Return a valid token, renewed if necessary, but never the `refused` one.
 
         Raises LoginError if there is none."""
         if (token := self._usable(refused)) is not None:
@@ -102,7 +102,7 @@ class ServerLogin:
             try:
                 return await _undisturbed(self._renewed(refused))
             except LoginError:
-                # The renewal was early, so another one may succeed before the token expires.
+                # The renewal was early, so another attempt may succeed before the token expires.
                 login = self._login
                 if login is None or login.access_token == refused or not login.is_valid(time.time()):
                     raise
@@ -196,9 +196,9 @@ class ServerLogin:
 
 
 async def _undisturbed(renewal: Coroutine[Any, Any, str]) -> str:
-    """Await the renewal of a token; if the caller is cancelled, the renewal gets some time to end.
+    """Await the renewal of a token. If the caller is cancelled, give the renewal some time to end.
 
-    A refresh token works only once, so a run that is stopped before the answer would lose the login."""
+    A refresh token works only once, so stopping a run before the answer would lose the login."""
     task = asyncio.create_task(renewal)
     try:
         return await asyncio.shield(task)
@@ -209,7 +209,7 @@ async def _undisturbed(renewal: Coroutine[Any, Any, str]) -> str:
 
 
 class LoginAuth(httpx2.Auth):
-    """Sends the token of a login with each request, and once more with a new one if the server refuses it.
+    """Sends a login's token with each request. After a refusal, it sends the request once more with a new token.
 
     A final refusal is passed to `on_refusal` with its reason."""
 
@@ -238,7 +238,7 @@ class LoginAuth(httpx2.Auth):
 
 
 def wanted_scope(response: httpx2.Response) -> str | None:
-    """Return the scope that a server misses in a token, `None` if it refuses for another reason."""
+    """Return the scope that a server demands and a token lacks; `None` for any other refusal."""
     if extract_field_from_www_auth(response, "error") != "insufficient_scope":
         return None
     return extract_scope_from_www_auth(response)
@@ -267,7 +267,7 @@ class _NoStorage:
 
 
 class _PersonProvider(OAuthClientProvider):
-    """Authorizes by a person's answer, at the issuer of the settings if they name one."""
+    """Authorizes by a person's answer, at the issuer in the settings if one is set."""
 
     def __init__(self, settings: LoginSettings, person: Person | None = None) -> None:
         redirects = [AnyUrl("http://127.0.0.1/callback" if person is None else person.redirect)]
@@ -339,7 +339,7 @@ class _MachineProvider(ClientCredentialsOAuthProvider):
 
 
 def _at_issuer(advertised: list[str], issuer: str | None) -> str:
-    """Return the authorization server to use among those that the server names.
+    """Choose among the authorization servers that the server names.
 
     Raises OAuthFlowError if the suite names another one."""
     if issuer is None:
@@ -369,10 +369,10 @@ def _is_basic(request: httpx2.Request) -> bool:
 
 
 def _with_secret_in_form(request: httpx2.Request) -> httpx2.Request:
-    """Return a request for a token that has the client's id and secret in its form.
+    """Return a token request with the client's id and secret in its form.
 
-    A client that was registered by hand may have to send them in either way, and only the authorization server knows
-    which."""
+    A client that was registered by hand may have to send both in the form or in a header; only the authorization server
+    knows which."""
     credentials = base64.b64decode(request.headers["authorization"].partition(" ")[2]).decode()
     client_id, _, secret = credentials.partition(":")
     form = dict(parse_qsl(request.content.decode()))
@@ -381,7 +381,7 @@ def _with_secret_in_form(request: httpx2.Request) -> httpx2.Request:
 
 
 class _Requests:
-    """Sends the requests of one flow, and explains its failure."""
+    """Sends the requests of one flow and explains failures."""
 
     def __init__(self, url: str, timeout_s: float, secrets: Secrets) -> None:
         self._url = url
@@ -502,12 +502,12 @@ class _Requests:
         return self.reason(error)
 
     def error_code(self) -> str | None:
-        """Return the OAuth error in the last answer, if there is one."""
+        """Return the OAuth error in the last answer, if any."""
         value = self._error().get("error")
         return value if isinstance(value, str) else None
 
     def last_refusal(self) -> str:
-        """Return the last answer in words: its address, its status and its error."""
+        """Return the last answer in words: its address, status and error."""
         answer = self._answer
         assert answer is not None and self._sent is not None
         text = f"{_shown(str(self._sent.url))} answers with {answer.status_code} {answer.reason_phrase}".rstrip()
@@ -536,22 +536,22 @@ _WAYS_OUT = {
     "Authorization server metadata issuer mismatch": "the operator of the server has to correct this",
     "Authorization response ": "the operator of the authorization server has to correct this",
 }
-"""Advice on errors of the SDK, by their beginnings; the first one that fits counts."""
+"""Advice on errors of the SDK by their beginnings. The first match counts."""
 
 _OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
-"""Headers that describe a body as it was sent, and do not fit the body that has been read."""
+"""Headers that describe a body as sent, and do not fit the decoded body."""
 
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 
 
 async def _client() -> httpx2.AsyncClient:
-    """Return a client that does not use the proxies of the environment for addresses of this machine."""
+    """Return a client that reaches addresses of this machine without the environment's proxies."""
 
     def made() -> httpx2.AsyncClient:
         mounts = {f"all://{host}": None for host in _LOCAL_HOSTS}
         return httpx2.AsyncClient(headers={"Accept-Encoding": "identity"}, timeout=None, mounts=mounts)
 
-    # In a thread: the client reads the certificates of this machine, which is slow.
+    # In a thread: reading this machine's certificates is slow.
     return await asyncio.to_thread(made)
 
 
@@ -577,7 +577,7 @@ def _stored(provider: OAuthClientProvider, settings: LoginSettings) -> StoredLog
     context = provider.context
     assert context.current_tokens is not None
     client = context.client_info
-    # The secret of a client that the suite names stays in its variable, and is not stored.
+    # The secret of a client in the suite stays in its variable, and is not stored.
     if client is not None and settings.client_secret is not None:
         client = client.model_copy(update={"client_secret": None})
     return StoredLogin(

@@ -1,4 +1,4 @@
-"""The servers of suites: started on first use and shared by runs, or one for each run, and closed together."""
+"""The servers of suites: started on first use, shared by runs or started for each run, and closed together."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ _CHANGED_INSTRUCTIONS = (
 
 @dataclass(frozen=True)
 class _Listed:
-    """The tools of a server for one run; `server` is `None` if they are stored ones and the server does not run.
+    """The tools of a server for one run. Without a running server, they are stored ones.
 
-    If the server does not run, `notices` have the reason, and `outputs` its output if it failed. If the server runs,
-    `notices` report the issues of its list, and its last starts."""
+    If the server does not run, `server` is `None`, `notices` have the reason, and `outputs` have the output of a failed
+    server. If the server runs, `notices` report the issues of its list, and its last starts."""
 
     tools: tuple[ToolDefinition, ...]
     instructions: str
@@ -70,12 +70,12 @@ class _Listed:
 class ServerPool:
     """The running servers of suites, until the pool is closed.
 
-    A server is identified by its suite file and its definition, and is shared by all runs, unless its state belongs to
-    each run (`workbench.tools.fresh_servers`). A server is started if the grant of the suite covers it; a later grant
-    does not change a running server. `program` has the folders for logs and listings, and `now` returns the time.
-    `starting` wraps each start of a server and gets its description. `listed` is called after a server's tools were
-    stored, with the suite file, the server's name and the change since its last listing, if there was one. Use the pool
-    on one event loop."""
+    A server is identified by its suite file and its definition, and all runs share it, except with `state = "run"`
+    (`workbench.tools.fresh_servers`). A server is started if the grant of the suite covers it; a later grant does not
+    change a running server. `program` has the folders for logs and listings, and `now` returns the time. `starting`
+    wraps each start of a server and gets its description. `listed` is called after a server's tools were stored. It
+    gets the suite file, the server's name, and the change since the last listing, if any. Use the pool on one event
+    loop."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class ServerPool:
 
     def functions(self, code: FoundCode | None) -> PythonFunctions:
         """Return the functions of a suite in its approved code; without `code`, none may be called."""
-        # One object for each approved code, so that all runs of a batch load each module once.
+        # One object for each approved code: all runs of a batch load each module once.
         return self._functions.setdefault(code, PythonFunctions(code))
 
     async def open_toolbox(
@@ -123,10 +123,10 @@ class ServerPool:
     ) -> Toolbox:
         """Return the tools of one run of a case; `changes` are those of a variant, already made in `case`.
 
-        With `of_subject`, the run is one of the suite's subject, which may have further tools.
+        With `of_subject`, the run belongs to the suite's subject, which may have further tools.
 
-        `instructions` replace those of servers, by name, with the ones that earlier runs of the batch were sent. Dates
-        in conditions of mocks and answers are relative to `clock`.
+        `instructions` are the servers' instructions in earlier runs of the batch, by the servers' names; they replace
+        the present ones. Dates in conditions of mocks and answers are relative to `clock`.
 
         Only servers that the grant covers are started. If a server does not run and nothing is executed, its stored
         tools are used, and a notice reports that. Raises UntrustedError and ServerError if a server's tools are not
@@ -187,7 +187,7 @@ class ServerPool:
         forms = _withheld(suite, grant)
         withheld = [tool.name for tool in tools if tool.provider in forms]
         if case.offer is not None:
-            # A case whose `offer` names no tool of a server goes without that server.
+            # A case whose `offer` names no tool of a server does not start that server.
             present = {tool.server for tool in tools}
             of_servers = {name: text for name, text in of_servers.items() if name in present}
         sent = self._sent(of_servers)
@@ -216,10 +216,10 @@ class ServerPool:
         )
 
     def _sent(self, instructions: Mapping[str, str]) -> tuple[ServerInstructions, ...]:
-        """Return the instructions of servers, by their names, as they are sent."""
+        """Return servers' instructions, by the servers' names, in the form in which runs send them."""
         sent = []
         for server, text in instructions.items():
-            # Redacted before it is cut, so that no half of a secret is recorded.
+            # Redacted before the cut: half of a secret would not be recognised.
             if too_long(text) is not None:
                 text = self.secrets.redact(text)
             if text:
@@ -229,7 +229,7 @@ class ServerPool:
     def _sent_then(
         self, now: Sequence[ServerInstructions], servers: Iterable[str], then: Mapping[str, str]
     ) -> tuple[tuple[ServerInstructions, ...], list[str]]:
-        """Return the instructions as earlier runs were sent them, and a notice for each server with changed ones."""
+        """Return the instructions that earlier runs sent, and a notice for each server whose instructions changed."""
         by_server = {each.server: each for each in now}
         sent, notices = [], []
         for server in servers:
@@ -246,10 +246,10 @@ class ServerPool:
         return tuple(sent), notices
 
     async def started(self, suite_file: Path, server: Server, grant: Grant) -> McpServer:
-        """Return a server of a suite, starting it if necessary, again if it has died or forgotten its session.
+        """Return a server of a suite; start it if necessary, or restart it if it has died or lost its session.
 
-        Raises UntrustedError if the grant does not cover it, and ServerError if it does not start or has died too
-        often; `stop` or `renew` allow another start."""
+        Raises UntrustedError if the grant does not cover the server. Raises ServerError if the server does not start or
+        has died too often; `stop` or `renew` then allow another start."""
         self._refuse(suite_file, server, grant)
         key = _key(suite_file, server)
         if key not in self._servers:
@@ -302,8 +302,8 @@ class ServerPool:
     async def changed(self, suite_file: Path, server: Server, seen: tuple[ToolDefinition, ...] = ()) -> None:
         """Wait for a change of a server's status; `seen` are the tools in the status that the caller knows.
 
-        A starting server is downloaded, runs or has failed; a running one is down or lists different tools; one that is
-        down starts again."""
+        A starting server is downloaded, runs or has failed. A running server goes down or lists different tools. A
+        server that is down starts again."""
         started = self._servers.get(_key(suite_file, server))
         if started is None:
             return
@@ -316,7 +316,7 @@ class ServerPool:
             await started.server.changed(seen)
 
     async def stop(self, suite_file: Path, server: Server) -> None:
-        """Close a server in any state, so that the next run that needs it starts it again."""
+        """Close a server in any state. The next run that needs the server starts it again."""
         key = _key(suite_file, server)
         if key in self._fresh:
             self._fresh[key].renew()
@@ -325,7 +325,7 @@ class ServerPool:
             await started.server.close()
 
     async def renew(self) -> None:
-        """Prepare the servers for the next batch: dead ones will be started again, others offer their latest tools."""
+        """Prepare the servers for the next batch: dead ones may start again, the others offer their latest tools."""
         # Within a batch the offered tools do not change, because runs with different tools cannot be compared.
         for started in self._servers.values():
             started.server.adopt()
@@ -345,7 +345,7 @@ class ServerPool:
         await self._background.finish()
 
     def drop_spares(self) -> None:
-        """End the servers that wait for a run, after a batch."""
+        """End the spare servers after a batch."""
         for fresh in self._fresh.values():
             fresh.drop_spare()
 
@@ -409,7 +409,7 @@ class ServerPool:
         return _Listed(listing.tools, listing.instructions, None, (notice,), outputs)
 
     def _begin_fresh(self, suite_file: Path, definition: Server, grant: Grant, first: bool) -> Starting:
-        """Begin to start a server for one run; the tools of the first one of a batch count for all of them."""
+        """Begin to start a server for one run. The first server of a batch decides the tools of all."""
         return self._begin(suite_file, definition, grant, quiet=not first)
 
     def _begin(self, suite_file: Path, definition: Server, grant: Grant, *, quiet: bool = False) -> Starting:
@@ -481,7 +481,7 @@ class ServerPool:
 
 
 def _roots(server: Server, suite_file: Path) -> list[Path]:
-    """Return the folders that a server is told it may use, with links resolved.
+    """Return the folders that a server may use, with links resolved.
 
     Raises ServerError for one that is not a folder inside the suite's folder."""
     inside, roots = resolved(suite_file.absolute().parent), []
@@ -497,14 +497,14 @@ def _roots(server: Server, suite_file: Path) -> list[Path]:
 
 
 def _modules_of_runs(mocks: Iterable[Mock]) -> Iterator[str]:
-    """Yield the modules of mocks that each run has for itself."""
+    """Yield the modules of mocks that each run loads for itself."""
     for mock in mocks:
         if mock.python is not None and mock.state == "run":
             yield mock.python.partition(":")[0]
 
 
 def _withheld(suite: Suite, grant: Grant | None) -> list[Mapping[str, JsonValue] | None]:
-    """Return the tools of providers, as requests offer them, that the grant of the suite does not cover."""
+    """Return the providers' tools that the suite's grant does not cover, as requests offer them."""
     withheld = []
     for tool in suite.provider_tools:
         if grant is None or provider_tool_need(tool) not in grant.needs.provider_tools:
@@ -517,6 +517,6 @@ def _key(suite_file: Path, server: Server) -> tuple[Path, str]:
 
 
 def _look_at(start: asyncio.Task[None]) -> None:
-    # A failure that no task awaits any more is retrieved here, or asyncio would print it on the terminal.
+    # Retrieve a failure that no task awaits any more; asyncio would otherwise print it on the terminal.
     if not start.cancelled():
         start.exception()

@@ -1,7 +1,8 @@
-"""Loads the Python functions that a suite names as `module:function`, for mocks and checks.
+"""Load the Python functions that a suite names as `module:function`, for mocks and checks.
 
-A module is loaded from the suite's folder if it is there, else it is imported as usual. Modules of a folder get a
-package name of their own, so that two suites may each have a `mocks.py`, and import each other with `from . import`.
+A module is loaded from the suite's folder if it is there, else it is imported as usual. The modules of each folder get
+their own package name. So two suites may each have a `mocks.py`, and modules of a folder can import each other with
+`from . import`.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from workbench.suite.trust import CodeFile
 from workbench.tools.answer import PythonReferenceError, ToolsError, UntrustedError
 from workbench.trajectory.events import JsonValue
 
-# The user approves the code of a suite before it is imported. So its files are found and hashed without importing
-# anything, and each is imported later only if its bytes still have the approved hash.
+# The user approves a suite's code before it is imported. So the code's files are found and hashed without an import.
+# Later, a file is imported only if its bytes still have the approved hash.
 
 _UNREADABLE = "unreadable"
 """The hash of a file that cannot be read. No content has this hash, so the file is never imported."""
@@ -49,7 +50,7 @@ class FoundModule:
 
 @dataclass(frozen=True)
 class FoundCode:
-    """The modules of a suite by their dotted names: those that it names, and their neighbours that they import."""
+    """The modules that a suite names and the neighbours that they import, by their dotted names."""
 
     folder: Path
     modules: Mapping[str, FoundModule]
@@ -70,8 +71,8 @@ class FoundCode:
 def find_code(folder: Path, names: Iterable[str]) -> FoundCode:
     """Find the files of modules and hash them, without importing anything.
 
-    A module that is not below the folder is an installed one. Modules that a file imports relatively (`from . import
-    helper`) are included."""
+    A module outside the folder is an installed one. Modules that a file imports relatively (`from . import helper`) are
+    included."""
     folder = folder.absolute()
     # Python caches the content of folders, which may be outdated: a file may have been written a moment ago.
     importlib.invalidate_caches()
@@ -116,7 +117,7 @@ def import_module(code: FoundCode, name: str) -> ModuleType:
         return importlib.import_module(name)
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
-    # Each import gets a package with a new name, so that no module in `sys.modules` is reused.
+    # Each import gets a package with a new name, so no module in `sys.modules` is reused.
     package = ModuleType(f"_workbench_suite_{next(_package_numbers)}")
     package.__path__ = [str(code.folder)]
     _FINDER.packages[package.__name__] = code
@@ -130,7 +131,7 @@ def import_module(code: FoundCode, name: str) -> ModuleType:
 
 
 def forget_module(module: ModuleType) -> None:
-    """Remove a module of a suite's folder from memory, with the neighbours that it has imported; others stay."""
+    """Remove a suite's module from memory, with the imported neighbours; installed modules stay."""
     package = module.__name__.partition(".")[0]
     if _FINDER.packages.pop(package, None) is None:
         return
@@ -143,8 +144,8 @@ def forget_module(module: ModuleType) -> None:
 class _ApprovedFinder:
     """A finder of Python's import system for the modules of suites' folders.
 
-    It raises PythonReferenceError for a module whose file has changed since it was found. A module that was not found
-    before, because the code builds its name at run time, is imported unchecked."""
+    It raises PythonReferenceError for a module whose file has changed since it was found. A module whose name the code
+    builds at run time was not found before, and is imported unchecked."""
 
     def __init__(self) -> None:
         self.packages: dict[str, FoundCode] = {}
@@ -176,7 +177,7 @@ _FINDER = _ApprovedFinder()
 
 
 class _ApprovedLoader(SourceFileLoader):
-    """A loader that compiles the very bytes whose hash it has compared."""
+    """A loader that compiles exactly the bytes that it has hashed and compared."""
 
     # Python's own loader would use a compiled file next to the source, whose content the user has not approved.
 
@@ -193,7 +194,7 @@ class _ApprovedLoader(SourceFileLoader):
 
 @lru_cache(maxsize=64)
 def _compiled(source: bytes, path: str) -> CodeType:
-    # Every run loads the modules of its mocks again, and compiling them takes most of that time.
+    # Every run loads the modules of its mocks again, and compilation takes most of that time.
     code: CodeType = compile(source, path, "exec", dont_inherit=True)
     return code
 
@@ -223,8 +224,8 @@ def _spec_below(folder: Path, name: str) -> ModuleSpec | None:
 
 
 def _installed(name: str) -> FoundModule:
-    """Return the module of this name that Python itself would import."""
-    # `importlib.util.find_spec` would import the parents of the module, and so run their code.
+    """Return the module of this name that Python itself would import, without importing its parents."""
+    # `importlib.util.find_spec` would import the module's parents, and so run their code.
     places: Sequence[str] | None = None
     spec: ModuleSpec | None = None
     parts = name.split(".")
@@ -268,7 +269,7 @@ def _hash(content: bytes | None) -> str:
 
 
 def _neighbours(source: bytes, package: str) -> Iterator[str]:
-    """Yield the modules that a file imports relatively, and the imported names, which may be modules too.
+    """Yield the modules that a file imports relatively, and the imported names, which may also be modules.
 
     `package` is the package of the file, "" for the suite's folder."""
     # Lazy import: most suites have no code.
@@ -285,7 +286,7 @@ def _neighbours(source: bytes, package: str) -> Iterator[str]:
         base: list[str] = []
         if package:
             base = package.split(".")
-        # One dot is the package itself, each further one its parent.
+        # One dot means the package itself, each further dot a parent.
         parents = node.level - 1
         if parents > len(base):
             continue
@@ -305,7 +306,7 @@ _Result = TypeVar("_Result")
 class PythonFunctions:
     """The functions of one suite in its approved code; without `code`, none may be called.
 
-    Each module is loaded once. Usable from any thread."""
+    Each module is loaded once. Any thread may use the object."""
 
     def __init__(self, code: FoundCode | None) -> None:
         self._code = code
@@ -317,7 +318,7 @@ class PythonFunctions:
         self._shared: tuple[PythonFunctions, frozenset[str]] | None = None
 
     def for_run(self, modules: Iterable[str]) -> PythonFunctions:
-        """Return functions for one run, which loads the given modules for itself and shares all others.
+        """Return functions for one run, with own copies of the given modules; all other modules are shared.
 
         Call `forget` after the run."""
         own = PythonFunctions(self._code)
@@ -325,9 +326,9 @@ class PythonFunctions:
         return own
 
     def forget(self) -> None:
-        """Remove the modules that were loaded here from memory, and one that a thread is loading once it is loaded.
+        """Remove the modules that were loaded here from memory. Call no function afterwards.
 
-        Call no function afterwards."""
+        A module that a thread is loading is removed once it is loaded."""
         with self._keeping:
             self._forgotten = True
             for module in self._loaded.values():
@@ -335,9 +336,9 @@ class PythonFunctions:
             self._loaded.clear()
 
     def function(self, reference: str) -> Callable[..., object]:
-        """Return the function `module:function`, importing its module, which may be slow.
+        """Import a module, which may be slow, and return its function, named as `module:function`.
 
-        Raises UntrustedError if the suite is not trusted, and PythonReferenceError if there is no such function or its
+        Raises UntrustedError if the suite is not trusted, and PythonReferenceError if the function is missing or its
         module cannot be loaded."""
         module_name, _, name = reference.partition(":")
         function = self.value(module_name, name)
@@ -348,7 +349,7 @@ class PythonFunctions:
         return function
 
     def value(self, module_name: str, name: str) -> object:
-        """Return the object of a name in a module, `None` if there is none.
+        """Return the object of a name in a module; `None` if the module lacks the name.
 
         Raises UntrustedError if the suite is not trusted, and PythonReferenceError if the module cannot be loaded, for
         example because its file has changed since it was approved."""

@@ -1,4 +1,4 @@
-"""The requests that servers send while they execute a call, and the replies to them."""
+"""Requests of servers during a call, and the replies to them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from workbench.trajectory.events import AskedKind, JsonValue, ReplyAction, Reply
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request of a server: an elicitation, whose `message` the user would read, or a sampling, with its messages.
+    """A request of a server: an elicitation or a sampling.
 
-    `request` holds the other parameters under their names in the protocol. `undeclared` marks a request that the server
-    should not have sent, because Workbench declared that it does not answer such requests."""
+    An elicitation has a `message` for the user, a sampling has messages. `request` holds the other parameters under
+    their names in the protocol. `undeclared` marks a request that the server should not have sent, because Workbench
+    declared that it does not answer such requests."""
 
     kind: AskedKind
     server: str
@@ -25,7 +26,7 @@ class Question:
 
     @property
     def schema(self) -> Mapping[str, JsonValue] | None:
-        """The schema of the form of an elicitation; `None` for an address to open, and for a sampling."""
+        """The schema of an elicitation's form; `None` for an elicitation of an address, and for a sampling."""
         schema = self.request.get("requestedSchema")
         return schema if isinstance(schema, dict) else None
 
@@ -51,7 +52,7 @@ UNANSWERED = Reply("decline", "nobody")
 
 
 class AskRun(Protocol):
-    """Returns a run's reply to a server that asks while it executes one of the run's calls; raises nothing."""
+    """Returns a run's reply to a server's request during one of the run's calls. It raises nothing."""
 
     async def __call__(self, question: Question) -> Reply: ...
 

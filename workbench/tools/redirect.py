@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 from workbench.dataclasses import dataclass
 
 REDIRECT_PORT = 47323
-"""The port of the local address, if it is free: the same each time, so that it can be registered and forwarded."""
+"""The preferred port of the local address. It is fixed, so that users can register and forward it."""
 
 _HOST = "127.0.0.1"
 _PATH = "/callback"
@@ -36,10 +36,10 @@ class RedirectAnswer:
 
 
 class Redirect:
-    """A context manager that listens at a local address for the one answer to a login.
+    """A context manager that waits at a local address for the answer to one login.
 
     Entering it raises PortTakenError if the port is in use. An answer with an unexpected `state` belongs to another
-    login: it is refused, and the wait continues."""
+    login, so it is refused and the wait continues."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -78,7 +78,7 @@ class Redirect:
         return await self._answer
 
     def take(self, address: str) -> str | None:
-        """Take the address that a browser was sent to as the answer; return why it is none, `None` if it was taken."""
+        """Take the address of a redirect as the answer; return the reason if it is not an answer, `None` if it is."""
         values = _values_of(address.strip())
         if "code" not in values and "error" not in values:
             return "this is not the address to which the browser was sent: it has neither code= nor error="

@@ -1,7 +1,7 @@
-"""Runs a server as a process: messages over its standard input and output, its standard error in a log.
+"""Run a server as a process, with messages over its standard input and output and a log of its standard error.
 
-The transport here replaces that of the SDK, which hides its process: the server must be killed with everything that it
-started, however often the task that owns it is cancelled.
+The SDK's own transport hides its process. Here the server is killed with everything that it started, however often the
+owning task is cancelled.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
 
 MAX_LOG_BYTES = 1024 * 1024
-"""The size in bytes that remains of a log when it is shortened, which happens at twice this size."""
+"""The size in bytes to which a log is shortened once it is twice as large."""
 
 LAST_LINES = 10
 """The number of last lines that the error of a failed server shows."""
 
 MAX_LINE_CHARS = 400
-"""The number of characters after which these lines are cut."""
+"""The number of characters to which these lines are cut."""
 
 _CHUNK_BYTES = 65_536
 _MAX_LAST_CHARS = LAST_LINES * (MAX_LINE_CHARS + 1)
@@ -62,7 +62,7 @@ def log_file_of(folder: Path, suite_file: Path, server: Server) -> Path:
 
 
 class ServerLog:
-    """The log of a server process: its standard error, redacted, in a file that only its owner may read.
+    """The log of a server process: its redacted standard error, in a file that only its owner may read.
 
     A file that becomes too large loses its oldest lines. The last lines are known even if the file cannot be written.
     `changed` is called after each change."""
@@ -186,7 +186,7 @@ class ServerLog:
 
 
 class _Lines:
-    """A text that comes line by line and is redacted as a whole, since a secret may span several lines."""
+    """The lines of a text that is redacted as a whole, because a secret may span several lines."""
 
     def __init__(self) -> None:
         self._pieces = Pieces()
@@ -230,12 +230,12 @@ _STARTER = str(Path(__file__).with_name("watched_start.py"))
 class StdioTransport:
     """The process of a server, started on entry and ended on exit; a transport for `mcp.Client`.
 
-    The server's process group and every process that it started outside of the group end with it, even if this program
-    is killed: a watcher in the group waits for that.
+    The server's process group ends with it, and so does every process that it started outside the group, even if this
+    program is killed. A watcher in the group waits for that.
 
     On exit, its standard input is closed. A process that does not end within `polite_s` seconds gets SIGTERM, and after
     another `terminate_s` SIGKILL. With `rollback_s`, a command that has sent no message yet gets SIGTERM at once, and
-    that number of seconds: npm then rolls back a download, while a killed npm leaves half of a package that it never
+    then `rollback_s` seconds. In this time npm rolls back a download; a killed npm leaves half a package that it never
     completes. Entering raises OSError if the command cannot be started."""
 
     def __init__(
@@ -280,7 +280,7 @@ class StdioTransport:
 
     @property
     def has_read(self) -> bool | None:
-        """Whether something was sent to the process and it has read all of it, `None` if that cannot be known."""
+        """Whether the process has read everything that was sent; `None` if that is unknown or nothing was sent."""
         if self._process is None or not self._sent:
             return False
         if self._process.stdin is None or self._process.stdin.is_closing():
@@ -289,7 +289,7 @@ class StdioTransport:
 
     @property
     def lost(self) -> asyncio.Task[None]:
-        """A task that is done when no further message can come; await it, but never cancel it."""
+        """A task that ends when no further message can come. Await it, but never cancel it."""
         return self._reader
 
     async def __aenter__(self) -> TransportStreams:
@@ -302,7 +302,7 @@ class StdioTransport:
         self._process = process
         assert process.stderr is not None
         to_client, self._client_reads = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        # The stream is unbounded, so that a server that does not read cannot delay a call that is given up.
+        # The stream is unbounded, so a server that does not read cannot delay a call that is given up.
         self._client_writes, from_client = anyio.create_memory_object_stream[SessionMessage](math.inf)
         self._writer = asyncio.create_task(self._write(process, from_client, to_client))
         self._follower = asyncio.create_task(self._log.follow(process.stderr))
@@ -316,8 +316,7 @@ class StdioTransport:
         assert self._process.stdin is not None
         closed_by_server, self.closed = self.closed, True
         try:
-            # A server that is blocked on writing cannot read, so the reader must be free to drain before stdin is
-            # flushed.
+            # A server that is blocked on writing cannot read, so reading must go on while stdin is flushed.
             self._client_reads.close()
             self._client_writes.close()
             await asyncio.wait({self._writer}, timeout=_FLUSH_S)
@@ -334,14 +333,14 @@ class StdioTransport:
             self._process._transport.close()  # type: ignore[attr-defined]
 
     def kill(self) -> None:
-        """Kill the process and everything that it started, at once; harmless if it has ended or never started."""
+        """Kill the process and everything that it started, at once; harmless before the start and after the end."""
         if self._process is not None and not self._ended:
             signal_group(self._process, hard=True)
             self._end_left_behind(self._process)
 
     @property
     def rollback_s(self) -> float:
-        """The seconds that the process may take to roll back a download, 0 once it has sent a message."""
+        """The seconds in which the process may roll back a download; 0 once it has sent a message."""
         return self._rollback_s
 
     async def _end(self, process: asyncio.subprocess.Process, closed_by_server: bool) -> None:
@@ -378,7 +377,7 @@ class StdioTransport:
                 try:
                     line = await process.stdout.readline()
                 except ValueError:
-                    # The line is too long, and may be the answer that a call waits for, so the connection ends.
+                    # The line is too long. It may be the answer that a call waits for, so the connection ends.
                     self.overlong = self.closed = True
                     return
                 if not line:
@@ -427,7 +426,7 @@ class StdioTransport:
 
 
 def _is_read(pipe: asyncio.WriteTransport) -> bool | None:
-    """Return whether a pipe is empty, `None` on a system that cannot say so."""
+    """Return whether a pipe is empty; `None` if the system cannot tell."""
     if sys.platform != "linux":
         return None
     import fcntl
@@ -450,8 +449,9 @@ async def started_process(
 ) -> tuple[asyncio.subprocess.Process, socket.socket | None]:
     """Start a command in a process group of its own, with pipes whose readers hold up to `limit` bytes.
 
-    Close the returned socket to end the group: a watcher in it waits for that, and for the end of this program. The
-    `mark` in its environment is for `left_behind`. Raises OSError if the command cannot be started."""
+    To end the group, close the returned socket: a watcher in the group waits for that, and for the end of this program.
+    `left_behind` finds processes by the `mark` in their environment. Raises OSError if the command cannot be
+    started."""
     environment = {**environment, MARK: mark}
     if sys.platform != "win32":
         return await _started_with_watcher(command, folder, environment, limit)
@@ -470,7 +470,7 @@ async def started_process(
 async def _started_with_watcher(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], limit: int
 ) -> tuple[asyncio.subprocess.Process, socket.socket]:
-    """Start a command through `watched_start`, which ends its group when this program ends."""
+    """Start a command through `watched_start`, so that its group ends with this program."""
 
     words = packed([os.fsencode(word) for word in command])
     if any(not name or "=" in name for name in environment):
@@ -517,7 +517,7 @@ def new_mark() -> str:
 
 
 def left_behind(process: asyncio.subprocess.Process, mark: str) -> Iterator[tuple[int, str]]:
-    """Kill the processes that a killed command started outside of its group, and yield their ids and command lines."""
+    """Kill processes that a killed command started outside its group, and yield their ids and command lines."""
     for pid, command in end_marked(mark.encode(), process.pid):
         yield pid, command.decode("utf-8", "replace")
 
@@ -549,7 +549,6 @@ def message_in(line: bytes) -> JSONRPCMessage | None:
 
 
 async def _read_to_end(descriptor: int) -> bytes:
-    """Read a pipe to its end, close it, and return its content."""
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
@@ -583,7 +582,7 @@ async def ends_within(process: asyncio.subprocess.Process, seconds: float) -> bo
 
 
 _CLOSED = "Connection closed"
-"""The error of the SDK for a request whose answer cannot come, because the server has closed its output."""
+"""The error of the SDK for a request without an answer, after the server has closed its output."""
 
 MAX_COMMAND_CHARS = 200
 """The number of characters after which a command is cut in messages."""
@@ -592,8 +591,7 @@ MAX_COMMAND_CHARS = 200
 class CommandConnection:
     """A `Connection` over the standard input and output of a command, which runs in `folder`.
 
-    `passed` are variables of the shell that the command gets without naming them
-    (`workbench.config.passed_variables`)."""
+    `passed` are the variables of the shell that every command gets (`workbench.config.passed_variables`)."""
 
     def __init__(
         self,
@@ -672,7 +670,7 @@ class CommandConnection:
             given[name] = filled(value, self._environment, self._secrets)
         inherited = inherited_variables(self._environment, self._passed, self._secrets)
         self._given = {**inherited, **given}.keys()
-        # `python` means the interpreter that runs this program.
+        # `python` means the interpreter of this program.
         program, *arguments = self._command
         if program == "python":
             program = sys.executable

@@ -1,4 +1,4 @@
-"""One connection to an MCP server: opens it, lists and calls the tools, and closes it."""
+"""One connection to an MCP server: open it, list and call the tools, and close it."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult, Tool
 
 # An `mcp.Client` must be entered and left in the same task, and that task must not be cancelled twice. So one task owns
-# the client from start to end; calls may come from any task. `mcp` is imported when the first server starts, in a
-# thread, because that takes most of a second.
+# the client from start to end; any task may make calls. `mcp` takes most of a second to import, so the first start of a
+# server imports it in a thread.
 
 _LAST_RESORT_S = 0.5
 
 _LOOK_S = 0.05
 
 _MIN_LISTENING_SECONDS = 1.0
-"""The shortest life of a stream of changes; a server that ends it sooner is not asked for another one."""
+"""The shortest life of a stream of changes. If a server ends the stream sooner, no other stream is requested."""
 
-# Some servers announce a change whenever they list their tools: without a pause, listing would never end.
+# Some servers announce a change for each listing: without a pause, listing would never end.
 LISTINGS_APART_S = 1.0
 """The pause after each new listing, in seconds."""
 
@@ -63,7 +63,7 @@ class ExpiredError(ServerError):
 class Session:
     """One connection to an MCP server of a suite, from its start to its end, however the server is reached.
 
-    With `handshake`, the server is asked for the newest protocol first, otherwise `initialize` is the first message.
+    With `handshake`, the server is first asked for the newest protocol; otherwise `initialize` is the first message.
     `launcher` is a program that may download the server before it starts it. Every ServerError names the server with
     its command, address or module, redacted. `relisted` is called after it has listed different tools than before.
     `roots` are the folders that the server may use."""
@@ -117,7 +117,7 @@ class Session:
 
     @property
     def task_tools(self) -> tuple[str, ...]:
-        """The prefixed names of tools that are not offered, because they can be called only as MCP tasks."""
+        """The prefixed names of the tools that can be called only as MCP tasks, which are not offered."""
         return self._task_tools
 
     @property
@@ -142,14 +142,14 @@ class Session:
 
     @property
     def is_stateless(self) -> bool:
-        """Whether the server speaks a protocol without sessions, so that it cannot distinguish clients."""
+        """Whether the server speaks a protocol without sessions, in which it cannot distinguish clients."""
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
         return self._client is not None and self._client.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     @property
     def was_silent(self) -> bool:
-        """Whether the question for the newest protocol stayed without an answer."""
+        """Whether the server did not answer the question for the newest protocol."""
         return self._handshake is not None and self._handshake.unanswered
 
     @property
@@ -197,8 +197,8 @@ class Session:
         """Call a tool by its listed name and return its answer, which may be a tool error.
 
         `ask` replies to requests of the server during the call. Raises ExpiredError if the server has forgotten the
-        session, and otherwise ServerError if it is down, dies, or does not answer within its time limit, which starts
-        again with each report of progress and each reply."""
+        session. Otherwise raises ServerError if the server is down, dies, or exceeds the time limit, which starts again
+        with each report of progress and each reply."""
         if self.expired:
             raise self._forgotten()
         client = self._client
@@ -293,7 +293,7 @@ class Session:
             await asyncio.wait({owner, self._relisting}, return_when=asyncio.FIRST_COMPLETED)
 
     async def gone_down(self) -> None:
-        """Wait until a started server that has lost its connection is down; return at once while it can be called."""
+        """Wait until a server that lost its connection is down; return at once while the server can be called."""
         if self._client is None and not self._connecting and self._down is None:
             await self._end()
 
@@ -305,7 +305,7 @@ class Session:
         await self.close()
 
     async def close(self) -> None:
-        """End the server and everything that it started, within the limits; may be called at any time, repeatedly."""
+        """End the server and everything that it started, within the limits. May be called repeatedly."""
         if self._down is None:
             self._down = self._says("was closed")
         await self._end()
@@ -332,7 +332,7 @@ class Session:
         raise error
 
     async def _lateness(self, over: set[asyncio.Future[Any]], launched: Callable[[], object]) -> str:
-        """Wait until a start has ended or exceeds its time, and return a message if it exceeds it."""
+        """Wait until a start has ended or exceeds its time limit; return a message in the second case."""
         limits = self._limits
         if self._launcher is not None:
             if not await self._is_launched(over):
@@ -344,7 +344,7 @@ class Session:
         return f"{late}; {_more_time('start_timeout_s', limits.start_s)}"
 
     async def _is_launched(self, over: set[asyncio.Future[Any]]) -> bool:
-        """Wait until a launcher has started the server, which then reads, and return whether it has."""
+        """Wait for the end of a launcher's work, and return whether the server runs, that is, reads messages."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._limits.download_s
         while clock() < deadline:
@@ -390,7 +390,7 @@ class Session:
                     for follower in followers:
                         follower.cancel()
                     await asyncio.wait(followers)
-        # The error is stored for the callers that wait for this task: `_start_error` and `why_lost` report it.
+        # The error is kept for `_start_error` and `why_lost`, which report it to the waiting callers.
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001
             self._error = innermost(error)
         finally:
@@ -471,7 +471,7 @@ class Session:
             raise RuntimeError(f"Invalid structured content returned by tool {name}: {problem}")
 
     async def _end(self) -> None:
-        """End the owner task: by the future `stop` while it serves, by its one cancellation while it connects."""
+        """End the owner task: set the future `stop` while it serves, or cancel it once while it connects."""
         owner, stop = self._owner, self._stop
         if owner is None or stop is None:
             return
@@ -505,7 +505,7 @@ class Session:
         on_progress(progress, total, shown)
 
     def _says(self, what: str) -> str:
-        # Redacted here: the message has texts that are cut later, and no later redaction finds half of a secret.
+        # Redacted here, because later steps cut texts of this message: half of a secret would not be recognised.
         return self._secrets.redact(clean_text(f"server {self._server.name!r} {what} ({self._connection.where})"))
 
     def _failure(self, what: str) -> ServerError:
@@ -519,7 +519,7 @@ class Session:
         return ServerError(self._down or self._says("is not running"), self._output)
 
     def _cut(self, text: str) -> str:
-        # Redacted before it is cut, so that no half of a secret remains.
+        # Redacted before the cut: half of a secret would not be recognised.
         if len(text) <= MAX_PROGRESS_CHARS:
             return text
         return self._secrets.redact(text)[:MAX_PROGRESS_CHARS]
@@ -541,8 +541,8 @@ def _more_time(key: str, seconds: float) -> str:
 
 
 async def _listen(client: Client, changed: asyncio.Event) -> None:
-    """Set `changed` whenever a server of the newest protocol announces that its tools changed."""
-    # Servers of older protocols send a notification, which the client passes to its message handler.
+    """Set `changed` whenever a server of the newest protocol announces changed tools."""
+    # Servers of older protocols send a notification, which the client's message handler gets.
     from mcp import MCPError
     from mcp.client.subscriptions import SubscriptionLost
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS

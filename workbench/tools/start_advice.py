@@ -1,4 +1,4 @@
-"""Advice on a server that did not start: the variables that it may lack, or a download that was cut off."""
+"""Advice on a server that did not start: variables that it may lack, or an interrupted download."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_NAMES = 5
 """The number of variables that a message names."""
 
 _MAX_UNLIKELY_NAMES = 3
-"""The number of variables that a message names if nothing suggests that the server needs them."""
+"""The number of variables that a message names without a sign that the server needs them."""
 
 _MIN_NAMED_CHARS = 4
 """The shortest name that counts as named in a server's output."""
@@ -23,13 +23,13 @@ _OF_EVERY_SHELL = late_pattern(
     "LINES|COLORTERM|CLICOLOR.*|TERM_.*|XDG_.*|SSH_.*|DBUS_.*|GPG_.*|GTK_.*|QT_.*|GNOME_.*|DESKTOP_.*|WAYLAND_.*|DISPLAY|"
     "WINDOWID|VTE_.*|TMUX.*|STY|MANPATH|INFOPATH|DEBIAN_FRONTEND|CI|PYTEST_.*|WORKBENCH_.*|COLORFGBG|PYTHON.*|CONDA_.*|TOX_.*"
 )
-"""Variables that most shells have and that hardly any server needs; they are named only if its output names them."""
+"""Variables of most shells that hardly any server needs. They are named only if the server's output names them."""
 
 _NAME = late_pattern(r"[A-Za-z_]\w*", re.ASCII)
 _NAMES_KEY = late_pattern(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![A-Za-z0-9_])")
 
 
-# npx only checks whether the package is in its folder, so a download that was killed halfway is never completed.
+# npx only checks whether the package's folder exists, so it never completes a download that was killed.
 _CUT_OFF_DOWNLOAD = late_pattern(r"Cannot find (?:package|module) .*?(?P<folder>/[^'\"\n]*/_npx/[0-9a-f]{16})/")
 
 
@@ -39,8 +39,8 @@ _MISSING_FILE = late_pattern(r"can't open file|No such file or directory|Cannot 
 def start_advice(environment: Mapping[str, str], given: Collection[str], output: Sequence[str], name: str) -> str:
     """Return advice on a server that did not start, "" if there is none.
 
-    `environment` are the variables of the shell and of `.env`, `given` the names of those that the server got, `output`
-    the end of its standard error, and `name` its name. The advice has names of variables and no values."""
+    `environment` are the variables of the shell and of `.env`, `given` the names of the variables that the server got,
+    `output` the end of its standard error, and `name` its name. The advice has names of variables and no values."""
     if (cut_off := _CUT_OFF_DOWNLOAD.search("\n".join(output))) is not None:
         return f"an earlier download by npx was cut off: remove {cut_off['folder']}, and start it again"
     held_back = []
@@ -84,7 +84,7 @@ def _listed(shown: Sequence[str], names: Collection[str]) -> str:
 def _likely(
     held_back: Sequence[str], environment: Mapping[str, str], output: Sequence[str], server: str
 ) -> Iterator[str]:
-    """Yield the variables that a server may need, the likeliest first; some of them several times."""
+    """Yield the variables that a server may need, the likeliest first; a variable may occur several times."""
     text = "\n".join(output)
     for name in held_back:
         if len(name) >= _MIN_NAMED_CHARS and re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", text):
@@ -94,7 +94,7 @@ def _likely(
     for name in others:
         if words & set(name.upper().split("_")):
             yield name
-    # The variable of a proxy or a registry is held back if it has a password, and without it nothing can be downloaded.
+    # A proxy's or registry's variable with a password is held back, and without it nothing can be downloaded.
     yield from withheld_variables({name: environment[name] for name in held_back})
     yield from filter(names_a_secret, others)
 
@@ -104,7 +104,7 @@ def _unusual(names: Sequence[str]) -> list[str]:
 
 
 def _keys_named_in(output: Sequence[str]) -> list[str]:
-    """Return the names in a server's output that can only be those of keys, in their order."""
+    """Return the names in a server's output that can only be names of keys, in their order."""
     found: list[str] = []
     for line in output:
         found += filter(names_a_secret, _NAMES_KEY.findall(line))

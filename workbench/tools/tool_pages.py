@@ -1,4 +1,4 @@
-"""Lists the tools of an MCP server page by page; tools and pages that break the protocol are repaired or reported.
+"""List the tools of an MCP server page by page, and repair or report tools and pages that break the protocol.
 
 The MCP SDK refuses a whole page for one invalid tool, so pages are repaired before it validates them."""
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from mcp_types import Tool
 
 MAX_SHOWN_CHARS = 80
-"""The number of characters of a wrong value, or of a cursor, that a message quotes."""
+"""The most characters that a message quotes of a wrong value or a cursor."""
 
 _REMOVABLE = ("annotations", "outputSchema", "title", "icons", "execution", "_meta")
-"""The fields that a model does not need in order to use a tool: the first two restrict it, the others describe it."""
+"""Fields that a model does not need for using a tool: the first two restrict it, the others describe it."""
 
 _LISTING = "tools/list"
 
 _SUPPOSED_VERSION = "2025-11-25"
-"""The version of the protocol that the SDK validates against before one is negotiated."""
+"""The protocol version for the SDK's validation before a version is negotiated."""
 
 _MAX_NAMED = 3
 """The number of issues that a notice names; `workbench tools` shows all of them."""
 
 
 def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
-    """Return a notice of the issues of a server's list, for the runs with its tools."""
+    """Return a notice of the issues in a server's list, for the runs that use its tools."""
     named = "; ".join(f"{issue} ({issue.outcome})" for issue in issues[:_MAX_NAMED])
     if len(issues) > _MAX_NAMED:
         named += f"; and {len(issues) - _MAX_NAMED} more"
@@ -43,14 +43,14 @@ def issues_notice(server: str, issues: Sequence[ListingIssue]) -> str:
 
 @dataclass(frozen=True)
 class ListedTools:
-    """The usable tools of a server under the server's names and in its order, and the issues of its list."""
+    """The usable tools of a server in its order, by the server's names, and the issues of its list."""
 
     tools: tuple[Tool, ...]
     issues: tuple[ListingIssue, ...]
 
 
 class ToolPages:
-    """Reads the pages of a client's list of tools; make it once for each client, right after it has connected.
+    """Reads the pages of a client's list of tools. Create one for each client, right after its connection.
 
     `redact` removes secrets from the values that issues quote."""
 
@@ -85,7 +85,7 @@ class ToolPages:
             try:
                 page = await self._client.list_tools(cursor=cursor, cache_mode="refresh")
             except MCPError as error:
-                # Some servers send an empty cursor with the last page, and refuse it.
+                # Some servers send an empty cursor with the last page, and refuse that cursor.
                 if cursor == "":
                     break
                 # The protocol's error code for a wrong cursor.
@@ -107,7 +107,7 @@ class ToolPages:
             sent.add(cursor)
         else:
             self._cut(MAX_LISTING_PAGES.exceeded())
-        # A server that sends a cursor again also sends its tools again.
+        # A server that repeats a cursor also repeats its tools.
         if not any(issue.outcome == "cut short" for issue in self._found):
             for name in self._again:
                 self._add_issue(name, "name", "is listed twice, with the same definition", "duplicate")
@@ -137,9 +137,9 @@ class ToolPages:
         self._found.append(ListingIssue(of, clean_text(where), clean_text(message), outcome))
 
     def _repaired(self, raw: dict[str, Any]) -> dict[str, Any]:
-        """Return a page that the SDK accepts as far as its tools are concerned, and keep its issues.
+        """Return a page whose tools the SDK accepts, and record its issues.
 
-        Raises ValueError for a page that has no list of tools or is otherwise broken itself."""
+        Raises ValueError for a page without a list of tools, or with a fault outside its tools."""
         version = self._client.session.protocol_version or _SUPPOSED_VERSION
         tools = raw.get("tools")
         if not isinstance(tools, list):
@@ -179,7 +179,7 @@ class ToolPages:
             tool = repaired
 
     def _can_be_sent(self, tool: object, version: str) -> bool:
-        """Return whether the SDK keeps a valid tool, some arguments of which may be sent as headers."""
+        """Return whether the SDK keeps a valid tool, although it may send some arguments as headers."""
         from mcp.shared.inbound import find_invalid_x_mcp_header
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -199,7 +199,7 @@ class _Fault(NamedTuple):
 
 
 def _fault_of(page: Mapping[str, Any], version: str, redact: Callable[[str], str]) -> _Fault | None:
-    """Return the first fault of a page by the protocol's version, or else by the SDK's own model of it."""
+    """Return the first fault of a page by the protocol's version, or without one by the SDK's own model."""
     from mcp_types import ListToolsResult, methods
     from pydantic import ValidationError
 
@@ -236,7 +236,7 @@ _EXPECTED = {
 
 
 def _without_fault(tool: object, field: tuple[str | int, ...]) -> dict[str, Any] | None:
-    """Return a tool whose faulty field is removed or, if that is the type of its arguments, written."""
+    """Return a tool without its faulty field. A faulty type of the arguments is corrected instead."""
     if not isinstance(tool, dict) or not field:
         return None
     if field[0] in _REMOVABLE:
@@ -262,7 +262,7 @@ def _place(root: str, path: Sequence[str | int]) -> str:
 
 def _shown(value: object, redact: Callable[[str], str]) -> str:
     """Return a value as JSON, cut to a limit."""
-    # Redacted before it is cut, so that no half of a secret remains.
+    # Redacted before the cut: half of a secret would not be recognised.
     text = redact(json.dumps(value, ensure_ascii=False, default=str))
     if len(text) <= MAX_SHOWN_CHARS:
         return text

@@ -1,4 +1,4 @@
-"""The tools of one run: their definitions for the model, and the source that answers each call."""
+"""The tools of one run: their definitions for the model, and the sources of answers to calls."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _renamed(parameters: Mapping[str, JsonValue], change: ToolChange) -> dict[st
 
 
 def as_defined(call: ToolCall, changes: Iterable[ToolChange]) -> ToolCall:
-    """Return a call of a changed tool under the names that its server uses for the tool and the arguments."""
+    """Return a call of a changed tool with the server's names of the tool and the arguments."""
     for change in changes:
         if call.tool == (change.name or change.tool):
             names = {new: old for old, new in change.arguments.items()}
@@ -101,10 +101,10 @@ _MAX_OFFERED = 40
 class Toolbox:
     """The tools offered to the model in one run, and the sources of answers to its calls.
 
-    `servers` are the servers that execute tools, by the names of the tools; empty without real execution. `call_python`
-    calls the functions of the suite's `python` checks. `notices` report servers whose tools come from a stored listing,
-    and `server_outputs` are the outputs of such servers. `changes` map the tools of a variant to those of the servers.
-    `known` are all tools, offered or not."""
+    `servers` are the servers that execute tools, by the names of the tools. They are empty without real execution.
+    `call_python` calls the functions of the suite's `python` checks. `notices` report servers whose tools come from a
+    stored listing, and `server_outputs` have these servers' outputs. `changes` map the tools of a variant to those of
+    the servers. `known` are all tools, offered or not."""
 
     def __init__(
         self,
@@ -148,9 +148,9 @@ class Toolbox:
         """Return the source that will answer a call; call it once for each call.
 
         The sources are, in this order, the step's mock, the mocks of the case, those of the suite, the server, and the
-        default answer. Invalid arguments are always answered by a tool error. So are calls of a provider's tool, which
-        the provider should have run, and of a tool that is not offered, unless the step's mock answers. `judge`
-        evaluates judged conditions of mocks."""
+        default answer. Invalid arguments are always answered by a tool error. Unless the step's mock answers, a tool
+        error also answers calls of a provider's tool, which the provider should have run, and of a tool that is not
+        offered. `judge` evaluates judged conditions of mocks."""
         if call.problem is not None:
             return _ready("default", ToolAnswer(f"The arguments are not a JSON object: {call.problem}", is_error=True))
         tool = self._offered.get(call.tool)
@@ -163,7 +163,7 @@ class Toolbox:
         return await self._planned(call, judge)
 
     async def plan_own(self, call: ToolCall, *, judge: AskJudge | None = None) -> PlannedAnswer:
-        """Return the source that will answer a call that the suite makes itself, even if the tool is not offered.
+        """Return the source that will answer the suite's own call, even if the tool is not offered.
 
         Raises ToolsError if there is no such tool."""
         if call.tool not in self._known:
@@ -182,7 +182,7 @@ class Toolbox:
         return _ready("default", _refusal_of(tool, call) or default_answer(call))
 
     def _no_such_tool(self, name: str) -> ToolAnswer:
-        # First come the tools whose names are part of the unknown name, which the model may have extended.
+        # Tools whose names are part of the unknown name come first: the model may have extended a name.
         names = sorted(self._offered, key=lambda known: (known not in name, known))
         known = "There are no tools."
         if names:
@@ -190,7 +190,7 @@ class Toolbox:
         return ToolAnswer(f"There is no tool named {name}. {known}", is_error=True)
 
     def count(self, call: ToolCall, answer: ToolAnswer, step_mock: JsonValue = None) -> None:
-        """Count a replayed call that is answered already, so that a mock with several results continues after it.
+        """Count a replayed call for its mock, so that a mock with several results continues after it.
 
         No judge and no function is called. Raises ToolsError if a mock's condition cannot be evaluated."""
         if step_mock is None and call.tool in self._offered and call.problem is None:
@@ -203,7 +203,7 @@ def _not_run_by_provider(tool: str) -> PlannedAnswer:
 
 
 def _refusal_of(tool: ToolDefinition, call: ToolCall) -> ToolAnswer | None:
-    """Return the tool error with which a real server would refuse the arguments of a call.
+    """Return the tool error of a real server for invalid arguments.
 
     `None` for valid arguments, and for a tool with an invalid schema."""
     try:
@@ -216,7 +216,7 @@ def _refusal_of(tool: ToolDefinition, call: ToolCall) -> ToolAnswer | None:
 
 
 def _listed(texts: Sequence[str], most: int, separator: str, last_separator: str) -> str:
-    """Join the first texts of a list, followed by the number of the others."""
+    """Join the first texts of a list; the number of the others follows."""
     listed = separator.join(texts[:most])
     if len(texts) > most:
         return f"{listed}{last_separator}{len(texts) - most} more"
@@ -242,8 +242,8 @@ def offered(
 ) -> list[ToolDefinition]:
     """Return the definitions that a case offers to the model.
 
-    Raises ToolsError for two tools of one name, and UnknownToolError if the case offers, expects, forbids or mocks, or
-    the suite mocks, a tool that does not exist. With `of_subject`, such a tool may be one of the subject's own."""
+    Raises ToolsError for two tools of one name. Raises UnknownToolError if the case offers, expects, forbids or mocks
+    an unknown tool, or if the suite mocks one. With `of_subject`, an unknown tool may be the subject's own."""
     by_name: dict[str, ToolDefinition] = {}
     for definition in definitions:
         other = by_name.setdefault(definition.name, definition)

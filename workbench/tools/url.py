@@ -1,4 +1,4 @@
-"""Connects to a server by its URL, over streamable HTTP or the older SSE, and explains its failures."""
+"""Connect to a server by its URL, over streamable HTTP or the older SSE, and explain failures."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _HEADER_VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 _OFFERS_LOGIN = re.compile(r"\bresource_metadata=")
 """The parameter of a refusal with which MCP servers say where to get tokens (RFC 9728)."""
 
-# Shorter than that of any server: otherwise a request could be sent over a connection that the server is just closing.
+# Shorter than any server's limit: otherwise a request could use a connection that the server is just closing.
 _KEEP_ALIVE_S = 2.0
 
 _NOT_FOUND = "Not Found"
-# The SDK drops the status of an HTTP error, so the connection records it.
+# The SDK drops the status of an HTTP error, so the connection records the status.
 _REFUSED = ("Server returned an error response", _NOT_FOUND)
 """The SDK's texts for an HTTP error."""
 
@@ -68,8 +68,8 @@ class TooLongError(Exception):
 class UrlConnection:
     """A `Connection` over HTTP.
 
-    Redirects are followed only within the server's own origin, so that no other host receives the headers. The proxies
-    of the environment are not used for addresses of this machine."""
+    Redirects are followed only within the server's own origin, so no other host receives the headers. The proxies of
+    the environment are not used for addresses of this machine."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class UrlConnection:
             headers[name] = self._header(name, value)
         self._lost = asyncio.get_running_loop().create_future()
         async with AsyncExitStack() as exits:
-            # In a thread: the client reads the certificates of this machine, which is slow.
+            # In a thread: reading this machine's certificates is slow.
             auth = await self._authorization()
             client = await asyncio.to_thread(self._client, headers, auth)
             if self._server.transport == "sse":
@@ -158,7 +158,7 @@ class UrlConnection:
         return await self._exits.__aexit__(kind, error, traceback)
 
     def kill(self) -> None:
-        """Do nothing, because the server has no process that belongs to this program."""
+        """Do nothing: the server has no process of this program."""
 
     def why_not_started(self, error: BaseException | None) -> str:
         reason = first_line(error)
@@ -208,7 +208,7 @@ class UrlConnection:
         settings = login_settings(self._server, self._environment, self._secrets)
         if settings is None:
             return None
-        # In a thread: the client provider of the SDK is slow to import.
+        # In a thread: the SDK's client provider is slow to import.
         await asyncio.to_thread(importlib.import_module, "workbench.tools.oauth")
         from workbench.tools.oauth import LoginAuth, ServerLogin
 
@@ -309,8 +309,7 @@ class UrlConnection:
         """Return the reason of a failed connection in words, `None` for errors of another kind."""
         import httpx2
 
-        # The innermost causes are the most precise, so all causes are checked for these before the errors of the
-        # client.
+        # The innermost causes are the most precise, so they are searched before the client's errors.
         causes = list(_causes(error))
         for cause in causes:
             match cause:
@@ -351,7 +350,7 @@ class UrlConnection:
 
 @dataclass(frozen=True)
 class _Given:
-    """A factory that returns an existing HTTP client, for a function of the SDK that makes its own."""
+    """A factory that returns an existing HTTP client to a function of the SDK."""
 
     client: httpx2.AsyncClient
 
@@ -369,7 +368,7 @@ class _Watched:
 
     @property
     def last_context(self) -> Any:
-        """The context in which the last message was sent, which the SDK reads from its streams."""
+        """The context of the last sent message; the SDK reads this attribute from its streams."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
@@ -410,8 +409,8 @@ class _Watched:
 
 async def _speaks_of_session(response: httpx2.Response) -> bool:
     """Return whether a server refuses a message because it does not know the session."""
-    # The protocol has the status 404 for that, which some servers use for unknown methods. Others answer with 400 or
-    # 410, and those that know one session at a time say after a restart that nobody has initialized them.
+    # The protocol's status for that is 404, but some servers use it for unknown methods. Others answer with 400 or 410.
+    # Servers with one session at a time say after a restart that nobody has initialized them.
     if response.status_code not in (400, 404, 410):
         return False
     body = (await response.aread()).lower()
@@ -423,7 +422,7 @@ async def _speaks_of_session(response: httpx2.Response) -> bool:
 @functools.cache
 def _bounded_type() -> type[Any]:
     """Return a type of byte streams that raises TooLongError for an answer above the limit."""
-    # The class is created on use: its base class is in `httpx2`, which is imported with the first server.
+    # The class is created on use: its base class is in `httpx2`, which the first server imports.
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Imports delay every start of a server, so only modules that the interpreter has loaded already are used: `signal`
+# Imports delay every start of a server, so only modules that the interpreter has already loaded are used. `signal`
 # imports `enum`, which takes as long as all the rest.
 import _signal  # type: ignore[import-not-found]
 import os
@@ -11,16 +11,15 @@ import sys
 # This process leads a process group. It leaves a watcher behind in the group and then becomes the command. The watcher
 # waits for the end of Workbench, which closes a socket that Workbench alone holds open, or for the end of Workbench's
 # process, and then kills its own group. As long as the watcher lives, the group has a member, so its number cannot mean
-# another group. The command never runs without a watcher.
-#
-# Processes that left the group are found by a mark: an environment variable with an id of this start, which every
-# process inherits that the command starts, and no other process has.
+# another group. The command never runs without a watcher.  Processes that left the group are found by a mark: an
+# environment variable with an id of this start. Every process that the command starts inherits the mark, and no other
+# process has it.
 
 MARK = "WORKBENCH_STARTED_AS"
 """The environment variable with the mark."""
 
 _PASSES = 100
-"""The most searches for marked processes, which may start others during a search."""
+"""The most searches for marked processes: a marked process may start others during a search."""
 
 
 def main() -> None:
@@ -39,7 +38,8 @@ def main() -> None:
     try:
         middle = os.fork()
         if middle == 0:
-            # The watcher is not a child of the command: a command that waits for its children does not wait for it.
+            # The watcher is not a child of the command, so a command that waits for its children does not wait for the
+            # watcher.
             if os.fork() == 0:
                 _watch(alive, workbench, [0, 1, 2, failed], environment.get(MARK.encode(), b""))
             os._exit(0)
@@ -52,9 +52,9 @@ def main() -> None:
 
 def _close_all_but(*needed: int) -> None:
     """Close all open files except the standard streams and the needed ones."""
-    # An event loop may leave open the descriptors from which it made the standard streams, and a process that holds
-    # them hides the end of the command's output. Not pathlib, whose import takes longer than all the rest; on a system
-    # without this list they stay open.
+    # An event loop may leave open the descriptors of the standard streams, and a process that holds them hides the end
+    # of the command's output. pathlib is not used, because its import takes longer than all the rest. On a system
+    # without this list the descriptors stay open.
     try:
         names = os.listdir("/dev/fd")  # noqa: PTH208
     except OSError:
@@ -77,7 +77,7 @@ def _become(words: list[bytes], environment: dict[bytes, bytes], alive: int, fai
 
 
 def _opened_process(number: int) -> int:
-    """Return a descriptor that becomes readable when a process ends, -1 if the system has no such descriptors."""
+    """Return a descriptor that becomes readable when a process ends, -1 on a system without such descriptors."""
     try:
         return os.pidfd_open(number)
     except (AttributeError, OSError):
@@ -107,8 +107,8 @@ def _watch(alive: int, workbench: int, others: list[int], mark: bytes) -> None:
 def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
     """Kill every process with a mark in its initial environment, and return their ids and command lines.
 
-    Processes of the killed group `group` are left out. Finds nothing on a system without /proc, and no process that
-    was started with another environment."""
+    Processes of the killed group `group` are left out. On a system without /proc, no process is found; a process that
+    was started with another environment is never found."""
     ended: dict[int, bytes] = {}
     if not mark:
         return []
@@ -121,7 +121,7 @@ def end_marked(mark: bytes, group: int = 0) -> list[tuple[int, bytes]]:
 
 
 def _marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[int, bytes]:
-    """Kill the marked processes outside of a group, except known ones, and return them."""
+    """Kill and return the marked processes outside a group, except known ones."""
     found: dict[int, bytes] = {}
     try:
         names = os.listdir("/proc")  # noqa: PTH208 (as above)
@@ -130,8 +130,8 @@ def _marked(variable: bytes, known: dict[int, bytes], group: int) -> dict[int, b
     for name in names:
         if not name.isdecimal() or int(name) in known:
             continue
-        # The descriptor is opened first, and the signal goes to it: if the number goes to another process meanwhile,
-        # that one is not killed.
+        # The descriptor is opened first and gets the signal: if another process takes the number meanwhile, it is not
+        # killed.
         process = _opened_process(int(name))
         try:
             marked = variable in _content(f"/proc/{name}/environ").split(b"\0")
@@ -179,7 +179,7 @@ def _texts() -> list[bytes]:
 
 
 def _read(size: int) -> bytes:
-    """Read exactly `size` bytes of standard input, because the following ones belong to the command."""
+    """Read exactly `size` bytes of standard input; the following bytes belong to the command."""
     read = b""
     while len(read) < size:
         piece = os.read(0, size - len(read))
@@ -190,9 +190,9 @@ def _read(size: int) -> bytes:
 
 
 def packed(texts: list[bytes]) -> bytes:
-    """Return texts in one sequence of bytes: its size in eight digits, then each text with a NUL after it.
+    """Pack texts into bytes: the size in eight digits, then each text with a NUL after it.
 
-    Raises ValueError for a text with a NUL, which no command and no variable can have."""
+    Raises ValueError for a text with a NUL, which commands and variables cannot have."""
     if any(b"\0" in text for text in texts):
         raise ValueError("embedded null byte")
     whole = b"".join(text + b"\0" for text in texts)
