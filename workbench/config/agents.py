@@ -1,4 +1,4 @@
-"""The agents that Workbench knows how to start through the Agent Client Protocol (ACP), and their names as models."""
+"""The known agents, which Workbench starts through the Agent Client Protocol (ACP), and their names as models."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ AGENT = "agent:"
 
 @dataclass(frozen=True, slots=True)
 class KnownAgent:
-    """An agent that speaks ACP: its command, and the command that installs it.
+    """An agent that speaks ACP.
 
-    `variables` are the variables of the user's environment that it gets, such as keys. `mode` is the session mode that
-    asks for permissions without a model; empty if the agent's default does."""
+    It has the command that starts it and the command that installs it. `variables` are the variables of the user's
+    environment that the agent gets, such as keys. `mode` is the session mode in which the agent asks for permissions
+    without a model; empty if that is the default mode."""
 
     name: AgentName
     command: tuple[str, ...]
@@ -80,14 +81,14 @@ KNOWN_AGENTS: dict[str, KnownAgent] = {agent.name: agent for agent in _KNOWN}
 
 
 def agent_named(model: str) -> KnownAgent | None:
-    """Return the agent that a name in a list of models means, such as `agent:codex`; `None` for any other name."""
+    """Return the agent with a name such as `agent:codex`; `None` for the name of anything else."""
     if not model.startswith(AGENT):
         return None
     return KNOWN_AGENTS.get(model.removeprefix(AGENT))
 
 
 def unknown_agent(model: str) -> str | None:
-    """Return the problem of a name in a list of models that begins as an agent's and names none; otherwise `None`."""
+    """Return the problem of a name that begins with `agent:` without a known agent; `None` for any other name."""
     if not model.startswith(AGENT) or agent_named(model) is not None:
         return None
     return f"there is no agent {model.removeprefix(AGENT)!r}: there are {', '.join(KNOWN_AGENTS)}"

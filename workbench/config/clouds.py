@@ -1,7 +1,7 @@
 """Models at Azure OpenAI, Amazon Bedrock and Google Vertex: their settings, their addresses, and their credentials.
 
-Nothing here sends anything or imports an SDK: the address of a model and the source of its credentials are known before
-the user is asked for approval.
+Nothing here sends anything or imports an SDK, because the user's approval needs the address of a model and the source
+of its credentials first.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ BedrockEndpoint = Literal["runtime", "mantle"]
 BEDROCK_ENDPOINTS: tuple[BedrockEndpoint, ...] = get_args(BedrockEndpoint)
 
 CredentialChoice = Literal["default"]
-"""The possible values of `credentials`: `default` stands for those that the cloud's own SDK finds on this machine."""
+"""The possible values of `credentials`: with `default`, the cloud's own SDK finds the credentials on this machine."""
 
 SETTINGS_OF: Mapping[Cloud, tuple[str, ...]] = {
     "azure": ("api", "resource", "api_version", "credentials"),
     "bedrock": ("api", "region", "profile", "endpoint", "credentials"),
     "vertex": ("api", "region", "project", "credentials"),
 }
-"""The settings of each cloud, in addition to those of every model."""
+"""The settings of models at each cloud, in addition to the settings of all models."""
 
 CLOUD_TITLES: Mapping[Cloud, str] = {"azure": "Azure", "bedrock": "Amazon Bedrock", "vertex": "Google Vertex"}
 
@@ -92,11 +92,11 @@ KEY = Source("key")
 
 @dataclass(frozen=True)
 class CloudPlace:
-    """The place of a model at a cloud, found by its settings and the environment.
+    """The place of a model at a cloud, from its settings and the environment.
 
-    `key_variable` is the variable of its key, `None` for credentials of another `source`. An empty `project` means that
-    of the credentials. `written_url` and `written_key` are as in the settings; the address and the key in use may
-    differ. A model with a `problem` (a sentence without a subject) cannot be asked."""
+    `key_variable` is the variable of its key, `None` for credentials of another `source`. An empty `project` means the
+    project of the credentials. `written_url` and `written_key` are as in the settings; the address and the key in use
+    may differ. A model with a `problem` (a sentence without a subject) cannot be asked."""
 
     base_url: str = ""
     region: str = ""
@@ -113,7 +113,7 @@ _AWS_REGION = late_pattern(r"[a-z]{2,8}(-[a-z0-9]+)+-\d{1,2}")
 _API_VERSION = late_pattern(r"v1|\d{4}-\d{2}-\d{2}(-preview)?")
 
 _OTHER_PARTITIONS = ("cn-", "eusc-", "us-iso", "eu-iso")
-"""The beginnings of names of AWS regions whose hosts have other domains."""
+"""Prefixes of AWS regions whose hosts have other domains."""
 
 
 def checked_label(text: str) -> str:
@@ -171,12 +171,12 @@ _VERTEX_HOST = late_pattern(
 
 
 def is_own_address(cloud: Cloud, url: str) -> bool:
-    """Return whether an address is one of a cloud's own, which gets the credentials of this machine."""
+    """Return whether a cloud's own hosts serve an address, so that it may get this machine's credentials."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if parts.scheme != "https":
         return False
-    # The whole domain would be too much: every customer has hosts below amazonaws.com or azure.com.
+    # Checking the domain is not enough: every customer has hosts below amazonaws.com or azure.com.
     if cloud == "azure":
         return _AZURE_HOST.fullmatch(host) is not None
     if cloud == "bedrock":
@@ -203,7 +203,7 @@ def place_of(
 ) -> CloudPlace:
     """Return the place of a model at a cloud.
 
-    `written_url` is the address in its settings, empty if they have none, `written_key` the variable of its key. With
+    `written_url` is the address in its settings, empty without one. `written_key` is the variable of its key. With
     `has_command`, a command prints the key."""
     given = {name: value.strip() for name, value in environment.items() if name in _VARIABLES and value.strip()}
     key = written_key
@@ -229,9 +229,9 @@ def place_of(
 def why_not_there(
     place: CloudPlace, settings: CloudSettings, environment: Mapping[str, str], own: Mapping[str, str]
 ) -> str:
-    """Return the reason why a model that needs no trust must not be asked at its place; empty if it may be.
+    """Return why a model that needs no trust must not be asked at its place; empty if asking is allowed.
 
-    `own` are the variables of the process, and `environment` has those of a `.env` beside the suite as well."""
+    `own` are the variables of the process. `environment` also has the variables of a `.env` beside the suite."""
     # A `.env` may name a resource that gets the keys in the same file, but not one that gets the user's own keys.
     if place.written_url or settings.resource:
         return ""
@@ -354,8 +354,8 @@ def _bedrock(settings: CloudSettings, url: str, key: str | None, given: Mapping[
 
 
 def _aws_source(settings: CloudSettings, profile: str | None, given: Mapping[str, str]) -> Source:
-    # As in every SDK of AWS, a profile in the settings takes precedence over keys in variables, and these over a
-    # profile in a variable.
+    # As in every SDK of AWS, a profile in the settings precedes keys in variables. These precede a profile in a
+    # variable.
     if settings.profile is None and all(name in given for name in _AWS_KEYS[:2]):
         return Source("AWS keys", f"the keys in {_AWS_KEYS[0]} and {_AWS_KEYS[1]}", _AWS_KEYS)
     may_start = "whose credential_process may be started"
@@ -388,8 +388,8 @@ def _profile_region(profile: str) -> str | None:
     """Return the region of a profile in the files of AWS's tools; `None` if they name none."""
     import configparser  # on use: few models are at Bedrock
 
-    # Only the process's own environment may name these files, because a `.env` beside a suite could name one that
-    # starts a program.
+    # Only the process's own environment may name these files: a `.env` beside a suite could name a file that starts a
+    # program.
     files = (
         (os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config", f"profile {profile}"),
         (os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or "~/.aws/credentials", profile),

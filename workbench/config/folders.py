@@ -23,7 +23,7 @@ class Folders:
     """The user's folders for this program; each is created on first use."""
 
     state: Path
-    """The program's state: trust, drafts, breakpoints, listings of tools, the audit log, judgements."""
+    """The program's state, such as trust, drafts, listings of tools and the audit log."""
     log: Path
     """Logs of the program and of MCP servers."""
     config: Path
@@ -82,7 +82,7 @@ class Folders:
 
     @property
     def history(self) -> Path:
-        """The history of projects that have none of their own."""
+        """The history of projects without their own history."""
         return self.data / HISTORY_NAME
 
     @property
@@ -91,7 +91,6 @@ class Folders:
 
 
 def home_in(environment: Mapping[str, str]) -> Path | None:
-    """Return the user's home by `HOME` or `USERPROFILE` of an environment, `None` if neither is set."""
     named = environment.get("HOME") or environment.get("USERPROFILE")
     if named:
         return Path(named).resolve()
@@ -101,7 +100,7 @@ def home_in(environment: Mapping[str, str]) -> Path | None:
 def user_folders() -> Folders:
     """Return the folders of the current user.
 
-    They are the usual ones of the platform, or those in `XDG_STATE_HOME`, `XDG_CONFIG_HOME` and `XDG_DATA_HOME`."""
+    They are the platform's usual folders, or the folders in `XDG_STATE_HOME`, `XDG_CONFIG_HOME` and `XDG_DATA_HOME`."""
     return Folders(
         state=platformdirs.user_state_path(APP_NAME, appauthor=False),
         log=platformdirs.user_log_path(APP_NAME, appauthor=False),
@@ -111,11 +110,11 @@ def user_folders() -> Folders:
 
 
 _PROJECT_ROOTS = (".git", "pyvenv.cfg")
-"""Names that mark the root of a project, above which no settings are searched for."""
+"""Names that mark the root of a project. The search for settings stops there."""
 
 
 def project_file(folder: Path, home: Path | None) -> Path | None:
-    """Return the nearest `workbench.toml` in a folder or above it, `None` if there is none.
+    """Return the nearest `workbench.toml` in a folder or above it; `None` without one.
 
     The search ends at a repository's root, a virtual environment, the user's home and the root of the file system."""
 
@@ -139,9 +138,9 @@ def path_in(project: Path, path: Path) -> str:
 
 
 def project_folder(folder: Path, home: Path | None) -> Path:
-    """Return the folder of a folder's project: the nearest one with a `workbench.toml` or the mark of a project's root.
+    """Return the project folder of a folder: the nearest one with a `workbench.toml` or a mark of a project's root.
 
-    Without such a folder here or above, it is the folder itself."""
+    Without such a folder at or above it, the folder is its own project."""
     here = folder.resolve()
     for parent in (here, *here.parents):
         if parent in (home, parent.parent):
@@ -156,7 +155,7 @@ PROJECT_HISTORY = ".workbench"
 
 
 def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
-    """Return the path of the history for suites in a folder: that of their project, else the user's own."""
+    """Return the path of the history for suites in a folder: their project's history, else the user's own."""
     beside = project_folder(folder, home) / PROJECT_HISTORY
     if beside.is_dir():
         return beside / HISTORY_NAME
@@ -164,7 +163,7 @@ def history_file(folders: Folders, folder: Path, home: Path | None) -> Path:
 
 
 def project_paths(files: Iterable[Path], home: Path | None) -> dict[Path, str]:
-    """Return the paths of files relative to their projects, the form in which histories store them."""
+    """Return the paths of files relative to their projects, as histories store them."""
     return {file: path_in(project_folder(file.parent, home), file) for file in files}
 
 
@@ -195,7 +194,7 @@ def is_beside_project(file: Path) -> bool:
 
 
 def is_named_as_ours(file: Path) -> bool:
-    """Return whether a history has a usual name and place, so that even a damaged file is this program's."""
+    """Return whether a history has a usual name and place. Then even a damaged file belongs to this program."""
     return file.name == HISTORY_NAME and file.absolute().parent.name in (PROJECT_HISTORY, APP_NAME)
 
 
@@ -206,8 +205,8 @@ _HERE = "./"
 def stored_folder(file: Path, folder: Path) -> str:
     """Return the folder of a project in the form in which a history stores it.
 
-    It is relative for the history's own project and folders below it, and absolute for all others."""
-    # If a project moves together with its history, its suites are still found.
+    The path is relative for the history's own project and for folders below it, and absolute for all others."""
+    # If a project is moved together with its history, its suites are still found.
     beside = _project_beside(file)
     if beside is None or not folder.is_relative_to(beside):
         return str(folder)

@@ -11,9 +11,9 @@ LOG_NAME = "workbench.log"
 
 
 def log_to(folder: Path, secrets: Secrets = NO_SECRETS, *, own_alone: bool = False) -> Path:
-    """Send warnings and errors of the process, redacted, to a file in `folder`, and return the path of the file.
+    """Send the process's redacted warnings and errors to a file in `folder`, and return the file's path.
 
-    With `own_alone`, for use as a library in another program, only Workbench's own log goes there.
+    With `own_alone`, for use as a library, only Workbench's own log goes there.
 
     The first line creates the file. A line that cannot be written is dropped silently."""
     path = folder / LOG_NAME

@@ -1,4 +1,4 @@
-"""Resolve the name of a model to its specification, which states how the model is reached."""
+"""Resolve the name of a model to its specification: the address, the key and the settings of its requests."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ _WITHOUT_SCHEME = late_pattern(
     r".+@(?P<place>(localhost|\[[0-9a-f:.]+\]|[\w.-]+(?=:\d{1,5}(/|$))|[\w-]+(\.[\w-]+)+(?=/))(:\d{1,5})?(/[^?#@]*)?(\?[^#@]*)?)",
     re.DOTALL | re.IGNORECASE,
 )
-"""An address without its scheme, as users forget it: `@localhost…`, `@HOST:PORT…`, `@HOST.DOMAIN/…`.
+"""An address without its scheme, a common mistake: `@localhost…`, `@HOST:PORT…`, `@HOST.DOMAIN/…`.
 
-Names of models may contain an `@`, too, but none of these forms after it."""
+Names of models may also contain an `@`, but none of these forms after it."""
 
 MAX_KNOWN_SHOWN = 20
 
@@ -59,10 +59,10 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """The command line's options for the models that it names; they do not apply to models that a suite names.
+    """The command line's options for its models; they do not apply to models that a suite names.
 
-    `judge` is the model for judged checks that name none, `user_model` the model that plays users without one. `users`
-    names recordings (`replay:DIR`) whose users speak in place of those of the cases."""
+    `judge` is the model for judged checks without a model, `user_model` the model that plays users without a model.
+    `users` names recordings (`replay:DIR`) whose users replace the users of the cases."""
 
     models: frozenset[str] = frozenset()
     base_url: str | None = None
@@ -111,8 +111,8 @@ class ModelBook:
 
     Such a name is `openai:gpt-6-luna` or `openai:llama-3.1@http://localhost:1234/v1`. A `workbench.toml` is read again
     if it has changed. `home` is the user's home, above which no `workbench.toml` counts. `environment` returns the
-    variables for the suites in a folder, which complete the settings of models at clouds; `own_variables` holds the
-    variables of the process alone, by default `os.environ`. Usable from any thread."""
+    variables for the suites in a folder; they complete the settings of models at clouds. `own_variables` holds the
+    variables of the process alone, by default `os.environ`. Any thread may use the book."""
 
     def __init__(
         self,
@@ -138,10 +138,10 @@ class ModelBook:
     def resolve(self, name: str, folder: Path, *, by_suite: bool, judges: bool = False) -> ModelSpec:
         """Return the specification of a model for the suites in a folder.
 
-        `by_suite` says that a suite names the model, not the command line; `judges` that the model is a judge.
+        `by_suite` says that a suite and not the command line names the model; `judges` says that the model is a judge.
 
-        Raises UnknownModelError if there is no such model, and ConfigError if a `workbench.toml` cannot be used, or if
-        the address or the credentials of a model at a cloud are unknown."""
+        Raises UnknownModelError for an unknown name. Raises ConfigError if a `workbench.toml` cannot be used, or if the
+        address or the credentials of a model at a cloud are unknown."""
         if (problem := unknown_agent(name)) is not None:
             raise UnknownModelError(problem)
         options = NOTHING_SAID
@@ -166,7 +166,7 @@ class ModelBook:
         return spec
 
     def located(self, spec: ModelSpec, folder: Path) -> ModelSpec:
-        """Return a specification with its place at a cloud, for the suites in a folder.
+        """Return a specification with the model's place at a cloud, for the suites in a folder.
 
         Any other model is returned unchanged. A place that cannot be found has a `problem`."""
         cloud = spec.cloud_name
@@ -187,10 +187,10 @@ class ModelBook:
         return replace(spec, base_url=place.base_url, api_key_env=place.key_variable, place=place)
 
     def named(self, folder: Path) -> tuple[ModelSpec, ...]:
-        """Return the models of both `workbench.toml` for the suites in a folder, those of the project first.
+        """Return the models of both `workbench.toml` for the suites in a folder, the project's models first.
 
-        Models at clouds have their places, some with a problem. Raises ConfigError if one of the files cannot be
-        used."""
+        Models at clouds have their places, each possibly with a problem. Raises ConfigError if one of the files cannot
+        be used."""
         return tuple(self.located(spec, folder) for spec in self._named(folder).values())
 
     def of_project(self, folder: Path) -> tuple[ModelSpec, ...]:
@@ -200,10 +200,10 @@ class ModelBook:
         return tuple(spec for spec in self.named(folder) if spec.origin == "project")
 
     def judge(self, folder: Path) -> JudgeChoice | None:
-        """Return the default judge for the suites in a folder, `None` if there is none.
+        """Return the default judge for the suites in a folder; `None` without one.
 
-        It is the judge of the command line, else of the project's `workbench.toml`, else of the user's own. Raises
-        ConfigError as `named` does."""
+        The command line's judge precedes the project's, which precedes the user's own. Raises ConfigError as `named`
+        does."""
         if self._options.judge is not None:
             return JudgeChoice(self._options.judge)
         project, users = self._settings(folder)
@@ -214,7 +214,7 @@ class ModelBook:
         return None
 
     def problems(self, folder: Path) -> tuple[str, ...]:
-        """Return all problems of the project's `workbench.toml` and of the user's own."""
+        """Return all problems of the project's and of the user's `workbench.toml`."""
         files: list[tuple[Path, Origin]] = []
         project = project_file(folder, self._home)
         if project is not None:
@@ -247,7 +247,7 @@ class ModelBook:
     def _settings(self, folder: Path) -> tuple[FileSettings | None, FileSettings]:
         """Return the settings of the project's `workbench.toml` and of the user's.
 
-        The project's settings are `None` if the project has no such file, or if the file is the user's own."""
+        The project's settings are `None` without such a file, or if it is the user's own file."""
         project = project_file(folder, self._home)
         users = FileSettings({})
         if self._user_file.is_file():
@@ -305,7 +305,7 @@ def described(name: str, origin: Origin) -> ModelSpec | None:
 
 def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
     """Return a specification with the options of the command line."""
-    # The key and the headers of the original address must not be sent to another one, so they change with it.
+    # Another address must not get the original address's key and headers, so they change with it.
     if options.base_url is not None:
         base_url, query = checked_address(options.base_url)
         spec = replace(
@@ -331,7 +331,7 @@ def _with(spec: ModelSpec, options: ModelOptions) -> ModelSpec:
 
 
 def _elsewhere(spec: ModelSpec, base_url: str) -> CloudSettings | None:
-    """Return a model's cloud settings for another address; the profile stays only if the address is the cloud's own."""
+    """Return a model's cloud settings for another address. Only an address of the cloud keeps the profile."""
     if spec.cloud is None or spec.cloud_name is None:
         return None
     profile = spec.cloud.profile if is_own_address(spec.cloud_name, base_url) else None

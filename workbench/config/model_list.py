@@ -22,12 +22,12 @@ def names_in(text: str) -> list[str]:
 
 
 def are_full(names: Sequence[str]) -> bool:
-    """Return whether all names of a list are full, so that none takes the provider of another."""
+    """Return whether all names of a list are full: none takes the provider of another."""
     return full_names(names, lambda _: False) == list(names)
 
 
 def full_names(names: Sequence[str], is_known: Callable[[str], bool]) -> list[str]:
-    """Return the full names of one list, in which a bare name takes the preceding provider and its address.
+    """Return the full names of one list; a bare name takes the preceding provider and its address.
 
     A name is bare if it has no `:` and `is_known` is false for it. A bare name without a preceding provider stays bare.
 

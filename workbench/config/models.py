@@ -29,7 +29,7 @@ ANTHROPIC_MODEL = "claude-sonnet-5-5"
 EXAMPLE_MODELS = (OPENAI_MODEL, "gpt-6.1-sol", ANTHROPIC_MODEL)
 
 Provider = Literal["openai", "openai-responses", "anthropic", "azure", "bedrock", "vertex"]
-"""OpenAI's Chat Completions or Responses, Anthropic's Messages, or a cloud that has several of these APIs."""
+"""The API of a model: a vendor's own API, or a cloud with several of these APIs."""
 
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 
@@ -40,21 +40,21 @@ OWN_URLS: Mapping[Provider, str] = {
     "openai-responses": OPENAI_URL,
     "anthropic": ANTHROPIC_URL,
 }
-"""The address of each vendor; those of clouds depend on their settings."""
+"""The address of each vendor. The addresses of clouds depend on their settings."""
 
 _API_OF: Mapping[Provider, Api] = {"openai": "chat", "openai-responses": "responses", "anthropic": "messages"}
 
 _KEYS_AT = {OPENAI_URL: "OPENAI_API_KEY", ANTHROPIC_URL: "ANTHROPIC_API_KEY"}
 
 SET_BY_PROGRAM = ("model", "messages", "input", "tools", "stream", "stream_options", "system", "instructions")
-"""Keys that `params` cannot have, because the program writes them into each request."""
+"""Keys that the program writes into each request, so `params` cannot have them."""
 
 Origin = Literal["suite", "project", "user", "command line"]
 """The origin of a model's specification: a suite (`openai:…@URL` among its models), the project's `workbench.toml`, the
 user's own `workbench.toml`, or the command line. Models of the first two need trust."""
 
 Thoughts = Literal["reasoning", "answer"]
-"""The treatment of thoughts at the beginning of a model's text, such as `<think>…</think>`."""
+"""The treatment of thoughts (`<think>…</think>`) at the beginning of a model's text."""
 
 THOUGHTS: tuple[Thoughts, ...] = get_args(Thoughts)
 """All treatments of thoughts, the default first."""
@@ -64,7 +64,7 @@ DEFAULT_READ_TIMEOUT_S = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Prices in US dollars per million tokens; `cached_input` is that of input from a cache, if it differs."""
+    """Prices in US dollars per million tokens. `cached_input` is the price of cached input, if it differs."""
 
     input: float
     output: float
@@ -134,21 +134,21 @@ class ModelSpec:
 
     @property
     def problem(self) -> str | None:
-        """The reason why a model at a cloud cannot be asked, if there is one."""
+        """The reason why a model at a cloud cannot be asked, if any."""
         if self.place is not None and self.place.problem:
             return f"the model {self.name} {self.place.problem}"
         return None
 
     @property
     def credentials(self) -> str:
-        """The source of the credentials of a model at a cloud; empty for a key in a variable, and elsewhere."""
+        """The source of a cloud model's credentials; empty for a key in a variable, and for other models."""
         if self.place is None:
             return ""
         return self.place.source.text
 
     @property
     def secret_variables(self) -> tuple[str, ...]:
-        """The variables whose values are secret if they are set: those of requests, and keys of a cloud."""
+        """The variables whose values are secret if set: variables in requests, and keys of a cloud."""
         if self.place is None:
             return self.variables
         return (*self.variables, *self.place.source.secret_variables)
@@ -184,7 +184,7 @@ class ModelSpec:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The environment variables whose values requests contain: the key's, and those in headers and query."""
+        """The environment variables of the key, the headers and the query."""
         names = [*variables_of(self.headers), *variables_of(self.query)]
         if self.api_key_env is not None:
             names.insert(0, self.api_key_env)
@@ -194,7 +194,7 @@ class ModelSpec:
     def endpoint(self) -> str:
         """The identity of the endpoint: its address, with the query and the headers as they are written.
 
-        Models behind one gateway may differ only in a header that chooses among them."""
+        A header alone may choose among the models behind one gateway."""
         identity = self.base_url
         for settings in (self.query, {name.lower(): value for name, value in self.headers.items()}):
             if settings:
@@ -204,7 +204,7 @@ class ModelSpec:
     def shared_by(self, processes: int, concurrency: int) -> ModelSpec:
         """Return the specification with one process's share of the limits.
 
-        `concurrency` is the limit of runs at the same time if the specification has none."""
+        `concurrency` is the limit of concurrent runs if the specification has none."""
         per_minute = self.requests_per_minute
         if per_minute is not None:
             per_minute /= processes
@@ -214,7 +214,7 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class JudgeChoice:
-    """The model for judged checks that name none; `by_suite` says that the project's `workbench.toml` chose it."""
+    """The model for judged checks without a model. `by_suite` says that the project's `workbench.toml` chose it."""
 
     name: str
     by_suite: bool = False
@@ -222,7 +222,7 @@ class JudgeChoice:
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """The content of a `workbench.toml`: models by name, in its order, and the name of the default judge."""
+    """The content of a `workbench.toml`: its models by name, in the file's order, and the name of the default judge."""
 
     models: Mapping[str, ModelSpec]
     judge: str | None = None
@@ -241,7 +241,7 @@ class UnknownModelError(ConfigError):
 
 
 def usual_key_variable(base_url: str) -> str | None:
-    """Return the usual variable of the key for the address of a vendor, `None` for any other address."""
+    """Return the usual variable of the key for a vendor's address, `None` for any other address."""
     # A vendor's key must not be sent to another address.
     return _KEYS_AT.get(base_url)
 
@@ -305,7 +305,7 @@ def checked_key_variable(text: str) -> str:
 def checked_params(params: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     """Return the params of requests.
 
-    Raises ValueError for keys that the program sets, and for numbers that JSON lacks."""
+    Raises ValueError for keys that the program sets, and for infinite numbers and NaN, which JSON lacks."""
     taken = [name for name in SET_BY_PROGRAM if name in params]
     if taken:
         raise ValueError(f"must not contain {', '.join(map(repr, taken))}, which the program sets")
@@ -343,7 +343,7 @@ DEFAULT_CONCURRENCY = 8
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether a URL is an address of this machine, for which no proxy is used."""
+    """Return whether a URL is an address of this machine, which is reached without a proxy."""
     host = urlsplit(url).hostname or ""
     try:
         address = ipaddress.ip_address(host)
@@ -354,9 +354,9 @@ def is_loopback(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A known endpoint with its address and the usual variable of its key.
+    """A known endpoint: its address and the usual variable of its key.
 
-    `name` is its name on the command line, `title` its common name."""
+    `name` is its name on the command line, `title` its usual name."""
 
     name: str
     title: str
@@ -366,7 +366,7 @@ class Preset:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a server on this machine, at its usual port."""
+        """Whether it is a server on this machine at its usual port."""
         return is_loopback(self.base_url)
 
     @property
@@ -375,8 +375,8 @@ class Preset:
         return urlsplit(self.base_url).netloc
 
     def model_name(self, model: str) -> str | None:
-        """Return the name that describes a model of this endpoint; `None` if the model needs a `workbench.toml`."""
-        # Such a name cannot contain the key's variable, so it suffices only if the usual variable is the right one.
+        """Return the full name of a model of this endpoint; `None` if the model needs a `workbench.toml`."""
+        # A full name has no place for the key's variable, so it suffices only if the usual variable is right.
         if self.api_key_env != usual_key_variable(self.base_url):
             return None
         if self.base_url == OWN_URLS.get(self.provider):

@@ -1,4 +1,4 @@
-"""Variables of the shell that the commands of a trusted suite get without naming them.
+"""Variables of the shell that every command of a trusted suite gets.
 
 These are proxies, the files of certificates that proxies need, and settings of package managers: without them, `npx`
 and `uvx` reach no registry on many machines. Variables with a user, a password or a token are withheld: a suite gets
@@ -20,7 +20,7 @@ _CERTIFICATES = frozenset(
 )
 _PACKAGE_MANAGER = late_pattern(r"(?i:npm_config)_[!-~]+|UV_\w+|PIP_\w+", re.ASCII)
 _USER = late_pattern(r".*[_:]_?(?:user|username|auth|otp)", re.IGNORECASE)
-"""Names of settings for users and npm's credentials, which lack words that mark secrets, such as KEY."""
+"""Names of settings for users and for npm's credentials. They lack words that mark secrets, such as KEY."""
 
 _SWITCHES = frozenset({"true", "false", "null", "undefined", "0", "1"})
 _ADDRESS = late_pattern(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^\s,;'\"]+")
@@ -33,11 +33,11 @@ _LOCAL = late_pattern(r"localhost|127\.\d+\.\d+\.\d+|::1|0\.0\.0\.0", re.IGNOREC
 _PORT = late_pattern(r":\d{1,5}/?\Z")
 
 _MIN_HOST_CHARS = 6
-"""The shortest host that is redacted: a shorter one may be part of any text."""
+"""The shortest host that is redacted: a shorter name may be part of any text."""
 
 
 def passed_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the sorted names of the variables that programs of trusted suites get without naming them.
+    """Return the sorted names of the variables that every program of a trusted suite gets.
 
     Example: `("HTTPS_PROXY", "npm_config_registry")`."""
     names = []
@@ -48,7 +48,7 @@ def passed_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def withheld_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the sorted names of proxies and settings that are held back because they hold credentials."""
+    """Return the sorted names of proxies and settings with credentials, which are held back."""
     names = []
     for name, value in environment.items():
         if value and _is_of_kind(name) and has_credentials(name, value):
@@ -79,14 +79,14 @@ def has_credentials(name: str, value: str) -> bool:
 
 
 def add_passed(names: Iterable[str], environment: Mapping[str, str], secrets: Secrets) -> None:
-    """Register the values of passed variables as secrets, except those that reveal nothing about the user's network."""
+    """Register the values of passed variables as secrets, except values that reveal nothing of the user's network."""
     for name in names:
         for text in secret_parts(name, environment.get(name, "")):
             secrets.add_text(name, text)
 
 
 def secret_parts(name: str, value: str) -> Iterator[str]:
-    """Yield the texts of a passed variable to redact: addresses with their hosts, and values that look unusual.
+    """Yield the secrets in a passed variable: addresses with their hosts, and values that look unusual.
 
     Values such as `true`, `60`, `copy`, a path and a public registry are no secrets; redacting them would blank out
     words in reports."""

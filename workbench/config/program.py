@@ -1,4 +1,4 @@
-"""The folders, environment, secrets and models that the whole program shares, created once at its start."""
+"""The shared folders, environment, secrets and models of the program, created once at its start."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 DOTENV_NAME = ".env"
 
 SERVED = "WORKBENCH_SERVED"
-"""The environment variable that `workbench serve` sets for an app that is shown in a browser."""
+"""The environment variable with which `workbench serve` marks an app that a browser shows."""
 
 
 class Environment:
-    """The variables for `$NAME` in suites and for keys of models; the secret ones are added to `secrets`.
+    """The variables for `$NAME` in suites and for keys of models; secret values are added to `secrets`.
 
     A folder's variables are read again if one of their files has changed. `home` is the user's home, above which no
-    `workbench.toml` counts. Usable from any thread."""
+    `workbench.toml` counts. Any thread may use the object."""
 
     def __init__(self, own: Mapping[str, str], secrets: Secrets, home: Path | None = None) -> None:
         self.own = own
@@ -44,8 +44,8 @@ class Environment:
     def of(self, folder: Path) -> Mapping[str, str]:
         """Return the variables for the suites in a folder.
 
-        Variables of the process take precedence over the folder's `.env`, and these over the `.env` next to the
-        `workbench.toml`. Raises ConfigError if a `.env` cannot be read."""
+        Variables of the process take precedence over the folder's `.env`, which takes precedence over the `.env` next
+        to the `workbench.toml`. Raises ConfigError if a `.env` cannot be read."""
         folders = [folder.resolve()]
         settings = project_file(folder, self.home)
         if settings is not None and settings.parent not in folders:
@@ -65,7 +65,7 @@ class Environment:
         # Lazy import: most folders have no such file.
         from workbench.config.read_only import is_read_only
 
-        # A read-only process runs nothing, so it needs no keys.
+        # A read-only process runs nothing, so it reads no keys.
         if is_read_only():
             return {}
         try:
@@ -108,7 +108,7 @@ def _variables_in(text: str) -> tuple[Mapping[str, str], list[int]]:
 
 
 def _line_of(original: Original) -> int:
-    # The parser reports the line at which it began to read, and the text from there, including preceding blank lines.
+    # The parser reports the line where it began to read and the text from there, with any preceding blank lines.
     return original.line + len(original.string) - len(original.string.lstrip("\r\n"))
 
 

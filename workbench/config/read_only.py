@@ -1,4 +1,4 @@
-"""Make a process read-only: for the rest of its life it writes no file, starts no program and sends nothing."""
+"""Make a process read-only: until its end it writes no file, starts no program and sends nothing."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def refuse_if_read_only(what: str) -> None:
 def become_read_only(log: Path, sockets: Sequence[Path] = ()) -> None:
     """Make this process read-only for the rest of its life.
 
-    It can still write into the folder `log`, and connect to sockets in the folders `sockets`, over which other
+    The process can still write into the folder `log` and connect to sockets in the folders `sockets`, where other
     processes send their events."""
     global _is_read_only
-    # This import comes first: it opens a library, which the hook would refuse later, for example to dateutil.
+    # This import comes first: it opens a library, and the hook would later refuse that, for example to dateutil.
     import ctypes  # noqa: F401
 
     _is_read_only = True

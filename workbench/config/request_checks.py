@@ -18,7 +18,7 @@ SET_BY_HTTP = frozenset(
     {"accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect", "host"}
     | {"keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
-"""Headers that no model can have, because the program, its HTTP library or a proxy sets them."""
+"""Headers that the program, its HTTP library or a proxy sets, so no model can have them."""
 
 CREDENTIALS = frozenset({"authorization", "cookie"})
 """Headers that contain nothing but credentials."""
@@ -38,8 +38,8 @@ IN_A_VARIABLE = "put it into an environment variable or .env, and write $NAME in
 def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
     """Return the headers of a model as they are written.
 
-    Raises ValueError for a name or value that no header can have, for one that the program sets, and for a literal
-    that looks like a secret; the message quotes no value."""
+    Raises ValueError for a name or value that no header can have, for one that the program sets, and for a literal that
+    looks like a secret; the message quotes no value."""
     seen = set()
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
@@ -124,7 +124,7 @@ def _is_secret_header(name: str, value: str) -> bool:
 
 
 def _looks_secret(name: str, value: str) -> bool:
-    """Return whether a value, apart from its variables, looks like a secret by its name or by its form."""
+    """Return whether a value looks like a secret by its name or its form, ignoring variables in it."""
     if not environment_names(value) and names_a_secret(name) and is_secret_if_used(name, value):
         return True
     return holds_key(value)
@@ -136,7 +136,7 @@ def _is_key(text: str) -> bool:
 
 
 def checked_address(text: str) -> tuple[str, Mapping[str, str]]:
-    """Return the address of an endpoint without its query, and that query.
+    """Split the address of an endpoint from its query.
 
     Raises ValueError as `checked_base_url` and `checked_query` do."""
     base_url, query = split_address(text)

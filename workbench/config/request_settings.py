@@ -10,7 +10,7 @@ from workbench.config.variables import environment_names
 
 
 def split_address(address: str) -> tuple[str, dict[str, str]]:
-    """Return an address without its query, and that query with its values decoded.
+    """Split an address from its query, whose values are decoded.
 
     Raises ValueError if a name occurs twice. A `$` in the address is an ordinary character."""
     before, mark, written = address.partition("?")
@@ -25,7 +25,7 @@ def split_address(address: str) -> tuple[str, dict[str, str]]:
 
 
 def with_query(path: str, query: Iterable[tuple[str, str]], *, safe: str = "") -> str:
-    """Return a path, which may have a query, with another query joined to it, which wins for equal names.
+    """Join a query to a path. The path may have a query already; for equal names, the new query wins.
 
     The characters in `safe` are written as they are."""
     added = dict(query)

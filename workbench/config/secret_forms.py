@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 from workbench.startup import late_pattern
 
-# Every event passes this search, so it first looks for the few characters of which every form contains one. All
-# patterns also match inside JSON texts, which escape line ends, quotes and slashes.
+# Every event passes this search, so it first looks for a few characters: every form contains one of them. All patterns
+# also match inside JSON texts, which escape line ends, quotes and slashes.
 
 BEFORE_WORD = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})|(?<=\[m)|(?<=[0-9]m))"
 LOOKS_BACK = 6
@@ -65,8 +65,8 @@ def _heads(sign: str) -> tuple[str, ...]:
 _HEADS = {"_": _heads("_"), "-": _heads("-")}
 _WHOLE = tuple(filter(str.isalnum, _PREFIXES))
 
-# Few texts need these five patterns, so they are compiled on first use: compiling them takes half a percent of a short
-# command.
+# Few texts need these five patterns, and compiling them takes half a percent of a short command. So they are compiled
+# on first use.
 _PEM = "-----BEGIN "
 _PRIVATE_KEY = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?=(?:(?!-----)[\s\S]){0,300}?[A-Za-z0-9+/]{16})"
@@ -97,8 +97,8 @@ _PLACEHOLDER = late_pattern(
 """Matches a placeholder instead of the password in an address."""
 _BEFORE_WORD = late_pattern(BEFORE_WORD)
 _ESCAPES = late_pattern(r"\\+[nrt]|[\s\\]")
-# Held-back text is searched again with each piece, so its length is limited: a longer token that arrives in pieces may
-# pass unredacted.
+# Each piece of a text repeats the search of the held-back text, so its length is limited. A longer token that arrives
+# in pieces may pass unredacted.
 _MAX_OPEN_CHARS = 4_096
 _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
@@ -106,7 +106,7 @@ _OF_WORDS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 class FormPlace(NamedTuple):
     """The place of a secret of a known form in a text, with its replacement.
 
-    `what` is the secret itself, without JSON's escapes; for an address, it is `user:password`."""
+    `what` is the secret itself without JSON's escapes, or `user:password` for an address."""
 
     first: int
     end: int
@@ -132,9 +132,9 @@ def forms_in(text: str, begin: int = 0) -> Iterator[FormPlace]:
 
 
 def open_form_from(text: str) -> int:
-    """Return the first position at which a secret of a known form may begin that more text would complete or lengthen.
+    """Return the first position of a possible secret that more text would complete or lengthen.
 
-    Without such a secret, it is the length of the text."""
+    Without such a secret, return the length of the text."""
     found = len(text)
     word = max(len(text.rstrip(_OF_WORDS)), found - _MAX_OPEN_CHARS)
     if word < found and (match := _open_token().search(text, word)) is not None:
@@ -180,7 +180,7 @@ def _patterns() -> tuple[tuple[_Form, re.Pattern[str]], ...]:
 
 @cache
 def _open_token() -> re.Pattern[str]:
-    """Return a pattern for the beginning of a token at the end of a text, from the first character of its prefix on."""
+    """Return a pattern for an unfinished token at the end of a text, from the first character of its prefix."""
     # For the prefix `ab`, the pattern is `(?:a(?:b[…]*)?)?`: any beginning of the prefix, or the whole prefix and a
     # part of the body.
     begun = []

@@ -23,7 +23,7 @@ from workbench.startup import late_pattern
 # redaction would blank out words in every report; too little would store a key.
 
 MIN_DECLARED_CHARS = 4
-"""The shortest used value that is secret although its variable's name does not suggest so."""
+"""The shortest used value that is secret under a name that does not suggest a secret."""
 
 MIN_NAMED_CHARS = 2
 """The shortest secret: hiding a single character would hide every text."""
@@ -32,7 +32,7 @@ MIN_KEY_CHARS = 8
 """The shortest value that can look like a key."""
 
 MIN_FOREIGN_KEY_CHARS = 16
-"""The shortest text that counts as a key of a service although this program did not use it as one."""
+"""The shortest text that counts as a service's key although this program did not use it as a key."""
 
 MIN_ENCODED_CHARS = 12
 """The shortest secret that is also searched for percent-encoded and in base64."""
@@ -50,7 +50,7 @@ _EVERYDAY = late_pattern(
     "BASE|DIR|DOMAIN|EMAIL|ENDPOINT|ENV|ENVIRONMENT|FILE|FOLDER|HOST|LANG|LEVEL|LOCALE|MODE|MODEL|NAME|ORG|PATH|PORT|"
     "PROJECT|REGION|STAGE|TIMEOUT|TZ|URI|URL|USER|USERNAME|VERSION|ZONE"
 )
-"""Words in the names of ordinary variables; their values are secret only if they begin like a key."""
+"""Words in the names of ordinary variables. A value under such a name is secret only if it begins like a key."""
 
 _REFERENCE = late_pattern(r"\$(?:\{\w+\}|[A-Z_][A-Z0-9_]*)")
 
@@ -78,7 +78,7 @@ _NOTHING = late_pattern(
 def is_secret_if_used(name: str, value: str) -> bool:
     """Return whether a value that is used as a key, a header or a server's setting is secret.
 
-    All are, except a single character, a word for yes, no or nothing, the path of an existing file, and two or three
+    Exceptions are a single character, a word for yes, no or nothing, the path of an existing file, and two or three
     characters under an ordinary name."""
     if len(value) < MIN_DECLARED_CHARS and not (len(value) >= MIN_NAMED_CHARS and _tells(name)):
         return False
@@ -88,9 +88,9 @@ def is_secret_if_used(name: str, value: str) -> bool:
 def is_secret_of_file(name: str, value: str) -> bool:
     """Return whether an unused value in a `.env` is secret.
 
-    All are, except values that `is_secret_if_used` excludes, numbers, addresses, single words, and values of an
-    ordinary name such as MODEL or REGION. Under a name with "password", "token" or "secret" a single word is secret
-    too, unless the word is part of the name (`POSTGRES_PASSWORD=postgres`)."""
+    Exceptions are values that `is_secret_if_used` excludes, numbers, addresses, single words, and values under an
+    ordinary name such as MODEL or REGION. Under a name with "password", "token" or "secret" a single word is also
+    secret, unless the name contains it (`POSTGRES_PASSWORD=postgres`)."""
     if len(value) < MIN_DECLARED_CHARS or _NOTHING.fullmatch(value) or _is_path(value):
         return False
     if _KNOWN_BEGINNING.match(value):
@@ -104,12 +104,12 @@ def is_secret_of_file(name: str, value: str) -> bool:
 
 
 def is_secret_by_look(name: str, value: str) -> bool:
-    """Return whether an unused value of the environment is secret: its name is a secret's, and it looks like a key."""
+    """Return whether an unused value of the environment is secret: its name suggests that, and it looks like a key."""
     return _tells(name) and looks_like_key(value)
 
 
 def names_a_secret(name: str) -> bool:
-    """Return whether a variable's name is that of a secret, as API_KEY is and TOKEN_URL is not."""
+    """Return whether a variable's name is the name of a secret, such as API_KEY; TOKEN_URL is not."""
     words = _words(name)
     return any(map(_TELLING.fullmatch, words)) and not _is_about(words)
 
@@ -129,7 +129,7 @@ def looks_like_key(value: str) -> bool:
 
 
 def keys_in(text: str) -> Iterator[str]:
-    """Yield the parts of a text that look like keys of well-known services, whether they are known secrets or not."""
+    """Yield the parts of a text that look like keys of well-known services, known or not."""
     for match in _TOKEN.finditer(text):
         token = match[0].rstrip(".-_")
         if len(token) >= MIN_FOREIGN_KEY_CHARS and _KNOWN_BEGINNING.match(token) and re.search(r"\d", token):
@@ -153,10 +153,10 @@ def is_reference(value: str) -> bool:
 
 
 def forms_of(value: str) -> set[str]:
-    """Return the texts by which a secret is recognised, in all the forms in which it may be written.
+    """Return all forms in which a secret may be written.
 
-    These are the secret as it is, as Python's `repr` writes it, and in JSON up to `JSON_LEVELS` deep. From 12
-    characters on, they include the percent-encoded secret and its base64 at every offset in the encoded bytes."""
+    The forms are the secret itself, its `repr` in Python, and its escaped text in JSON up to `JSON_LEVELS` deep. From
+    12 characters on, they include the percent-encoded secret and its base64 at every offset in the encoded bytes."""
     forms = {value}
     if "%" in value:
         forms.add(unquote(value))
@@ -177,8 +177,8 @@ def forms_of(value: str) -> set[str]:
     forms |= {repr(form)[1:-1] for form in forms}
     deeper = forms
     for level in range(JSON_LEVELS):
-        # Escapes of other languages' JSON (`\/`, `\u003c`) are tried only on the first level, because their number
-        # grows exponentially with the levels.
+        # Escapes of other languages' JSON (`\/`, `\u003c`) are tried only on the first level: their number grows
+        # exponentially with the levels.
         escape = _in_json if level else _in_any_json
         deeper = set().union(*map(escape, deeper))
         forms |= deeper
@@ -186,12 +186,12 @@ def forms_of(value: str) -> set[str]:
 
 
 def _in_json(text: str) -> set[str]:
-    """Return a text as it appears inside a JSON string, with and without escapes of characters outside ASCII."""
+    """Return a text as inside a JSON string, with and without escapes of characters outside ASCII."""
     return {json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]}
 
 
 def _in_any_json(text: str) -> set[str]:
-    """Return a text as it appears inside a JSON string, even from languages that escape slashes (PHP) or HTML (Go)."""
+    """Return a text as inside a JSON string, even of languages that escape slashes (PHP) or HTML (Go)."""
     forms = _in_json(text)
     for plain in tuple(forms):
         forms.add(plain.replace("/", "\\/"))
@@ -200,9 +200,9 @@ def _in_any_json(text: str) -> set[str]:
 
 
 def _base64_forms(data: bytes) -> Iterator[str]:
-    """Yield the characters that bytes contribute to a base64 text, in the usual alphabet and the one for URLs."""
-    # Base64 turns three bytes into four characters. So the same bytes have three forms, one for each offset in a group;
-    # characters at the borders, which depend on the neighbours too, are left out.
+    """Yield the characters that bytes contribute to a base64 text, in the usual and in the URL-safe alphabet."""
+    # Base64 turns three bytes into four characters, so the same bytes have three forms, one for each offset in a group.
+    # Characters at the borders also depend on the neighbours and are left out.
     for before in range(3):
         text = base64.b64encode(bytes(before) + data).decode()
         whole = (before + len(data)) * 8 // 6
@@ -237,7 +237,7 @@ _LONG_TEXT = 2_048
 """The length from which a text is first searched for a few plain strings, the fastest way to find nothing."""
 
 _AS_WORD_BELOW = 8
-"""The length below which a value of letters and digits is found only as a word of its own."""
+"""Below this length, a value of letters and digits counts only as a whole word."""
 
 _AFTER_WORD = r"(?![A-Za-z0-9])"
 _FINDING_NOTHING = "(?!)"
@@ -247,16 +247,14 @@ Place = tuple[int, int, str]
 """Start and end of a value in a text, and its replacement."""
 
 
-# The idea of redaction: all secrets, in every form in which they may be written (`forms_of`), are alternatives of one
-# pattern, the longest first, so that one pass finds all of them. Most texts hold no secret. So every search begins with
-# a fast test that may exclude all: it looks for a few plain strings, of which every secret contains one; in JSON, for
-# the same strings with escapes. Short values count only as whole words, or the password "test" would blank out half a
-# report.
-#
-# A text that comes in pieces is redacted up to the first position at which a secret may begin that the next piece would
-# complete (`open_from`). Only the text from there on is held back, so that streamed text appears without delay.
+# The idea of redaction: one pattern has every form of every secret (`forms_of`) as an alternative, the longest first,
+# so one pass finds all secrets. Most texts hold no secret. So every search begins with a fast test for a few plain
+# strings (in JSON also with escapes), of which every secret contains at least one. Short values count only as whole
+# words; otherwise the password "test" would blank out half a report. A text that comes in pieces is redacted up to the
+# first position at which an incomplete secret may begin (`open_from`). Only the text from there on is held back, so
+# streamed text appears without delay.
 class Finder:
-    """A search for secret values, and for secrets of known forms, in texts.
+    """A search for secret values and for secrets of known forms.
 
     `replacements` maps each value to its replacement. Secrets of known forms in `own` (`FormPlace.what`) are the user's
     own texts and stay."""
@@ -294,7 +292,7 @@ class Finder:
         if len(text) > _LONG_TEXT:
             if not self.may_be_in(text):
                 return text
-            # A pattern of the few values in this text is faster than that of all values.
+            # A pattern of the few values in this text is faster than a pattern of all values.
             here = [value for value in self.values if value in text]
             if len(here) < len(self.values):
                 return Finder({value: self.replacements[value] for value in here}, self.own).replaced(text)
@@ -308,7 +306,7 @@ class Finder:
         return "".join((*shown, text[at:]))
 
     def open_from(self, text: str) -> int:
-        """Return the first position at which an incomplete value may begin, the length of the text if there is none."""
+        """Return the first position at which an incomplete value may begin; the text's length without one."""
         form = open_form_from(text)
         for begin in self._begins.finditer(text, len(text) - min(self.longest, len(text)), form):
             tail = text[begin.start() :]
@@ -318,14 +316,14 @@ class Finder:
         return form
 
     def decided(self, text: str, begin: int, *, over: bool = False) -> tuple[int, list[Place]]:
-        """Return the length of the decided part of a text, and the places of values in it.
+        """Return the length of the decided part of a text, and the places of values in that part.
 
-        The text may continue unless it is `over`. The part before `begin` was already decided."""
+        Unless it is `over`, the text may continue. The part before `begin` was decided earlier."""
         until = len(text)
         if not over:
             until = max(self.open_from(text), begin)
         places = self._places(text, begin)
-        # A value that crosses the end of the decided part may be the beginning of a longer one.
+        # A value across the end of the decided part may be the beginning of a longer value.
         for first, end, _ in places:
             if first < until < end:
                 until = first
@@ -334,8 +332,8 @@ class Finder:
     def _places(self, text: str, begin: int) -> list[Place]:
         """Return the places of values and known forms in a text, in their order and without overlaps.
 
-        Overlapping places become one, with the replacement of the first; if several begin there, of the longest; if
-        several are equally long, of the value, whose name says more than a form's."""
+        Overlapping places become one place. It gets the replacement of the first place; of several first places the
+        longest; and of equally long ones a value, because a value's name says more than a form's."""
         values: list[Place] = []
         if self.values:
             for match in self._pattern.finditer(text, begin):
@@ -377,7 +375,7 @@ class Finder:
 class Pieces:
     """The redaction of a text that comes in pieces.
 
-    The possible beginning of a value is held back until the next piece decides whether it is one."""
+    The possible beginning of a value is held back until the next pieces decide."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -399,7 +397,7 @@ class Pieces:
         for first, last, replacement in places:
             shown += (text[at:first], replacement)
             at = last
-        # A few decided characters stay, because they determine whether a word begins after them.
+        # A few decided characters stay: they determine whether a word begins after them.
         self._held, self._before = text[until:], text[max(until - LOOKS_BACK, 0) : until]
         return "".join((*shown, text[at:until]))
 
@@ -413,8 +411,8 @@ def _finding_in_json(value: str) -> tuple[str, ...]:
 
 
 def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
-    """Return a few strings, at least one of which every text with one of the values contains."""
-    # Most forms of a secret contain another of its forms, so the shortest forms are enough.
+    """Return a few strings, such that every text with one of the values contains at least one of them."""
+    # Most forms of a secret contain another form of it, so the shortest forms are enough.
     needles: list[str] = []
     for value in sorted(values, key=len):
         if not any(needle in value for needle in needles):
@@ -452,8 +450,7 @@ def _is_word(value: str) -> bool:
 
 def _alternatives(values: Iterable[str]) -> str:
     """Return a pattern for the first of some values that matches."""
-    # Values with the same first two characters are grouped, so that positions at which no value begins are skipped
-    # quickly.
+    # Values with the same first two characters are grouped. So positions where no value begins are skipped quickly.
     rests: dict[str, list[str]] = {}
     for value in values:
         rests.setdefault(value[:2], []).append(re.escape(value[2:]))
@@ -473,7 +470,7 @@ _Value = TypeVar("_Value")
 class Secrets:
     """The secret values that the program knows, each with the name of its variable.
 
-    One instance serves the whole program, and values are only added. Usable from any thread."""
+    One instance serves the whole program, and values are only added. Any thread may use it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -556,7 +553,7 @@ class Secrets:
         self._remember(replacements)
 
     def __reduce__(self) -> tuple[Callable[..., Secrets], tuple[Mapping[str, str], frozenset[str]]]:
-        # Only worker processes get the pickle, over a pipe that no other process reads.
+        # Only worker processes get the pickle, over a private pipe.
         return _like, (self.finder.replacements, self.finder.own)
 
     def redact(self, text: str) -> str:
@@ -564,11 +561,11 @@ class Secrets:
         return self.finder.replaced(text)
 
     def redacted(self, value: _Value) -> _Value:
-        """Return a JSON value, or a record of such values, with every text in it redacted.
+        """Return a JSON value, or a record of JSON values, with every text redacted.
 
-        A record is a data class, a named tuple or a pydantic model. Keys of objects are redacted too, and a number that
-        is a secret becomes a text. Values without secrets, and parts without them, stay the same objects."""
-        # One search through the JSON text shows that most values hold no secret.
+        A record is a data class, a named tuple or a pydantic model. Keys of objects are also redacted, and a number
+        that is a secret becomes a text. Values and parts without secrets stay the same objects."""
+        # One search of the JSON text shows that most values hold no secret.
         finder = self.finder
         if not _may_hold(value, finder):
             return value
@@ -588,7 +585,7 @@ def _like(replacements: Mapping[str, str], own: frozenset[str]) -> Secrets:
 
 
 class _Walk:
-    """The redaction of one value, in which a list or an object that occurs several times is searched once."""
+    """The redaction of one value. A list or an object that occurs several times is searched once."""
 
     def __init__(self, finder: Finder) -> None:
         self._finder = finder
@@ -633,13 +630,13 @@ class _Walk:
         return value.model_copy(update=changed)
 
     def _json(self, value: Any) -> Any:
-        """Return a list or an object redacted, walking it only if its JSON text may hold a secret."""
+        """Redact a list or an object; walk it only if its JSON text may hold a secret."""
         known = self._known.get(id(value))
         if known is None:
             redacted = value
             if _may_hold(value, self._finder):
                 redacted = self._walked(value)
-            # The cache holds the value with its result, because otherwise another object could get its id.
+            # The cache holds the value with its result: otherwise another object could get the value's id.
             known = self._known[id(value)] = (value, redacted)
         return known[1]
 
@@ -695,7 +692,7 @@ def _are_same(items: Any, others: Any) -> bool:
 
 @cache
 def _text_fields(kind: Any) -> tuple[str, ...] | None:
-    """Return the fields of a record that may hold texts from elsewhere, `None` for a type that is not a record.
+    """Return the fields of a record that may hold foreign texts, `None` for any other type.
 
     Fields of data classes that are marked as `opaque` are not searched, because a change would destroy their
     content."""
@@ -716,12 +713,12 @@ def _text_fields(kind: Any) -> tuple[str, ...] | None:
 
 
 def _is_our_own(hint: Any, *, ours: bool = False) -> bool:
-    """Return whether values of a type need no search: literals, numbers and `None`, and with `ours` also texts."""
+    """Return whether values of a type need no search: literals, numbers, `None`, and with `ours` texts."""
     origin = get_origin(hint)
     if origin is Annotated:
         return _is_our_own(get_args(hint)[0], ours=ours)
     if origin in (Union, UnionType):
-        # JsonValue is a union with other members, among them lists of itself.
+        # JsonValue is a union whose members include lists of itself.
         inner = get_args(hint)
         return len(inner) < 4 and all(_is_our_own(each, ours=ours) for each in inner)
     if origin is Mapping:

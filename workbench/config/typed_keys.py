@@ -1,4 +1,4 @@
-"""Find keys that were typed on a command line, where they do not belong, and hide them in messages."""
+"""Find keys that were typed on a command line by mistake, and hide them in messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.startup import late_pattern
 HIDDEN = "(hidden: it looks like a key)"
 
 KEY_OPTION = late_pattern(r"--?(api[-_]?key|key|token|secret|password)(=.*)?", re.DOTALL | re.IGNORECASE)
-"""An option that takes a key in other programs, and does not exist here."""
+"""An option that takes a key in other programs; Workbench does not have it."""
 
 NO_KEYS_HERE = (
     "a key is never given on the command line, where others can read it: put it into an environment variable or .env, "
@@ -39,11 +39,11 @@ def looks_like_key(word: str) -> bool:
 
 
 def without_keys(text: str, words: Iterable[str]) -> str:
-    """Return a message about the words of a command line, in which words that look like keys are hidden."""
+    """Return a message with each of the command line's words hidden that looks like a key."""
     keys: set[str] = set()
     for word in words:
         keys.update(_keys_in(word))
-    # The longest come first, so that a key that contains another one is hidden as a whole.
+    # The longest come first: a key that contains another key is hidden as a whole.
     for key in sorted(keys, key=len, reverse=True):
         for written in (key, repr(key)[1:-1]):
             text = text.replace(written, HIDDEN)

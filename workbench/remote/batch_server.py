@@ -1,4 +1,4 @@
-"""Serves the events of a batch on a socket to any number of viewers."""
+"""Serve the events of a batch on a socket to any number of viewers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _logger = logging.getLogger(__name__)
 # for a viewer. A viewer that falls too far behind is dropped.
 
 SILENT_S = 10.0
-"""The time, in seconds, for a viewer to greet, to read its report, or to read that it was dropped."""
+"""The time, in seconds, in which a viewer must greet, read its report, or read that it was dropped."""
 
 _RECEIVED_BYTES = 1 << 16
 _LOOK_S = 1.0
@@ -58,7 +58,7 @@ _LOOK_S = 1.0
 class Viewer:
     """The connection of one viewer.
 
-    `waiting` are the lines to send to the viewer, `behind` their size in bytes, and `most` the limit of that size."""
+    `waiting` are the lines to send, `behind` is their size in bytes, and `most` the limit of `behind`."""
 
     connection: socket.socket
     heard_at: float
@@ -79,9 +79,9 @@ class Viewer:
 class Server:
     """The server of viewers at `address`, until it is closed.
 
-    `hello` is the first line to each viewer. `snapshot` returns the lines that a new viewer needs for the state so far;
-    it is called under the server's lock, under which `tell` must be called too, so that no line is missing between
-    them. `stop` is called when a viewer asks to stop the batch. Raises OSError if the socket cannot be made."""
+    `hello` is the first line to each viewer. `snapshot` returns the lines that describe the state so far to a new
+    viewer. It is called under the server's lock. `tell` must hold the same lock, so that no line is missed between the
+    two. `stop` is called when a viewer asks to stop the batch. Raises OSError if the socket cannot be made."""
 
     def __init__(
         self, address: Path, hello: bytes, snapshot: Callable[[], Iterable[bytes]], stop: Callable[[], object]
@@ -97,11 +97,11 @@ class Server:
         self._progress = threading.Condition(self.lock)
         self._closing = False
         self._listening = socket.socket(socket.AF_UNIX)
-        # A killed process leaves its socket behind; this process has claimed the batch, so no other process uses the
+        # A killed process leaves its socket behind. This process has claimed the batch, so no other process uses the
         # socket.
         address.unlink(missing_ok=True)
         self._listening.bind(str(address))
-        # No other user could open the socket before this, because its folder is closed to others.
+        # No other user could open the socket before this: its folder is closed to others.
         address.chmod(0o600)
         self._listening.listen(MAX_VIEWERS)
         self._listening.setblocking(False)
@@ -121,7 +121,7 @@ class Server:
             return any(viewer.watches for viewer in self._viewers)
 
     def tell(self, line: bytes) -> None:
-        """Send a line to all watching viewers; returns at once, and drops a viewer that is too far behind."""
+        """Send a line to all watching viewers without waiting; drop viewers that are too far behind."""
         with self.lock:
             for viewer in self._viewers:
                 if viewer.watches:
@@ -168,7 +168,7 @@ class Server:
         if viewer.leaves:
             return
         if viewer.waiting and viewer.behind + len(line) > viewer.most:
-            # The current line is completed, so that the reason begins a line of its own.
+            # The current line is completed, so the reason begins its own line.
             first = viewer.waiting[0]
             line = packed(dropped="the viewer read too slowly")
             viewer.waiting, viewer.behind, viewer.leaves = deque([first]), len(first), True
@@ -331,25 +331,25 @@ _REPORT_PIECE = 1 << 16
 """The approximate number of characters of a report in one line."""
 
 Pieces = Callable[[Mapping[str, Any]], Iterable[str]]
-"""Returns a redacted report in pieces, with the options of a viewer. Raises ValueError if there is no such report."""
+"""Returns a redacted report in pieces, with a viewer's options. Raises ValueError if the report is unavailable."""
 
 
 @dataclass
 class _UnderWay:
-    """A run in progress: its events not yet converted to lines, and the lines of its other events."""
+    """A run in progress: its events not yet converted to lines, and its lines so far."""
 
     place: int
     redaction: EventRedaction
     began_s: float
     events: list[Event] = field(default_factory=list)
-    """Events that were not sent so far; without viewers, no lines are made of them."""
+    """Unsent events. Without viewers, they are not converted to lines."""
     lines: list[bytes] = field(default_factory=list)
 
 
 class Telling:
-    """Sends the events of a batch to its viewers, and keeps the state that a later viewer needs.
+    """Sends the events of a batch to its viewers, and keeps the state for later viewers.
 
-    Everything is redacted here. Use it on one thread."""
+    Everything is redacted here. Use the object on one thread."""
 
     def __init__(self, plan: Plan, known: Detached, stop: Callable[[], object]) -> None:
         """Raise OSError if the socket cannot be created or the record cannot be written."""
@@ -376,7 +376,7 @@ class Telling:
             raise
 
     def take(self, event: BatchEvent) -> None:
-        """Send an event to all viewers, and store it for later ones."""
+        """Send an event to all viewers, and store it for later viewers."""
         server = self._server
         with server.lock:
             match event:
@@ -404,7 +404,7 @@ class Telling:
                     pass
 
     def said(self, line: str) -> None:
-        """Send a line that the process would have written to its terminal."""
+        """Send a line of the process's terminal output."""
         with self._server.lock:
             self._said.append(line)
             self._server.tell(packed(said=line))
@@ -423,7 +423,7 @@ class Telling:
             self._server.tell(self._end)
 
     def serve_reports(self, pieces: Pieces | None) -> None:
-        """Send the report to all viewers that watched to the end and requested it, then close the server.
+        """Send the report to the viewers that watched to the end and requested it, then close the server.
 
         Blocks until the slowest viewer has read it."""
         server, until = self._server, time.monotonic() + SILENT_S
@@ -443,9 +443,9 @@ class Telling:
         return run
 
     def _told(self, run: _UnderWay) -> Iterator[bytes]:
-        """Make lines of the events of a run that were not sent so far, and yield them."""
+        """Yield the lines of a run's unsent events."""
         while run.events:
-            # An event whose text may end with a part of a secret is held back and sent with the next one.
+            # An event whose text may end inside a secret is held back and sent with the next event.
             yield from self._kept(run, run.redaction.take(run.events.pop(0)))
 
     def _rest(self, run: _UnderWay) -> Iterator[bytes]:
@@ -468,7 +468,7 @@ class Telling:
             _logger.exception("the end of a run cannot be told")
 
     def _snapshot(self) -> Iterator[bytes]:
-        """Yield the lines that a new viewer needs for the state so far; finished runs are in the history."""
+        """Yield lines that describe the state so far to a new viewer; finished runs are in the history."""
         yield packed(over=self._over)
         for line in self._said:
             yield packed(said=line)

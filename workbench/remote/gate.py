@@ -28,7 +28,7 @@ class Gate:
     """The conditions that a request to the server must meet.
 
     `names` are the names of this server, in addition to those of the loopback device. With `by_address`, every IP
-    address is a name of it. `public` is the address under which a proxy offers the server."""
+    address counts as its name. `public` is the server's address at a proxy."""
 
     names: frozenset[str] = frozenset()
     by_address: bool = False
@@ -37,8 +37,8 @@ class Gate:
     """The secret in the printed address, which opens the app the first time."""
     key: str = field(default_factory=_random, repr=False)
     """The value of the cookie that a browser gets for the token."""
-    # Browsers send a cookie to all ports of a host. A random path, to which it is restricted, keeps it from the other
-    # servers of this machine.
+    # Browsers send a cookie to all ports of a host. So the cookie is restricted to a random path, and other servers of
+    # this machine do not get it.
     path: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(12)}/")
     """The path above all pages."""
 
@@ -53,9 +53,9 @@ class Gate:
     def refusal(self, headers: Mapping[str, str], *, entering: bool = False, socket: bool = False) -> str | None:
         """Return why a request is refused because of its headers; `None` if it is accepted.
 
-        `entering` says that the request is for the printed address, `socket` that it opens a web socket."""
-        # A name that points to this machine in a stranger's DNS would make a foreign page "same origin" (DNS
-        # rebinding): only known names count. Any page may link to the printed address. Browsers always send `Origin`
+        `entering` says that the request is for the printed address; `socket` says that it opens a web socket."""
+        # A name in a stranger's DNS that points to this machine would make a foreign page "same origin" (DNS
+        # rebinding), so only known names count. Any page may link to the printed address. Browsers always send `Origin`
         # with a web socket.
         host = headers.get("Host", "")
         if not self._is_own(host):
@@ -68,7 +68,7 @@ class Gate:
         return None
 
     def origin(self, host: str) -> str:
-        """Return the origin of pages of this server, for the `Host` of a request."""
+        """Return the origin of this server's pages for a request with this `Host`."""
         if self.public is not None and host.lower() == self.public.netloc.lower():
             return f"{self.public.scheme}://{host}"
         return f"http://{host}"
@@ -97,7 +97,7 @@ def name_of(host: str) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a server at this address can be reached from this machine only."""
+    """Return whether only this machine can reach a server at this address."""
     if host == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""Records of batches that run without a terminal, their sockets, and the JSON lines on these sockets."""
+"""Records of batches without a terminal, their sockets, and the JSON lines on these sockets."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from workbench.trajectory.events import RetryScheduled
 from workbench.version import __version__
 
 # The protocol: the batch greets with its version, and a viewer answers `"do": "watch"` or `"do": "stop"`. A watching
-# viewer gets `over`, the number of finished runs, which are in the history; each run in progress with its events so
-# far; then events, ends of runs and messages as they come; and `end` with the exit code. After that it may ask for the
-# `report`. Secrets are redacted before a line is made here.
+# viewer gets `over`, the number of finished runs, which are in the history. Then it gets each run in progress with its
+# events so far, then events, ends of runs and messages as they come, and `end` with the exit code. After `end` it may
+# ask for the `report`. Secrets are redacted before a line is made here.
 
 
 class WireError(ValueError):
@@ -69,7 +69,7 @@ def event_line(place: int, line: str) -> bytes:
 
 
 def done_line(place: int, line: str, done: RunDone) -> bytes:
-    """Return the line of the end of a run; `line` is the last line of its recording."""
+    """Return the line that ends a run; `line` is the last line of the run's recording."""
     result = done.result
     more = {"cost_usd": result.cost_usd, "grading": grading_text(result.grading)}
     more |= {"began_ms": done.began_ms, "ended_ms": done.ended_ms}
@@ -77,7 +77,7 @@ def done_line(place: int, line: str, done: RunDone) -> bytes:
 
 
 def news_line(event: BatchEvent, place: int | None, redact: Any) -> bytes | None:
-    """Return the line for an event that does not belong to a run; `None` if viewers do not show it.
+    """Return the line for an event of the batch and not of a run; `None` if viewers do not show it.
 
     `redact` redacts a value."""
     match event:
@@ -116,7 +116,7 @@ PROTOCOL = 1
 _PROCESSES = "process"
 """The name of the file next to which processes claim their batches.
 
-A process holds this claim until its report is written, which is longer than the claim on the batch in the history."""
+A process holds this claim until its report is written. Its claim on the batch in the history ends earlier."""
 
 _KEPT_S = 30 * 24 * 3600
 """The time for which the record of an ended batch is stored, in seconds."""
@@ -130,8 +130,8 @@ class AttachError(Exception):
 class Detached:
     """The record of a batch that runs, or ran, without a terminal.
 
-    `exit_code` is `None` until it has ended, and stays `None` if its process was killed. `said` is the last output of
-    the process, redacted. Times are ISO 8601, UTC."""
+    `exit_code` is `None` until the batch has ended, and after its process was killed. `said` is the last output of the
+    process, redacted. Times are ISO 8601, UTC."""
 
     history: str
     batch: int
@@ -180,7 +180,7 @@ def records(folders: Folders) -> list[Detached]:
 
 
 def record_of(folders: Folders, history: Path, batch: int) -> Detached | None:
-    """Return the record of a batch; `None` if it never ran without a terminal or its record was removed."""
+    """Return the record of a batch; `None` without one."""
     return _read(record_file(folders, history, batch))
 
 
@@ -190,7 +190,7 @@ def record_file(folders: Folders, history: Path, batch: int) -> Path:
 
 
 def tidy(folders: Folders) -> None:
-    """Remove the sockets of processes that were killed, and the records of batches that ended long ago."""
+    """Remove the sockets of killed processes, and the records of batches that ended long ago."""
     for file in _files(folders):
         known = _read(file)
         if known is None or is_running(folders, known):
@@ -203,9 +203,9 @@ def tidy(folders: Folders) -> None:
 
 
 def address(folders: Folders, history: Path, batch: int) -> Path:
-    """Return the path of a batch's socket; create its folder, which only the user can open.
+    """Create a private folder for a batch's socket, and return the socket's path.
 
-    Raises AttachError if there is no safe place for it."""
+    Raises AttachError without a safe place."""
     return socket_folder(folders) / f"{_key(history, batch)}.sock"
 
 
@@ -219,9 +219,9 @@ def socket_places(folders: Folders) -> list[Path]:
 
 
 def socket_folder(folders: Folders) -> Path:
-    """Return the folder of sockets, making it: the first possible one that is safe and has a path short enough.
+    """Create and return the folder of sockets: the first candidate that is safe and has a short enough path.
 
-    Raises AttachError if there is none."""
+    Raises AttachError without such a candidate."""
     problems = []
     for place in dict.fromkeys(socket_places(folders)):
         if len(os.fsencode(place)) + len("/0123456789ab.sock") > MAX_SOCKET_PATH_BYTES:
@@ -240,7 +240,7 @@ def socket_folder(folders: Folders) -> Path:
 def own_folder(folder: Path) -> Path:
     """Return a folder that only its owner can open; create it if necessary.
 
-    Raises OSError if the path is not a folder, belongs to another user, or could be replaced by another user."""
+    Raises OSError if the path is not a folder, or if another user owns it or could replace it."""
     # Anyone who can write to the socket can stop the batch, and a replaced socket could pose as it.
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -251,7 +251,7 @@ def own_folder(folder: Path) -> Path:
         raise _unsafe("it is not a folder: remove it", folder)
     if found.st_uid != os.getuid():
         raise _unsafe(f"it belongs to another user (id {found.st_uid})", folder)
-    # With the sticky bit, as /tmp has it, only the owner of a folder can replace it.
+    # With the sticky bit, as on /tmp, only a folder's owner can replace it.
     for above in folder.resolve().parents:
         mode = above.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
@@ -284,7 +284,7 @@ def _key(history: Path, batch: int) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """A batch that the user has named, with its history, and its record if it ran without a terminal.
+    """A batch that the user named, its history, and its record if it ran without a terminal.
 
     `running` is whether its process is alive."""
 
@@ -309,10 +309,10 @@ def running_ones(folders: Folders) -> list[Found]:
 
 
 def found(folders: Folders, history: Path, which: str | None) -> Found:
-    """Return the batch with a number or a name: from the history, or else a running one from another history.
+    """Return the batch with a number or a name: from the history, or a running batch of another history.
 
-    Without `which`, return the only batch that runs without a terminal. Raises AttachError if there are several such
-    batches or none, and HistoryError if the history has no such batch."""
+    Without `which`, return the only batch that runs without a terminal. Raises AttachError without exactly one such
+    batch, and HistoryError if the history has no such batch."""
     running = running_ones(folders)
     if which is None:
         return _only(running, folders)
@@ -324,7 +324,7 @@ def found(folders: Folders, history: Path, which: str | None) -> Found:
             stored = opened.batch(which)
     except HistoryError as why:
         error = why
-    # Take the batch of this history, unless it never ran without a terminal and a batch of another history does now.
+    # Take this history's batch, except if it had a terminal and another history's batch runs without one now.
     here: list[Found] = []
     known = None
     if stored is not None:

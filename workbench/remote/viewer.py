@@ -1,4 +1,4 @@
-"""Watches a batch of another process, whose finished runs are in the history and whose events come over a socket."""
+"""Watch a batch of another process: its finished runs are in the history, its events come over a socket."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _RECEIVED_BYTES = 1 << 16
 
 
 class GoneError(AttachError):
-    """The connection ended before the batch did: its process was killed, or dropped this viewer."""
+    """The connection ended before the batch: its process was killed, or dropped this viewer."""
 
 
 class Connection:
@@ -119,7 +119,7 @@ class Connection:
             raise GoneError("the process of the batch has closed the connection") from None
 
     def close(self) -> None:
-        """Disconnect; may be called more than once, and on another thread than the one that receives."""
+        """Disconnect. May be called more than once, and on another thread than `receive`."""
         # Closing alone would not end a `receive` that waits on another thread.
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -134,7 +134,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Said:
-    """A line that the process of the batch would have written to its terminal."""
+    """A line of terminal output of the batch's process."""
 
     text: str
 
@@ -152,9 +152,9 @@ Seen = BatchEvent | Said | Ended
 class Viewing:
     """A batch of another process while this program watches it: `with Viewing(known) as viewing`.
 
-    `plan` are the batch's runs by place, read from the history, and `over` the runs that had finished at the start.
-    Iterate over the view for all later events, beginning with those of runs in progress and ending with `Ended`.
-    Raises AttachError, HistoryError, and GoneError if the process has ended or dropped this viewer."""
+    `plan` are the batch's runs by place, read from the history. `over` are the runs that had finished at the start.
+    Iterate over the view for all later events: first the events of runs in progress, last `Ended`. Raises AttachError,
+    HistoryError, and GoneError if the process has ended or dropped this viewer."""
 
     def __init__(self, known: Detached) -> None:
         self.known = known
@@ -162,8 +162,8 @@ class Viewing:
         self._told: queue.SimpleQueue[Mapping[str, Any] | Exception] = queue.SimpleQueue()
         try:
             self._before = self._snapshot()
-            # A thread receives the messages from now on, because reading a large history takes so long that the batch
-            # would drop a viewer that reads nothing.
+            # A thread receives the messages from now on: reading a large history takes long, and the batch drops a
+            # viewer that reads nothing.
             threading.Thread(target=self._take_all, name="viewing", daemon=True).start()
             with History(known.file) as history:
                 self.batch = history.batch(f"#{known.batch}")
@@ -206,7 +206,7 @@ class Viewing:
     def report(self, **wanted: object) -> Iterator[str]:
         """Yield the report on the ended batch in pieces; `wanted` are its options.
 
-        Raises AttachError if there is no such report."""
+        Raises AttachError if the report is unavailable."""
         self._connection.send(report=wanted)
         while "reported" not in (message := self._connection.receive()):
             yield str(message.get("report", ""))
@@ -266,7 +266,7 @@ class Viewing:
 def planned_runs(history: History, batch: BatchRow, rows: Sequence[RunRow]) -> dict[int, PlannedRun]:
     """Return the runs of a batch by place, in their redacted form from the history.
 
-    The id of each run is its place. The runs are for watching only and cannot be executed."""
+    The id of each run is its place. The runs are for watching and cannot be executed."""
     files: dict[SuiteRef, SuiteFile] = {}
     cases: dict[SuiteRef, dict[str, Case]] = {}
     for suite in batch.suites:
@@ -293,8 +293,8 @@ def _planned(row: RunRow, file: SuiteFile, case: Case | None) -> PlannedRun:
 
 def _settled(history: History, known: Detached, over: int) -> Sequence[RunRow]:
     """Return the runs of a batch after its plan, and if possible `over` finished runs, are in the history."""
-    # The batch sends events at once, and another thread of it writes the history: storing a large plan takes a while,
-    # and a run that has just finished may follow a moment later.
+    # The batch sends events at once, and its other thread writes the history. Storing a large plan takes a while, and a
+    # run that has just finished may follow a moment later.
     began = time.monotonic()
     while True:
         rows, waited_s = history.runs(known.batch), time.monotonic() - began

@@ -94,7 +94,7 @@ SECURITY = {
 
 
 def policy(socket: str) -> str:
-    """Return the Content-Security-Policy of a page: this server's files and one WebSocket, nothing of other machines.
+    """Return the Content-Security-Policy of a page: only this server's files and one WebSocket.
 
     `socket` is the address of the WebSocket, "" for a page without one."""
     connects = socket or "'none'"
@@ -129,9 +129,9 @@ def app_page(static: str, socket: str, font_size: int, *, read_only: bool) -> st
 
 
 def entry_page(path: str) -> str:
-    """Return the page that leads to the address of the app, which has no token."""
-    # A page instead of a redirect: after a redirect that began on a link of another page, the browser would not send
-    # the new cookie, which is restricted to requests of this site.
+    """Return the page that leads to the app's address without the token."""
+    # A page instead of a redirect: the new cookie is restricted to requests of this site, and after a redirect from
+    # another page's link the browser would not send it.
     return _page(
         "Workbench",
         f'<main><p><a href="{escape(path)}">Open Workbench</a></p></main>',
@@ -173,12 +173,12 @@ _NEEDED = (
 _NEEDED_ON_WINDOWS = ("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "SYSTEMROOT", "TEMP", "USERPROFILE")
 _NEEDED_BEGINNINGS = ("LC_", "XDG_", "PYTHON")
 _OF_A_TERMINAL = ("NO_COLOR", "COLORTERM", "TERM_PROGRAM", "TMUX", "STY", "TEXTUAL_DRIVER", "TEXTUAL_COLOR_SYSTEM")
-"""Variables that describe the server's own terminal, not that of the browser."""
+"""Variables that describe the server's terminal, not the browser's."""
 
 
 @dataclass(frozen=True)
 class App:
-    """The command that is started for each visitor, as words, and the environment variables of its process."""
+    """The command and the environment variables of each visitor's process."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
@@ -187,7 +187,7 @@ class App:
 def app_for(words: Sequence[str], environment: Mapping[str, str], *, read_only: bool) -> App:
     """Return the app for the words of a command line.
 
-    A read-only app gets only the variables that any program needs, so no keys of providers."""
+    A read-only app gets only the variables that any program needs, and no keys of providers."""
     needed = (*_NEEDED, *_NEEDED_ON_WINDOWS)
     kept = {}
     for name, value in environment.items():
@@ -238,7 +238,7 @@ class Visitor(AppService):
         return self._process
 
     async def stop(self, why: str = "") -> None:
-        """End the process as the end of its terminal would: stop its runs; finished ones stay in the history."""
+        """End the process as the end of its terminal would: stop its runs, and keep finished runs in the history."""
         process, task = self._process, self._task
         self.why = self.why or why
         if process is None or task is None:
@@ -248,7 +248,7 @@ class Visitor(AppService):
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGTERM)
         try:
-            # `run` still reads the app's output, so that the app is not blocked on writing.
+            # `run` still reads the app's output, so the app is not blocked on writing.
             await asyncio.wait_for(asyncio.shield(process.wait()), ENDING_S)
         except TimeoutError:
             _log.error("the app of a visitor did not end and was killed")
@@ -293,20 +293,20 @@ class Visitor(AppService):
                 await self.remote_close()
 
 
-# Anybody who reaches the port can open connections. So their number is limited, and connections that have shown no
-# token or cookie are replaced by new ones, or end after a while.
+# Anybody who reaches the port can open connections, so their number is limited. A connection that has shown neither
+# token nor cookie is replaced by a new one, or ends after a while.
 
 SILENT_S = 10.0
-"""The time that a connection has for its first allowed request, in seconds."""
+"""The time for the first allowed request of a connection, in seconds."""
 IDLE_S = 75.0
-"""The time for which a connection stays open without a request after an allowed one, in seconds."""
+"""The time between allowed requests after which a connection is closed, in seconds."""
 
 
 class Connections:
     """The open connections, `most` at the same time.
 
-    A new one above the limit replaces the one that has waited longest for its first allowed request; it is refused if
-    there is no such connection."""
+    A new connection above the limit replaces the connection that has waited longest for its first allowed request. If
+    all connections had such a request, the new one is refused."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -372,9 +372,9 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 FONT_SIZES = range(6, 73)
 SPARE_CONNECTIONS = 32
 CONNECTIONS_OF_VISITOR = 6
-"""The number of connections that browsers open to one server."""
+"""The number of connections of a browser to one server."""
 AT_ONCE = 32
-"""The number of connections that are accepted in a row before they are counted."""
+"""The number of connections that are accepted before the next count."""
 PIECE = 4096
 """The number of bytes of input that are forwarded at a time; a busy app reads no more."""
 HEARTBEAT_S = 15.0
@@ -487,8 +487,8 @@ class AppServer(Server):
         )
 
     async def _has_place(self) -> bool:
-        """Take a place for a visitor, and return whether there is one."""
-        # A reloaded page waits until its former app ends, which frees a place in a moment.
+        """Take a place for a visitor, and return whether one was free."""
+        # A reloaded page waits for the end of its former app, which soon frees a place.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ENDING_S):
                 while self._is_full and self._ending:
@@ -530,7 +530,7 @@ class AppServer(Server):
         self._ending += 1
         try:
             if visitor is not None:
-                # The reason reaches the page only if it is still connected, and then its message was invalid.
+                # Only a connected page gets the reason, and only after an invalid message.
                 await visitor.stop("Its page sent a message that the app's page never sends.")
                 self._visitors.discard(visitor)
         finally:
@@ -551,7 +551,7 @@ class AppServer(Server):
             await asyncio.sleep(left_s)
 
     async def _process_messages(self, websocket: web.WebSocketResponse, app_service: Visitor) -> None:  # type: ignore[override]
-        """Pass the browser's messages on to the app, until it disconnects or sends one of an unknown kind."""
+        """Pass the browser's messages on to the app, until it disconnects or sends an unknown kind of message."""
         async for message in websocket:
             if message.type != WSMsgType.TEXT:
                 break
@@ -591,7 +591,7 @@ class AppServer(Server):
             access_log=None,
             logger=_log,
             shutdown_timeout=ENDING_S,
-            # The handler of a browser that disconnects is cancelled even while it waits for an app that reads no input.
+            # The handler of a disconnecting browser is cancelled even while it waits for an app that reads no input.
             handler_cancellation=True,
         )
         await runner.setup()
@@ -627,7 +627,7 @@ _NO_KEY = (
 
 def _is_of_this_server(record: logging.LogRecord) -> bool:
     """Return whether a record belongs in the log; records of requests that are not HTTP do not."""
-    # Anybody can send such requests, as often as they like, and the record would quote them, tokens included.
+    # Anybody can send such requests at any rate, and the record would quote them with tokens.
     return record.exc_info is None or not isinstance(record.exc_info[1], HttpProcessingError)
 
 
@@ -642,7 +642,7 @@ def _address(settings: Settings, port: int) -> str:
 
 
 def _bounded(text: str | int | None, otherwise: int, most: int) -> int:
-    """Return a number of columns or rows from 1 to `most`, and `otherwise` for an absent or invalid one."""
+    """Return a number of columns or rows from 1 to `most`; `otherwise` for an absent or invalid number."""
     try:
         return min(max(int(text or otherwise), 1), most)
     except ValueError:
