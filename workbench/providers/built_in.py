@@ -64,7 +64,7 @@ class BuiltInModels:
     def open(self, name: str, folder: Path, case_id: str) -> Model:
         """Return the model for a run of the case; the path of a recording is relative to `folder`.
 
-        Raises ModelError for an unknown name, and for a recording of the case that is missing, unreadable or one of
+        Raises ModelError for an unknown name, and if the recording of the case is missing, unreadable, or of one among
         several models.
         """
         if name == OFFLINE:

@@ -1,4 +1,4 @@
-"""A model made of a Python function, so that a user's own agent can run the cases of a suite."""
+"""A Python function as a model, so a user's own agent can run the cases of a suite."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class AgentRequest:
     """A request to an agent to continue a conversation, with some tools on offer.
 
     `messages` is the conversation so far. A message has a `role` and a `content`. An assistant's message may have
-    `tool_calls` (each with `id`, `tool` and `arguments`). A tool's message has the `call_id` of the call that it
-    answers, and `is_error` if the call failed. A tool has a `name`, a `description` and `parameters`, a JSON Schema.
-    `round` counts the requests of a run from 1. `run` identifies the run, for agents that keep conversations
-    themselves; `case` is the id of the case.
+    `tool_calls` (each with `id`, `tool` and `arguments`). A tool's message has the `call_id` of the answered call, and
+    `is_error` if the call failed. A tool has a `name`, a `description` and `parameters`, a JSON Schema. `round` counts
+    the requests of a run from 1. `run` identifies the run, for agents that keep conversations themselves; `case` is the
+    id of the case.
     """
 
     system: str | None
@@ -87,17 +87,17 @@ class AgentAnswer:
     reasoning: str = ""
     usage: Usage | None = None
     stop_reason: StopReason | None = None
-    """`truncated` or `refused`; `None` for an answer that ends with its text or with calls."""
+    """`truncated` or `refused`; `None` for an answer that ends normally."""
     cost_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCall:
-    """A call that an agent has made itself, with its result.
+    """A call that an agent has executed itself, with its result.
 
     `arguments` are an object, or the JSON text that a model wrote. `result` is a text, another value that JSON can
-    express, or the exception that the tool raised; `None` if it is not known. With `is_error`, the result is an error.
-    A call without an `id` is given one.
+    express, or the tool's exception; `None` if it is unknown. With `is_error`, the result is an error. A call without
+    an `id` is given one.
     """
 
     tool: str
@@ -118,8 +118,8 @@ class AgentRun:
     Each element of `calls` is one answer of the model, in the order of the run: a call, a list of calls that were made
     at once, or an `AgentAnswer` with its text, its calls and its tokens. `usage` counts the tokens of the whole run,
     and replaces those of its answers. `cost_usd` is in US dollars, `latency_ms` in milliseconds; by default, the time
-    of the function is measured. With `error`, a text or an exception, the run broke off after its calls, and its status
-    is `error`.
+    of the function is measured. `error`, a text or an exception, means that the run broke off after its calls; its
+    status is `error`.
 
     >>> import workbench
     >>> def clock_agent(request):
@@ -139,14 +139,14 @@ class AgentRun:
 
 
 AgentReply = str | ToolCall | Sequence[ToolCall] | AgentAnswer | AgentRun
-"""The reply of an agent: a text, a call, several calls, a whole answer, or a whole run."""
+"""The reply of an agent: a text, one or several calls, a whole answer, or a whole run."""
 
 AgentFunction = Callable[[AgentRequest], Awaitable[AgentReply]] | Callable[[AgentRequest], AgentReply]
 """An agent: a function from a request to a reply, async or not."""
 
 
 class CallerLoop:
-    """The event loop of the caller, on which agents run, with the context variables at the time of creation.
+    """The caller's event loop, on which agents run, with the context variables at the creation of this object.
 
     It must be created on that loop."""
 
@@ -182,9 +182,10 @@ class CallerLoop:
 
 
 class FunctionModel:
-    """A model that asks a function for one run: an async one on the loop of its caller, a plain one in a thread.
+    """A model that asks a function, for one run.
 
-    An exception of the function ends the run with an error; after a retryable ModelError, the request is repeated.
+    An async function runs on its caller's loop, a plain one in a thread. A retryable ModelError of the function repeats
+    the request; any other exception ends the run with an error.
     """
 
     seed = None
@@ -230,7 +231,7 @@ class FunctionModel:
         if is_async(self._function):
             reply = self._function(request)
         else:
-            # On the caller's loop, the function would block every other run and all other tasks of the caller.
+            # On the caller's loop, the function would block all other runs and the caller's own tasks.
             context = copy_context()
             reply = await in_thread(lambda: context.run(self._function, request), name=f"agent {self.name}")
         if inspect.isawaitable(reply):
@@ -267,7 +268,7 @@ def answer_of(reply: object) -> AgentAnswer | ExternalRun:
 
 
 def run_of(run: AgentRun) -> ExternalRun:
-    """Return the run of an agent in the form of an external run.
+    """Convert the run of an agent to an external run.
 
     Raises TypeError for values of other types, and for numbers that are negative or not finite."""
     if not isinstance(run.calls, list | tuple):
@@ -311,7 +312,7 @@ def _answer_in_run(made: object) -> AgentAnswer:
         case list() | tuple():
             return AgentAnswer(calls=made)
         case _:
-            # Any other value is treated as a call and refused there, with a list of the accepted types.
+            # Any other value is treated as a call. The refusal there lists the accepted types.
             return AgentAnswer(calls=[made])  # type: ignore[list-item]
 
 
@@ -379,7 +380,7 @@ def external_result(value: object, *, is_error: bool = False) -> ExternalResult:
 
 
 def checked_call(call: object) -> ToolCall:
-    """Return a copy of a call whose arguments are plain JSON, with lists in place of tuples.
+    """Return a copy of a call with arguments of plain JSON, in which lists replace tuples.
 
     Raises TypeError for a value that is not a call, and for arguments that JSON cannot express."""
     if isinstance(call, AgentCall):
@@ -405,7 +406,7 @@ def checked_call(call: object) -> ToolCall:
 
 
 def tool_call(call_id: str, tool: str, arguments: Mapping[str, Any] | str) -> ToolCall:
-    """Return a call whose arguments are an object, or the text that a model wrote."""
+    """Return a call; its arguments are an object, or the text that a model wrote."""
     if not isinstance(arguments, str):
         return ToolCall(call_id, tool, arguments)
     read, problem = read_arguments(arguments)
@@ -441,7 +442,7 @@ def _kind(value: object) -> str:
 
 
 def with_ids(calls: Iterable[ToolCall], taken: Iterable[str] = (), first: int = 1) -> Iterator[tuple[str, ToolCall]]:
-    """Yield each call with an id that is unique in its run: its own, or a new one if that is missing or taken.
+    """Yield each call with an id that is unique in its run: its own id, or a new one if that is missing or taken.
 
     `first` is the number of the first of these calls in the run."""
     used = set(taken)

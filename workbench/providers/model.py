@@ -34,8 +34,8 @@ from workbench.trajectory.media import Media
 class ModelRequest:
     """One request: the conversation and the tools offered.
 
-    `round` counts from 1; `calls_before` is the number of calls made in earlier rounds, so that call ids stay unique
-    within the run."""
+    `round` counts from 1. `calls_before` is the number of calls in earlier rounds; with it, call ids stay unique within
+    the run."""
 
     round: int
     system: str | None
@@ -48,11 +48,11 @@ class ModelRequest:
 class AnswerFinished:
     """The end of a model's answer, always its last event.
 
-    `provider_state` is data that the provider requires back with the answer; `deviations` from its format were
-    repaired in the answer. `prompt_ms` is the time for the prompt as the endpoint reports it, `waited_ms` the wait at
-    the endpoint before that, 0 if unknown. A `paused` answer continues when it is sent back. `cost_usd` is the cost
-    that an agent reports. With `run`, the event ends the whole run of an agent with a loop of its own instead of an
-    answer."""
+    `provider_state` is data that the provider requires back with the answer. `deviations` are repaired deviations from
+    the answer's format. `prompt_ms` is the endpoint's reported time for the prompt, `waited_ms` the preceding wait at
+    the endpoint, 0 if unknown. The model continues a `paused` answer when the answer is sent back. `cost_usd` is the
+    cost that an agent reports. With `run`, the event ends not an answer but the whole run of an agent with its own
+    loop."""
 
     stop_reason: StopReason
     usage: Usage | None = None
@@ -117,7 +117,7 @@ class TooMuchError(ModelError):
 
 
 class AnswerSize:
-    """The size of one answer while it arrives, checked against the limits of an answer."""
+    """The size of one answer while it arrives, checked against the limits."""
 
     def __init__(self) -> None:
         self._characters = self._calls = self._values = 0
@@ -175,11 +175,11 @@ class Model(Protocol):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """A sentence for each of the user's settings that has no effect, such as a parameter that the API lacks."""
+        """A sentence for each of the user's settings without effect, such as a parameter that the API lacks."""
         ...
 
     async def start(self) -> None:
-        """Prepare the first request, for example by imports; this time counts for no run.
+        """Prepare the first request, for example by imports. This time counts for no run.
 
         May be called more than once. Raises ModelError."""
         ...
@@ -209,7 +209,7 @@ class OverHttp(Protocol):
 
 @runtime_checkable
 class TakesProviderTools(Protocol):
-    """A model that may run tools of its provider."""
+    """A model that may run its provider's tools."""
 
     def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
         """Return whether a tool of providers can be offered to the model; `trusted` is whether providers may run it."""
@@ -217,7 +217,7 @@ class TakesProviderTools(Protocol):
 
 
 def takes(model: Model, tool: ToolDefinition, *, trusted: bool = True) -> bool:
-    """Return whether a tool can be offered to a model: a tool of providers only to a model whose API has it.
+    """Return whether a tool can be offered to a model. A tool of providers needs a model whose API has it.
 
     `trusted` is whether providers may run the tool."""
     return tool.provider is None or (isinstance(model, TakesProviderTools) and model.takes(tool, trusted=trusted))
@@ -233,7 +233,7 @@ class TakesMedia(Protocol):
 
 
 def takes_media(model: Model, media: Media) -> bool:
-    """Return whether an image or a sound can be sent to a model; other models read its placeholder."""
+    """Return whether a model accepts an image or a sound; other models read its placeholder."""
     return isinstance(model, TakesMedia) and model.takes_media(media)
 
 
@@ -255,27 +255,21 @@ class ModelWithNotices:
         self.notices = (*model.notices, *notices)
 
     async def start(self) -> None:
-        """Start the model."""
         await self._model.start()
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Wait for the model's turn."""
         return self._model.turn()
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Answer a request with the model."""
         return self._model.stream(request)
 
     async def http_request(self, request: ModelRequest) -> HttpRequest | None:
-        """Return the HTTP request that the model would send."""
         return await http_request_of(self._model, request)
 
     def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
-        """Return whether a tool of providers can be offered to the model."""
         return takes(self._model, tool, trusted=trusted)
 
     def takes_media(self, media: Media) -> bool:
-        """Return whether an image or a sound can be sent to the model."""
         return takes_media(self._model, media)
 
 

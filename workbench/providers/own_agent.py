@@ -1,4 +1,4 @@
-"""An agent of the user's own: its function and its name, checked before the first run."""
+"""A user's own agent: its function and its name, checked before the first run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Agent:
     """An agent of your own, which is evaluated like a model.
 
     `function` is a function from an `AgentRequest` to the agent's answer: a text, a call made with `workbench.call`, a
-    list of calls, an `AgentAnswer` with text and calls, or an `AgentRun` with all that the agent did. If the answer
-    has calls, the function is called again with their results, from the mocks or the servers of the suite; a text or
-    an `AgentRun` ends the run. An async function runs on the caller's event loop, a plain one in a thread. `name` is
-    the agent's name in results and reports, by default that of the function.
+    list of calls, an `AgentAnswer` with text and calls, or an `AgentRun` with everything that the agent did. If the
+    answer has calls, the function is called again with their results, which come from the suite's mocks or servers. A
+    text or an `AgentRun` ends the run. An async function runs on the caller's event loop, a plain one in a thread.
+    `name` is the agent's name in results and reports, by default the function's name.
 
     >>> import workbench
     >>> def clock_agent(request):
@@ -35,7 +35,7 @@ class Agent:
     name: str = ""
 
     def __post_init__(self) -> None:
-        # `object.__setattr__`, because the class is frozen. A callable object has no name but that of its class.
+        # `object.__setattr__`, because the class is frozen. A callable object has only the name of its class.
         if not self.name:
             object.__setattr__(self, "name", getattr(self.function, "__name__", type(self.function).__name__))
 
@@ -53,7 +53,7 @@ def checked_agent(given: object) -> Agent:
 
 
 def _refusal(value: object) -> str | None:
-    """Return why a value is not an agent; `None` if it is one."""
+    """Return why a value is not an agent; `None` if it is."""
     name = getattr(value, "__name__", type(value).__name__)
     if inspect.iscoroutine(value):
         value.close()  # otherwise Python warns that it was never awaited

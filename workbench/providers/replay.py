@@ -1,7 +1,7 @@
 """A model that replays a recorded run: it returns the recorded answers in order, whatever the requests say.
 
-A recording holds one case. From a folder, the newest recording of each case is played. All of them must be of one
-model, because a result that mixes models would describe none of them.
+A recording holds one case. From a folder, the newest recording of each case is played. All must be of one model: a
+result from several models would describe none of them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Attempt:
 
 
 class ReplayModel:
-    """A model that replays the rounds of a recording, of a retried request only the last attempt.
+    """A model that replays the rounds of a recording; of a retried request, it replays only the last attempt.
 
     A recorded error is raised again, and a request after the last recorded one raises ModelError. With `own_pace`,
     pieces keep their recorded times. `sleep` waits seconds, `clock` returns monotonic seconds.
@@ -148,7 +148,7 @@ class ReplayModel:
 
 
 class Replays:
-    """The recordings that one batch plays; each file is read once, and each folder searched once."""
+    """The recordings that one batch plays. Each file is read once, and each folder searched once."""
 
     def __init__(self, *, own_pace: bool = False) -> None:
         self._own_pace = own_pace
@@ -158,9 +158,9 @@ class Replays:
     def open(self, name: str, path: Path, of_model: str | None, case_id: str) -> ReplayModel:
         """Return the model that plays a recording of the case.
 
-        `path` is a file, or a folder in which the newest recording of the case on `of_model` is played. Raises
-        ModelError if there is no such recording, if it cannot be read, or if `of_model` is `None` and the folder has
-        recordings of several models."""
+        `path` is a file, or a folder; from a folder, the newest recording of the case on `of_model` is played. Raises
+        ModelError if the recording is missing or unreadable, or if `of_model` is `None` and the folder has recordings
+        of several models."""
         try:
             file = path
             if path.is_dir():
@@ -265,7 +265,7 @@ class _Newest:
 
 
 def _listed(models: Iterable[str]) -> str:
-    """Return the names of models as a phrase: the first ones, and the number of the others."""
+    """Return the first names of models, and the number of the others, as a phrase."""
     *most, last = models
     if len(most) >= MAX_MODELS_NAMED:
         return f"{', '.join(most[:MAX_MODELS_NAMED])} and {len(most) + 1 - MAX_MODELS_NAMED} more"

@@ -1,4 +1,4 @@
-"""Azure OpenAI by its v1 and its dated API, and Claude in Foundry; by key or by Entra ID."""
+"""Azure OpenAI by its v1 and its dated API, and Claude in Foundry, with a key or Entra ID."""
 
 from __future__ import annotations
 

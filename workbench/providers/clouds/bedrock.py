@@ -67,7 +67,7 @@ def _anthropic_by_signature(spec: ModelSpec, credentials: Renewed[AwsKeys]) -> S
     assert spec.cloud is not None
     client: anthropic.AsyncAnthropicBedrock | anthropic.AsyncAnthropicBedrockMantle
     if spec.cloud.endpoint == "runtime":
-        # Without this key, the constructor would read AWS_BEARER_TOKEN_BEDROCK, and refuse it beside others.
+        # Without this key, the constructor would read AWS_BEARER_TOKEN_BEDROCK, and refuse it beside other credentials.
         client = anthropic.AsyncAnthropicBedrock(api_key=_UNUSED, **_of_anthropic(spec))
         client.api_key = None
     else:

@@ -43,11 +43,11 @@ class AwsKeys(NamedTuple):
 
 
 class Expiring(Protocol):
-    """Credentials that expire; `None` for those that do not."""
+    """Credentials that may expire."""
 
     @property
     def expires_s(self) -> float | None:
-        """The time of their end in seconds since 1970."""
+        """The time of their end in seconds since 1970; `None` if they do not expire."""
         ...
 
 
@@ -57,8 +57,8 @@ _Value = TypeVar("_Value", bound=Expiring)
 class Renewed(Generic[_Value]):
     """Credentials that are fetched on first use, and again before they expire.
 
-    `fetch` runs in a thread, once for all requests that wait for it, and raises ModelError. `secrets_in` returns the
-    secret values, each by the name that is shown in its place."""
+    `fetch` runs in a thread, once for all waiting requests, and raises ModelError. `secrets_in` returns the secret
+    values by the names that replace them in redacted texts."""
 
     def __init__(
         self, fetch: Callable[[], _Value], secrets_in: Callable[[_Value], Mapping[str, str]], secrets: Secrets
@@ -71,7 +71,7 @@ class Renewed(Generic[_Value]):
         self._fetching = asyncio.Lock()
 
     async def current(self) -> _Value:
-        """Return credentials that are valid now.
+        """Return valid credentials.
 
         Raises ModelError."""
         if (value := self._lasting(MIN_LIFETIME_S)) is not None:
@@ -84,7 +84,7 @@ class Renewed(Generic[_Value]):
             if self._failure is None:
                 assert self._value is not None
                 return self._value
-            # Credentials that cannot be renewed are used until they expire.
+            # Credentials that cannot be renewed stay in use until they expire.
             if (value := self._lasting(0.0)) is not None:
                 return value
             failed = self._failure[1]
@@ -106,7 +106,7 @@ class Renewed(Generic[_Value]):
         self._value = None
 
     def _lasting(self, seconds: float) -> _Value | None:
-        """Return the present credentials if they stay valid for longer than this number of seconds."""
+        """Return the present credentials if they stay valid for more than these seconds."""
         value = self._value
         if value is not None and value.expires_s is not None and value.expires_s - time.time() <= seconds:
             return None
@@ -119,7 +119,7 @@ async def token_of(credentials: Renewed[Token]) -> str:
 
 
 class CredentialStore:
-    """The credentials of a session: one object for all models with the same source, which fetches them once."""
+    """The credentials of a session. Models with the same source share one object, which fetches them once."""
 
     def __init__(self, secrets: Secrets) -> None:
         self.secrets = secrets

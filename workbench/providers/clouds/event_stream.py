@@ -1,7 +1,7 @@
 """Amazon's binary event streams, `application/vnd.amazon.eventstream`, read as server-sent events.
 
-A frame consists of its own length, that of its headers, a checksum of both, headers, a payload, and a checksum of all:
-https://smithy.io/2.0/aws/amazon-eventstream.html
+A frame consists of its length, the length of its headers, a checksum of both lengths, headers, a payload, and a
+checksum of the whole frame: https://smithy.io/2.0/aws/amazon-eventstream.html
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _CHECKSUM_BYTES = 4
 _EMPTY_FRAME = _PRELUDE.size + _CHECKSUM_BYTES
 """The size of a frame without headers and payload."""
 _FIXED_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-"""The sizes of the values of headers by type: true, false, integers, a time, a UUID."""
+"""The sizes of headers' values by type: true, false, integers, a time, a UUID."""
 _SIZED = (6, 7)
-"""The types of bytes and texts, which begin with their size."""
+"""The types of bytes and texts, whose values begin with their size."""
 
 
 class EventStreamParser:
-    """Parses one stream, as `SseParser` parses one of server-sent events."""
+    """Parses one stream of frames, as `SseParser` parses server-sent events."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -37,7 +37,7 @@ class EventStreamParser:
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """Return the events of the frames that these bytes complete.
 
-        Raises ModelError for a damaged frame, and TooMuchError for one that is too large."""
+        Raises ModelError for a damaged frame, and TooMuchError for a too large frame."""
         rest = self._rest
         rest += chunk
         events: list[SseEvent] = []
@@ -74,7 +74,7 @@ def _damaged(part: str) -> ModelError:
 
 
 def _headers(packed: bytes) -> dict[str, str]:
-    """Return those headers of a frame whose values are strings."""
+    """Return the headers of a frame whose values are strings."""
     headers: dict[str, str] = {}
     at = 0
     try:
@@ -113,7 +113,7 @@ def _event(headers: dict[str, str], payload: bytes) -> SseEvent:
 
 
 def _content(text: str) -> str:
-    """Return the model's own event in a chunk, which is in base64; broken JSON in it stays as it is."""
+    """Return the model's own event in a chunk, decoded from base64; broken JSON in it stays as it is."""
     try:
         encoded = as_dict(json.loads(text)).get("bytes")
         if isinstance(encoded, str):

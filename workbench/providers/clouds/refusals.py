@@ -134,7 +134,7 @@ def _renewal(spec: ModelSpec) -> str:
 
 
 def _whose(spec: ModelSpec) -> str:
-    """Return a model's credentials in words, without the programs that may be started for them."""
+    """Return a model's credentials in words, without the programs that may fetch them."""
     if spec.api_key_env is not None:
         return f"the key in {spec.api_key_env}"
     return spec.credentials.partition(",")[0] or "the key"

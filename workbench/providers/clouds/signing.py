@@ -1,7 +1,7 @@
-"""Requests that a vendor's SDK prepares (address, credentials, signature) and that are then sent like all others.
+"""Requests that a vendor's SDK prepares (address, credentials, signature). They are sent like all other requests.
 
 The SDK is given a transport that sends nothing. So connections, proxies, limits, streams and errors are the same as for
-other endpoints, and broken JSON in an answer stays as it came.
+other endpoints, and broken JSON in an answer stays unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOISY_LOGGERS = (
     *("anthropic", "openai", "httpx2", "httpcore2", "boto3", "botocore", "s3transfer", "urllib3"),
     *("google.auth", "azure", "msal"),
 )
-"""Libraries that log requests with their bodies or headers, or print warnings for each source of credentials."""
+"""Libraries that log requests with bodies or headers, or print warnings for each source of credentials."""
 
 _OWN_HEADERS = {
     "accept": "application/json",
@@ -38,12 +38,12 @@ _SDK_HEADERS = (
     "x-stainless-timeout",
 )
 _INVALID = (b"expired", b"security token", b"signature")
-"""Words by which AWS refuses credentials with status 403, as it refuses a model."""
+"""AWS refuses credentials and models with status 403. These words mark a refusal of credentials."""
 _OF_CONNECTION = ("connection", "content-length")
 
 
 class Signed(NamedTuple):
-    """A request that can be sent: its address with the query, and all of its headers."""
+    """A request ready to be sent: its address with the query, and all headers."""
 
     url: str
     headers: Mapping[str, str]
@@ -53,9 +53,9 @@ class Signed(NamedTuple):
 class Sdk:
     """A client of a vendor's SDK, made with `capturing_client`.
 
-    `path` is the API's own, such as `/v1/messages`; the SDK turns it into the cloud's path. `renew` hands the client
-    credentials that are valid now. `omit` is the SDK's mark for a header that is not sent, `errors` are the exceptions
-    of the SDK, and `credentials` those that are fetched, if any are."""
+    `path` is the API's own, such as `/v1/messages`; the SDK turns it into the cloud's path. `renew` gives the client
+    valid credentials. `omit` is the SDK's mark for a header that is not sent, `errors` are the SDK's exceptions, and
+    `credentials` are the fetched credentials, if any."""
 
     client: Any
     path: str
@@ -66,7 +66,7 @@ class Sdk:
 
 
 class Bearer:
-    """A key or a token for an SDK that asks for it by calling this object.
+    """A key or a token. An SDK calls this object to get it.
 
     Only `renew` fetches the key, because an SDK would replace our errors by its own."""
 
@@ -92,7 +92,7 @@ def capturing_client() -> httpx2.AsyncClient:
             return httpx2.Response(204, request=request)
 
     client = httpx2.AsyncClient(transport=Capture(), trust_env=False, follow_redirects=False)
-    # This header would be signed, but the connection here sends its own.
+    # This header would be signed, but the connection here sends another value.
     del client.headers["connection"]
     return client
 
@@ -108,7 +108,7 @@ def silence_sdks() -> None:
 class Signer:
     """Makes the requests of one model at a cloud.
 
-    Every request needs a signature of its own, because a signature is for one body and valid for minutes."""
+    Every request needs a new signature: a signature covers one body and is valid for minutes."""
 
     def __init__(self, sdk: Sdk, name: str, base_url: str, headers: Mapping[str, str]) -> None:
         self._sdk = sdk
@@ -135,7 +135,7 @@ class Signer:
 
     @property
     def example(self) -> Signed:
-        """A request without a conversation, prepared when the signer was started."""
+        """A request without a conversation, prepared at the signer's start."""
         assert self._made is not None
         return self._made
 
@@ -146,7 +146,7 @@ class Signer:
         return await self._make(self.example.url, {}, content=body)
 
     def refused(self, status: int, body: bytes) -> None:
-        """Fetch other credentials for the next request if the cloud has refused the present ones, not the model."""
+        """Fetch other credentials for the next request if the cloud has refused the credentials, not the model."""
         lowered = body.lower()
         if self._sdk.credentials is not None and (status == 401 or any(words in lowered for words in _INVALID)):
             self._sdk.credentials.forget()

@@ -111,12 +111,12 @@ def _credentials(spec: ModelSpec, given: Mapping[str, str], store: CredentialSto
 def _from_file(path: str) -> tuple[Any, str]:
     """Return the credentials in a file that a `.env` names, and their project.
 
-    Raises ModelError for a file that cannot be read, or is of another kind."""
+    Raises ModelError for an unreadable file, and for other kinds of files."""
     from google.oauth2 import credentials, service_account
 
     try:
         content = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
-        # Files of other kinds tell the library to send files of this machine to an address, or to start a program.
+        # Files of other kinds tell the library to send local files to an address, or to start a program.
         match as_dict(content).get("type"):
             case "service_account":
                 found = service_account.Credentials.from_service_account_info(content, scopes=_SCOPES)

@@ -1,1 +1,1 @@
-"""Models behind HTTP endpoints: connections, turns, faults, and the model that puts them together."""
+"""Models behind HTTP endpoints: connections, rate limits, errors, and the models themselves."""

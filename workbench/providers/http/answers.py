@@ -1,4 +1,4 @@
-"""The body of an answer, read as a stream of server-sent events or as one JSON document."""
+"""Read the body of an answer: a stream of server-sent events or one JSON document."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SseParser:
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """Return the events that these bytes complete.
 
-        Raises TooMuchError when an event grows too large."""
+        Raises TooMuchError for a too large event."""
         if self._after_cr and chunk:
             chunk = chunk.removeprefix(b"\n")  # the second half of a line end that was cut in two
             self._after_cr = False
@@ -115,7 +115,7 @@ Kind = Literal["events", "document", "page", "garbage"]
 async def read_answer(
     response: aiohttp.ClientResponse, reader: AnswerReader, errors: EndpointErrors
 ) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-    """Yield the events of an answer while it arrives, up to its last event, even if the connection stays open.
+    """Yield the events of an answer while it arrives, up to its last event. The connection may stay open afterwards.
 
     Raises ModelError, and the errors of the HTTP library."""
     content = content_of(response)
@@ -160,11 +160,11 @@ async def read_answer(
 
 
 def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
-    """Yield the events that a reader finds in server-sent events that arrived together.
+    """Yield a reader's events for server-sent events that arrived together.
 
-    When the reader raises, the events before it are yielded first."""
-    # Neighbouring pieces of a text are joined, because each event costs time in the listeners and they are shown at the
-    # same moment.
+    If the reader raises, the preceding events are yielded first."""
+    # Neighbouring pieces of a text are joined: each event costs time in the listeners, and these pieces are shown at
+    # the same moment anyway.
     joined: list[ModelEvent] = []
     try:
         for event in events:
@@ -178,7 +178,7 @@ def _read(reader: AnswerReader, events: list[SseEvent]) -> Iterator[ModelEvent]:
 
 
 def _join(joined: list[ModelEvent], piece: ModelEvent) -> bool:
-    """Append a piece to the last event if both belong to one text; return whether they do."""
+    """Append a piece to the last event if both belong to one text; return whether it was appended."""
     match piece, joined[-1]:
         case TextDelta(round, text), TextDelta(_, before):
             joined[-1] = TextDelta(round, before + text)
@@ -192,7 +192,7 @@ def _join(joined: list[ModelEvent], piece: ModelEvent) -> bool:
 
 
 async def _beginning(content: Content, content_type: str) -> tuple[Kind | None, bytes]:
-    """Return the kind of a body, `None` if it ended too early, and the bytes that were read to find it."""
+    """Return the kind of a body and the bytes that were read to find it. The kind is `None` if the body ended early."""
     head, received = b"", 0
     while chunk := await content.readany():
         head = (head + chunk).lstrip()  # some servers send blanks for as long as a model thinks
@@ -206,7 +206,7 @@ async def _beginning(content: Content, content_type: str) -> tuple[Kind | None, 
 
 
 async def _drain(content: aiohttp.StreamReader) -> None:
-    """Read the rest of a body after its last event, so that its connection can be reused."""
+    """Read the rest of a body after its last event, so that the connection can be reused."""
     import aiohttp
 
     if content.at_eof():

@@ -1,4 +1,4 @@
-"""Bodies of responses, which are decompressed if a server compresses them without being asked.
+"""Bodies of responses, decompressed if a server compresses them unasked.
 
 aiohttp's own decompression accepts a gzip stream without its end, and never returns for a `deflate` stream that ends
 before its stated length.
@@ -50,7 +50,7 @@ def content_of(response: aiohttp.ClientResponse) -> Content:
 
 
 class _Decompressed:
-    """Decompresses a body; raises ConnectionError if its end is missing, and BodyError if it is damaged."""
+    """Decompresses a body. Raises ConnectionError if the end is missing, and BodyError if the body is damaged."""
 
     def __init__(self, content: Content) -> None:
         self._content = content

@@ -88,7 +88,7 @@ async def _check(spec: ModelSpec, client: Client, errors: EndpointErrors) -> Che
     except client.errors as error:
         if _status_of(error) not in _LACKING:
             return CheckResult(False, str(errors.of_exception(error, path=path)))
-        # Some servers list no models, which is an error only if there is a hint at a wrong base URL or model.
+        # Some servers list no models. That is an error only with a sign of a wrong base URL or model.
         missing = str(errors.of_exception(error, path=path))
         if _status_of(error) == 404 and (base_url_hint(spec) or "has no model" in missing):
             return CheckResult(False, missing, answers=True)
@@ -128,7 +128,7 @@ async def _check_cloud(spec: ModelSpec, client: Client, errors: EndpointErrors) 
 
 
 def _listing(spec: ModelSpec) -> tuple[str, str]:
-    """Return the path that lists models, and the path below which each model is."""
+    """Return the path of the list of models, and the path below which each model is."""
     if spec.provider != "anthropic":
         return "/models", "/models"
     path = "/models" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/models"

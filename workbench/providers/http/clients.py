@@ -1,8 +1,8 @@
-"""Connections to endpoints: one pool for each endpoint and its credentials, created on first use.
+"""Connections to endpoints: one pool for each pair of endpoint and credentials, created on first use.
 
 Requests go out through aiohttp: the vendors' SDKs take several times the CPU for the same bytes. A vendor's own address
-gets the headers that its SDK would take from the environment, such as organisation and project. Other endpoints get
-none of these, and servers on this machine are reached without a proxy.
+gets the headers that its SDK takes from the environment, such as organisation and project. Other endpoints do not get
+these headers. Servers on this machine are reached without a proxy.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Client:
     """The connections to one endpoint.
 
     `errors` are the exceptions that its methods raise. `has_answered` is whether the endpoint has answered a request
-    yet, so that it speaks HTTP with or without TLS as configured. The `signer` makes the requests to a cloud."""
+    yet, which shows that TLS is configured correctly. The `signer` makes the requests to a cloud."""
 
     base_url: yarl.URL
     errors: tuple[type[Exception], ...]
@@ -106,8 +106,8 @@ class Client:
     def headers_without_secrets(self, spec: ModelSpec) -> tuple[tuple[str, str], ...]:
         """Return the headers of every request of a model.
 
-        The key is shown as `$` and the name of its variable, the model's own headers as they are written, and other
-        values that may be secret as `…`."""
+        The key appears as `$` and the name of its variable, the model's own headers as written, and other possibly
+        secret values as `…`."""
         hidden: dict[str, str] = {}
         key_name = spec.api_key_env
         if self.access.command is not None:
@@ -172,7 +172,7 @@ class Client:
             headers = _with_key(self.key_header, key)
         response = await self._response(method, path, read_timeout_s, body, headers)
         if command is not None and key is not None:
-            # Printed keys expire, so a refused request is sent once more with a new one.
+            # Printed keys expire, so a refused request is repeated once with a new key.
             if response.status == 401 and (renewed := await _renewed(command, key, response)) is not None:
                 headers = _with_key(self.key_header, renewed)
                 response = await self._response(method, path, read_timeout_s, body, headers)
@@ -192,7 +192,7 @@ class Client:
     async def _response(
         self, method: str, path: str, read_timeout_s: float, body: bytes | None, headers: Mapping[str, str]
     ) -> aiohttp.ClientResponse:
-        """Send a request; repeat it if its connection turns out to be closed."""
+        """Send a request; repeat it on a new connection if its connection turns out to be closed."""
         import aiohttp
 
         # A server may close an idle connection just when the next request is sent on it. That request is repeated at
@@ -251,9 +251,9 @@ class Client:
 
 
 class Clients:
-    """The clients of a session, on one event loop; `starting` returns a context around the creation of each.
+    """The clients of a session, on one event loop; `starting` returns a context around each creation.
 
-    The credentials of clouds, which are fetched, are added to `secrets`."""
+    Fetched credentials of clouds are added to `secrets`."""
 
     def __init__(
         self,
@@ -267,7 +267,7 @@ class Clients:
         self._credentials = CredentialStore(secrets or Secrets())
 
     async def client(self, spec: ModelSpec, access: Access, errors: EndpointErrors) -> Client:
-        """Return the client for a model's endpoint, a new one for a new endpoint or new values of `access`.
+        """Return the client for a model's endpoint. A new endpoint or new values of `access` get a new client.
 
         Raises ModelError for invalid settings, and for credentials of a cloud that cannot be used."""
         place: tuple[object, ...] = (spec.provider, spec.base_url, access, spec.legacy_auth)
@@ -397,7 +397,7 @@ def _vendor_headers(spec: ModelSpec) -> dict[str, str]:
     for line in os.environ.get(f"{vendor.upper()}_CUSTOM_HEADERS", "").split("\n"):
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
-    # The only key that is sent is the model's own, which is known as a secret.
+    # Only the model's own key is sent, because it is known as a secret.
     return {name: value for name, value in headers.items() if value and name not in ("authorization", "x-api-key")}
 
 
@@ -411,14 +411,14 @@ def _headers(spec: ModelSpec, access: Access) -> dict[str, str]:
     }
     if spec.provider == "anthropic":
         headers["anthropic-version"] = OLDER_ANTHROPIC_VERSION if spec.legacy_auth else ANTHROPIC_VERSION
-    # The SDK of a cloud writes the key into the requests that it makes; requests without a body carry no key there.
+    # A cloud's SDK writes the key into the requests that it makes. Other requests to the cloud carry no key.
     if access.key and spec.cloud is None:
         headers |= _with_key(spec.key_header, access.key)
     return headers | dict(access.headers)
 
 
 def tls_context() -> ssl.SSLContext:
-    """Return a TLS context that trusts the system's authorities, or those of SSL_CERT_FILE or SSL_CERT_DIR.
+    """Return a TLS context that trusts the system's authorities, or the authorities in SSL_CERT_FILE or SSL_CERT_DIR.
 
     Raises ValueError when such a file cannot be read."""
     import httpx2
@@ -436,7 +436,7 @@ def tls_context() -> ssl.SSLContext:
 
 
 async def beginning_of(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """Return the body of a response as it was sent; of a longer one, a beginning of more than `most` bytes."""
+    """Return the undecoded body of a response. A longer body is cut after at least `most` bytes."""
     body = bytearray()
     while len(body) <= most and (chunk := await response.content.readany()):
         body += chunk
@@ -444,7 +444,7 @@ async def beginning_of(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 async def _refusal(response: aiohttp.ClientResponse) -> Refused:
-    """Return the error for a response other than success, with the beginning of its body."""
+    """Return the error for a response other than success, with the beginning of the body."""
     import aiohttp
 
     body = bytearray()

@@ -76,23 +76,23 @@ MIN_WAIT_MS = 100.0
 """The shortest wait that is reported; shorter ones may be delays of the network."""
 
 MIN_GROWTH_SECONDS = 0.3
-"""The least delay that shows slots: late requests' first tokens must come this much later than early ones', and must
-take twice as long."""
+"""The least delay that shows slots: the first tokens of late requests must come this much later than those of early
+requests, and take twice as long."""
 _KEPT = 32
 _MIN_PAIRS = 10
 _IN_ORDER = 0.8
-"""The least surplus, as a share of all pairs of requests, of pairs in which the request with more ahead of it waited
-longer."""
+"""In pairs of requests, the request with more requests ahead should wait longer. This is the least surplus of such
+pairs, as a share of all pairs."""
 _DIFFER = 0.8
-"""Two times differ if the shorter one is below this share of the longer one."""
+"""Two times differ if the shorter time is below this share of the longer time."""
 _AT_ONCE = 1.5
-"""Requests with up to this multiple of the shortest time were computed at once."""
+"""Requests within this multiple of the shortest time were computed at once."""
 
 
 class ReportedSlots:
-    """The slots of one endpoint (the number of requests that it computes at a time), as reported by the endpoint.
+    """The slots of one endpoint by its own report: the number of requests that it computes at a time.
 
-    They are found once. `share` is the number of processes that use the endpoint."""
+    The endpoint is asked once. `share` is the number of processes that use the endpoint."""
 
     def __init__(self, share: int, tell: Callable[[str], object]) -> None:
         self.total: int | None = None
@@ -104,13 +104,13 @@ class ReportedSlots:
 
     @property
     def is_llama_cpp(self) -> bool:
-        """Whether the endpoint is a server of llama.cpp, the only one that reports slots in this form."""
+        """Whether the endpoint is a server of llama.cpp; only these report slots in this form."""
         return self.total is not None
 
     async def find(self, spec: ModelSpec, client: Client, allowed: int) -> None:
         """Ask the endpoint for its slots once, unless it is a hosted one.
 
-        Report to the user if there are fewer slots than the settings allow requests. No failure of the endpoint raises
+        Tell the user if the settings allow more requests than the endpoint has slots. No failure of the endpoint raises
         an error."""
         async with self._finding:
             # One request serves all models of the endpoint, even if it reports no slots.
@@ -166,9 +166,9 @@ async def _reported_slots(client: Client) -> int | None:
 class Flight:
     """A request in flight.
 
-    `ahead` is the number of requests in flight when it was sent, `ends_s` the times at which these ended, in order.
-    `first_s` is the time of the first token, `computing_s` the time at which the endpoint began to compute, by its own
-    report. Times are monotonic seconds."""
+    `ahead` is the number of requests in flight when this request was sent; `ends_s` are the times when these ended, in
+    order. `first_s` is the time of the first token. `computing_s` is the time when the endpoint began to compute, by
+    its own report. Times are monotonic seconds."""
 
     sent_s: float
     ahead: int
@@ -180,8 +180,8 @@ class Flight:
 class Flights:
     """The requests in flight to one model at an endpoint.
 
-    They show how many requests the endpoint computes at a time, if the others wait there. `lower` is called with that
-    number, a lower one each time. `clock` returns monotonic seconds."""
+    They show how many requests the endpoint computes at a time, if the other requests wait there. `lower` is called
+    with that number whenever it is lower than before. `clock` returns monotonic seconds."""
 
     def __init__(self, lower: Callable[[int], object], clock: Callable[[], float] = time.monotonic) -> None:
         self._lower = lower
@@ -222,13 +222,13 @@ class Flights:
             self._look()
 
     def waited_ms(self, flight: Flight, prompt_ms: float | None) -> float:
-        """Return the milliseconds that a request waited at the endpoint for others; 0 if unknown.
+        """Return the milliseconds that a request waited at the endpoint for other requests; 0 if unknown.
 
-        `prompt_ms` is the time for the prompt that the endpoint reports."""
+        `prompt_ms` is the endpoint's reported time for the prompt."""
         if flight.first_s is None:
             return 0.0
-        # The endpoint's own reports come first. Without them, a slot was free when enough of the requests ahead had
-        # ended, if the number of slots is known.
+        # The endpoint's own reports come first. Without a report, the number of slots decides, if it is known: a slot
+        # was free when enough of the requests ahead had ended.
         if flight.computing_s is not None:
             until_s = flight.computing_s
         elif prompt_ms is not None:
@@ -255,10 +255,10 @@ class Flights:
 
 
 def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
-    """Return the number of requests that an endpoint computes at a time; `None` if the requests do not show it.
+    """Return the number of requests that an endpoint computes at a time; `None` if that does not show.
 
-    `seen` pairs the number of requests ahead of each request with the seconds to its first token."""
-    # This test comes first, because comparing all pairs after each request would cost more than reading its answer.
+    For each request, `seen` pairs the number of requests ahead with the seconds to the first token."""
+    # This test comes first: comparing all pairs after each request would cost more than reading its answer.
     if not seen:
         return None
     middle = median(ahead for ahead, _ in seen)
@@ -266,8 +266,8 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
     late = [first_s for ahead, first_s in seen if ahead >= middle]
     if not early or median(late) < max(2 * median(early), median(early) + MIN_GROWTH_SECONDS):
         return None
-    # The number shows if requests wait for each other: then first tokens come later with more requests ahead. As in
-    # Kendall's rank correlation, pairs of requests in this order are counted against pairs in the opposite order.
+    # The number shows if requests wait for each other: first tokens then come later with more requests ahead. As in
+    # Kendall's rank correlation, pairs in this order are counted against pairs in the opposite order.
     pairs = []
     for one, other in combinations(seen, 2):
         if one[0] != other[0] and min(one[1], other[1]) < _DIFFER * max(one[1], other[1]):
@@ -278,8 +278,8 @@ def slots_shown_by(seen: deque[tuple[int, float]]) -> int | None:
     falling = sum(pair < 0 for pair in pairs)
     if rising - falling < _IN_ORDER * len(pairs):
         return None
-    # If the first token came in about the shortest time, the request waited for no other: the server computed it
-    # together with all those ahead of it. The most that were computed together are the slots.
+    # A request whose first token came in about the shortest time waited for no other request: the server computed it
+    # together with all requests ahead. The most requests that were computed together are the slots.
     shortest = min(first_s for _, first_s in seen)
     return max(ahead + 1 for ahead, first_s in seen if first_s <= _AT_ONCE * shortest)
 
@@ -288,7 +288,7 @@ class EndpointModel:
     """One model at one HTTP endpoint.
 
     Several names of the model share its rate limiter and flights; all models of an endpoint share its clients and
-    slots. `access` has the values of key, headers and query."""
+    slots. `access` has the values of the key, the headers and the query."""
 
     def __init__(
         self,
@@ -318,7 +318,7 @@ class EndpointModel:
 
         Raises ModelError."""
         client = await self._clients.client(self.spec, self.access, self._errors)
-        # The key is printed now, so that its time counts for no run.
+        # The key is printed now, so the time for it counts for no run.
         if self.access.command is not None:
             await self.access.command.key()
         await self._slots.find(self.spec, client, self._limiter.allowed)
@@ -366,7 +366,7 @@ class EndpointModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
         """Answer a request piece by piece; raises ModelError for every failure of the endpoint.
 
-        An answer that the provider pauses is sent back until it is complete. Raises TooMuchError if it never is."""
+        An answer that the provider pauses is sent back until it is complete. Raises TooMuchError for endless pauses."""
         whole: AnswerFinished | None = None
         text: list[str] = []
         calls = pauses = 0
@@ -423,7 +423,7 @@ class EndpointModel:
             tool_at = partial(self._wire.tool_at, request)
             has_media = any(message.media for message in request.messages)
             failed = self._errors.of_exception(error, path=path, began=began, tool_at=tool_at, has_media=has_media)
-            # An endpoint that asks one request to wait would refuse the others too.
+            # If an endpoint asks one request to wait, it would refuse the other requests too.
             if failed.retryable and failed.retry_after_s is not None:
                 self._limiter.hold(failed.retry_after_s)
             raise failed from error
@@ -442,7 +442,7 @@ class EndpointModel:
 
 
 def _with_short_media(request: ModelRequest) -> ModelRequest:
-    """Return a request for a person, with the size of each image or sound in place of its content."""
+    """Return a request to show, with the size of each image or sound in place of its content."""
     messages = []
     for message in request.messages:
         media = [replace(each, data=f"({size_text(each.size)})") for each in message.media]
@@ -451,7 +451,7 @@ def _with_short_media(request: ModelRequest) -> ModelRequest:
 
 
 def _joined(first: AnswerFinished, second: AnswerFinished) -> AnswerFinished:
-    """Return the end of an answer that paused once, from the ends of its two parts."""
+    """Join the ends of both parts of an answer that paused once."""
     usage = second.usage or first.usage
     if first.usage is not None and second.usage is not None:
         usage = first.usage + second.usage
@@ -466,7 +466,7 @@ def _joined(first: AnswerFinished, second: AnswerFinished) -> AnswerFinished:
 
 
 class ModelWithPauses:
-    """An endpoint's model for one run, which reports the pauses that delay the run."""
+    """An endpoint's model for one run. It reports pauses that delay the run."""
 
     def __init__(self, model: EndpointModel, on_pause: Callable[[float], object]) -> None:
         self._model = model
@@ -474,27 +474,22 @@ class ModelWithPauses:
         self.name, self.seed, self.notices = model.name, model.seed, model.notices
 
     async def start(self) -> None:
-        """Start the model."""
         await self._model.start()
 
     def takes(self, tool: ToolDefinition, *, trusted: bool) -> bool:
-        """Return whether a tool of providers can be offered to the model."""
         return self._model.takes(tool, trusted=trusted)
 
     def takes_media(self, media: Media) -> bool:
-        """Return whether an image or a sound can be sent to the model."""
         return self._model.takes_media(media)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Return the context of one request, which reports pauses."""
+        """Return the context of one request and report its pauses."""
         return self._model.turn_reporting(self._on_pause)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent | AnswerFinished]:
-        """Answer a request with the model."""
         return self._model.stream(request)
 
     async def http_request(self, request: ModelRequest) -> HttpRequest:
-        """Return the HTTP request that the model would send."""
         return await self._model.http_request(request)
 
 
@@ -538,7 +533,7 @@ class Endpoints:
     def open(
         self, spec: ModelSpec, environment: Mapping[str, str], on_pause: Callable[[float], object] | None = None
     ) -> Model:
-        """Return a model at its endpoint, to which it connects at its start.
+        """Return a model at its endpoint. The model connects at its start.
 
         `on_pause` is called with the seconds of a pause that delays a request. Raises ModelError when the variable of
         the key is not set.
@@ -650,7 +645,7 @@ class Endpoints:
         )
 
     def _value_of(self, variable: str, spec: ModelSpec, environment: Mapping[str, str]) -> str:
-        """Return the value of a variable in a header or a query, which is a secret from then on."""
+        """Return the value of a variable in a header or a query, and register it as a secret."""
         value = environment.get(variable, "").strip()
         if not value:
             raise ModelError(
@@ -661,15 +656,15 @@ class Endpoints:
         return value
 
     def _command_of(self, spec: ModelSpec, environment: Mapping[str, str]) -> KeyCommand | None:
-        """Return the command that prints the key of a model, the same one for all models with the same command."""
+        """Return the command that prints a model's key. Models with the same command share one object."""
         if not spec.key_command:
             return None
         folder = None
         if spec.file is not None:
             folder = spec.file.absolute().parent
         if spec.origin == "user":
-            # The user's own command is run without a question, and a `.env` beside a suite could make it start another
-            # program, such as by LD_PRELOAD.
+            # The user's own command runs without a question, and a `.env` beside a suite could make it start another
+            # program, for example by LD_PRELOAD.
             environment = os.environ
         place = spec.key_command, folder, frozenset(environment.items())
         if place not in self._commands:

@@ -27,7 +27,7 @@ from workbench.providers.wire.errors import MAX_QUOTE_CHARS, error_text, quoted
 PASSING_STATUSES = frozenset({408, 409, 425, 429})
 """Statuses below 500 for which a retry may succeed."""
 TLS_WANTED = ("plain http request was sent to https", "http request to an https server")
-"""Answers of web servers that expect TLS to a request without it."""
+"""Texts of web servers that expect TLS, in answers to a request without TLS."""
 ABOUT_MEDIA = re.compile(r"image|vision|visual|audio|modal|content.{0,40}\bstring\b", re.IGNORECASE)
 """Words of a refusal of images or sounds. Servers of text models also complain that the content is a list."""
 MEDIA_STATUSES = frozenset({400, 404, 415, 422, 500, 501})
@@ -94,7 +94,7 @@ class Refusal:
                 return f"rejects the request as too large {why}: shorten the case or offer fewer tools"
             case 400 | 422 if self.tool is not None:
                 return f"does not accept the tool {self.tool} {why}: correct the schema of its parameters"
-            # Web servers answer this to a request without TLS at a port for TLS.
+            # The answer of web servers to a request without TLS at a port for TLS.
             case 400 if any(words in self.body.lower() for words in TLS_WANTED):
                 return f"expects TLS {why}: write https:// in base_url"
             case 400 | 422:
@@ -113,10 +113,10 @@ class Refusal:
         return f"refuses the request {why}: check base_url and the model's settings"
 
     def _is_about_media(self, spec: ModelSpec) -> bool:
-        """Return whether the endpoint refuses images or sounds as such, not their size or another part."""
+        """Return whether the endpoint refuses images or sounds as such, and not their size or another part."""
         if self.status not in MEDIA_STATUSES or self.tool is not None:
             return False
-        # Models of images have such words in their names.
+        # The names of image models contain such words.
         text = re.sub(rf"(?<!\w){re.escape(spec.model)}(?!\w)", "", self.body)
         return ABOUT_MEDIA.search(text) is not None
 
@@ -129,14 +129,14 @@ class Refusal:
 
 
 def base_url_hint(spec: ModelSpec) -> str | None:
-    """Return a question that proposes the base URL with `/v1`, the end of those of OpenAI's APIs; else `None`."""
+    """Return a question that proposes the base URL with `/v1`, as OpenAI's APIs have it; else `None`."""
     if spec.api == "messages" or spec.cloud is not None or "/v1" in urlsplit(spec.base_url).path:
         return None
     return f"did you mean {shown_url(spec.base_url).rstrip('/')}/v1 as base_url?"
 
 
 def shown_url(url: str) -> str:
-    """Return an address without its user name, password and query, which may be secret."""
+    """Return an address without user name, password and query, which may be secret."""
     try:
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
@@ -163,7 +163,7 @@ def asked_wait_s(headers: Mapping[str, str], now_s: float) -> float | None:
         until_s = parsedate_to_datetime(headers["retry-after"]).timestamp()
     except (KeyError, ValueError, OverflowError):
         return None
-    # The date of the answer is by the clock of the server, which may differ from the clock here.
+    # The answer's date is by the server's clock, which may differ from the clock here.
     with suppress(KeyError, ValueError, OverflowError):
         now_s = parsedate_to_datetime(headers["date"]).timestamp()
     return max(until_s - now_s, 0.0)
@@ -198,7 +198,7 @@ async def speaks_tls(host: str, port: int) -> bool:
 def proxy_for(base_url: str) -> str | None:
     """Return the address of the proxy that the environment names for an endpoint; `None` without one.
 
-    Raises ValueError, whose message quotes no password, for a proxy that cannot be used.
+    Raises ValueError for an unusable proxy; the message quotes no password.
     """
     parts = urlsplit(base_url)
     proxies = getproxies()
@@ -243,7 +243,7 @@ class Broken:
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and all exceptions that led to it, the outermost first."""
+    """Yield an exception and all its causes, the outermost first."""
     waiting: list[BaseException] = [error]
     seen: set[int] = set()
     while waiting:
@@ -274,7 +274,7 @@ def broken_by(error: BaseException, spec: ModelSpec, *, began: bool) -> Broken |
 
 def _with_proxy(causes: tuple[BaseException, ...]) -> str | None:
     """Return the problem of the proxy, if an exception is about it."""
-    # Every connection goes to the proxy first, so a failure to connect is that of the proxy.
+    # Every connection goes to the proxy first, so a failure to connect is the proxy's.
     import aiohttp
 
     for cause in causes:
@@ -367,7 +367,7 @@ def _is_incomplete(error: BaseException) -> bool:
 
 
 class Refused(Exception):  # noqa: N818 (an answer, not a failure of this program)
-    """A response other than success: its status, its headers (names in lower case) and the beginning of its body."""
+    """A response other than success: status, headers with names in lower case, and the beginning of the body."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(f"status {status}")

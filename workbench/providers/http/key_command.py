@@ -34,10 +34,10 @@ class KeyCommandError(ModelError):
 
 
 class KeyCommand:
-    """One command that prints the key of models, which share the key.
+    """One command that prints the key of its models.
 
-    It runs in `folder`, with the whole `environment`, as programs that fetch keys need. `clock` returns monotonic
-    seconds. Use it on one event loop."""
+    It runs in `folder` with the whole `environment`, because programs that fetch keys need it. `clock` returns
+    monotonic seconds. Use it on one event loop."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class KeyCommand:
 
     @property
     def name(self) -> str:
-        """The name that replaces the key in redacted texts, such as `GCLOUD_KEY`."""
+        """The replacement of the key in redacted texts, such as `GCLOUD_KEY`."""
         program = re.sub(r"\W+", "_", PurePath(self._words[0]).stem, flags=re.ASCII).strip("_")
         return f"{program or 'COMMAND'}_KEY".upper()
 
@@ -93,7 +93,7 @@ class KeyCommand:
         self._is_doubtful = False
 
     async def _run(self) -> str:
-        """Run the command and return the key that it prints."""
+        """Run the command and return the printed key."""
         refuse_if_read_only("the command of a key is run")
         self._ran_s = self._clock()
         try:
@@ -140,8 +140,8 @@ class KeyCommand:
             raise self._failed(f"printed {MAX_KEY_BYTES.exceeded()}", MAX_KEY_BYTES.way_out)
         key = printed.decode("utf-8", "replace").strip()
         is_key = key.isascii() and key.isprintable() and " " not in key
-        # The key is registered before any output of the command is quoted. A command that failed may have printed
-        # `error` in place of a key, and that word must not disappear from all reports.
+        # The key is registered before any output of the command is quoted. The output of a failed command is not
+        # registered: it may be a word such as `error`, which must not disappear from all reports.
         if is_key and not code:
             self._secrets.add(self.name, key)
         else:

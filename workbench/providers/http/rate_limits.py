@@ -14,14 +14,14 @@ from workbench.dataclasses import dataclass
 from workbench.limits import MAX_HOLD_SECONDS
 
 SPACING_S = 0.001
-"""The least time between two requests: requests sent at once are answered at once, and their answers then wait for this
-program."""
+"""The least time between two requests. Answers to requests that were sent at once arrive at once, and would wait for
+this program."""
 TIMER_S = 0.0005
 """The resolution of event loops: a shorter sleep ends at once, and would be repeated many times."""
 
 
 class RateLimiter:
-    """Lets the requests to a model through in their order, within its limits.
+    """Lets requests to a model pass in their order, within the model's limits.
 
     `clock` returns monotonic seconds, `sleep` waits seconds. `on_hold` is called with the seconds of each pause that
     the endpoint asks for."""
@@ -69,7 +69,7 @@ class RateLimiter:
         self._lowered = concurrency
 
     def hold(self, seconds: float) -> None:
-        """Pause for the time that the endpoint asks for, at most `MAX_HOLD_SECONDS`, and call `on_hold`."""
+        """Pause for the requested time, at most `MAX_HOLD_SECONDS`, and call `on_hold`."""
         self._on_hold(seconds)
         self.hold_too(seconds)
 
@@ -91,7 +91,7 @@ class RateLimiter:
         self._on_pauses.append(on_pause)
         try:
             await self._enter()
-            # The request has its place already, and leaves it to the next one if it is cancelled while it waits.
+            # The request already has its place. If it is cancelled while it waits, the next request gets the place.
             try:
                 await self._pass()
             except BaseException:
@@ -108,8 +108,8 @@ class RateLimiter:
         async with self._passing:
             while (wait_s := max(self._free_at_s, self._held_until_s) - self._clock()) > TIMER_S:
                 await self._sleep(wait_s)
-            # Counted from the planned time: a request that went early, by less than the timer's resolution, does not
-            # move the ones after it.
+            # Counted from the planned time: a request that was early, by less than the timer's resolution, does not
+            # move the following requests.
             self._free_at_s = max(self._free_at_s, self._clock()) + self._interval_s
 
     def _leave(self) -> None:
@@ -136,10 +136,11 @@ class RateLimiter:
                 place.set_result(None)
 
 
-# With several processes, the limits of an endpoint are lent to them in parts, whose sum never exceeds the whole.
+# With several processes, each gets a part of an endpoint's limits as leases. The sum of the parts never exceeds the
+# whole.
 
 LOOK_S = 0.02
-"""Interval at which leases that are lent to another process or in use are checked, in seconds."""
+"""The interval at which a process checks leases that another process holds or requests still use, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ class Lease:
 class LeasedLimiter(RateLimiter):
     """A rate limiter whose limits are the leases of this process, not the settings.
 
-    It lets requests through only while `good` returns true: a process that was frozen may have lost its leases."""
+    It lets requests pass only while `good` returns true: a process that was frozen may have lost its leases."""
 
     def __init__(
         self,
@@ -238,7 +239,7 @@ class LeasedLimiter(RateLimiter):
 class Leases:
     """The leases of this process, and the limiters that use them, on one event loop.
 
-    `on_hold` is called like `on_hold` of `Endpoints`; `good` returns whether the leases are still valid."""
+    `on_hold` is the callback of `Endpoints`; `good` returns whether the leases are still valid."""
 
     def __init__(self, on_hold: Callable[[str, str, float], object], good: Callable[[], bool]) -> None:
         self._on_hold = on_hold

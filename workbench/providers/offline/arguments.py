@@ -1,4 +1,4 @@
-"""Arguments for a call of a tool, found in a clause of the request and in the results of earlier calls."""
+"""Find arguments for a tool call in a clause of the request and in the results of earlier calls."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _ALSO_CALLED = (
     (word_set("due deadline when date"), word_set("due by on")),
     (word_set("limit max maximum count top"), word_set("top first most limit maximum")),
 )
-"""Words of a parameter's name, and words by which a request introduces its value."""
+"""Words in a parameter's name, with the words that introduce its value in a request."""
 _OWNERS = word_set("owner org organization namespace")
 _OWNED = word_set("repo repository project")
 _TAKEN_FROM = late_pattern(r"\b(?:subtract|take|deduct|minus)\w*\b.*\bfrom\b", re.I | re.S)
@@ -74,7 +74,7 @@ _NEGATION = word_set("no not without never")
 _WORTH_GUESSING: tuple[Role, ...] = ("moment", "url", "zone", "path")
 """Roles for which evidence of the right kind suffices, even if the parameter is optional and was not named."""
 _TYPED: tuple[Role, ...] = ("email", "url", "zone", "moment", "path", "person", "id", "other", "opaque")
-"""Roles that take evidence by its kind, the most specific first."""
+"""Roles whose evidence is recognised by its kind, the most specific first."""
 
 
 def _value_for(parameter: Parameter, one: Evidence) -> JsonValue:
@@ -96,7 +96,7 @@ def _value_for(parameter: Parameter, one: Evidence) -> JsonValue:
 
 @cache
 def _zones() -> dict[str, str]:
-    # Cities of the areas of the IANA database; its other areas, such as `Etc`, hold offsets and old names.
+    # The cities of the IANA database's areas. Other areas, such as `Etc`, hold offsets and old names.
     zones: dict[str, str] = {}
     for key in sorted(available_timezones()):
         region, _, city = key.rpartition("/")
@@ -107,7 +107,7 @@ def _zones() -> dict[str, str]:
 
 
 def _moment(parameter: Parameter, kind: Kind, text: str) -> str | None:
-    """Return a date or a time in the form of the schema's format or description; `None` if it cannot have that."""
+    """Return a date or a time in the form of the schema's format or description; `None` if it does not fit."""
     described = parameter.description
     wanted = parameter.schema.get("format")
     if wanted not in ("date", "time", "date-time"):
@@ -123,7 +123,7 @@ def _moment(parameter: Parameter, kind: Kind, text: str) -> str | None:
 
 
 def _mentioned(parameter: Parameter, clause: Clause, known: Collection[str]) -> list[_Found]:
-    """Return the parameter's listed values, or its examples, that a clause contains, the longest first.
+    """Return the parameter's listed values or examples in a clause, the longest first.
 
     `known` are stems of the tool itself."""
     examples = parameter.schema.get("examples")
@@ -181,8 +181,8 @@ def _unused(clause: Clause, used: Collection[Span]) -> Iterator[Word]:
             yield word
 
 
-# Search words, prose and phrases have no recognizable form: they are what remains of a clause after all other evidence
-# has been assigned to parameters.
+# Search words, prose and phrases have no recognizable form. They are the rest of a clause after all other evidence has
+# been assigned to parameters.
 
 
 def _search_words(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
@@ -199,8 +199,8 @@ def _search_words(clause: Clause, used: Collection[Span], known: Collection[str]
 def _prose(clause: Clause, used: Collection[Span], known: Collection[str]) -> str:
     """Return the content of a message or a title in a clause, as written.
 
-    It is the text after "that", "saying", "called" or a colon; otherwise the action ("remind me to …") or the topic
-    ("about …"); otherwise the clause without its verb and the words of the tool."""
+    The content is the text after "that", "saying", "called" or a colon; otherwise the action ("remind me to …") or the
+    topic ("about …"); otherwise the clause without its verb and the words of the tool."""
     text = clause.text
     for start, end in used:
         text = text[:start] + "\x00" * (end - start) + text[end:]
@@ -263,9 +263,9 @@ def _phrases(clause: Clause, used: Collection[Span], known: Collection[str]) -> 
 class Filled:
     """Arguments for a tool, as far as a clause gives them.
 
-    `missing` are required parameters without evidence. `instead` are further values of one parameter, enumerated with
-    the chosen one ("Seattle and Portland"). `loose_ends` counts evidence against the tool: values in the text that no
-    parameter took, and parameters with a guessed value."""
+    `missing` are required parameters without evidence. `instead` are further values of one parameter that are
+    enumerated with the chosen value ("Seattle and Portland"). `loose_ends` counts evidence against the tool: unused
+    values in the text, and parameters with a guessed value."""
 
     arguments: dict[str, JsonValue]
     missing: tuple[str, ...] = ()
@@ -273,7 +273,7 @@ class Filled:
     loose_ends: int = 0
 
     def calls(self) -> list[dict[str, JsonValue]]:
-        """Return the arguments of each call: one, and one more for each further value."""
+        """Return the arguments of each call: one call, and another for each further value."""
         calls = [self.arguments]
         if self.instead is not None:
             name, values = self.instead
@@ -287,8 +287,8 @@ def fill(tool: Tool, clause: Clause, recalled: Sequence[Evidence] = (), result: 
     `recalled` is the evidence of earlier messages, if the clause refers back to them; `result` is the result of an
     earlier call, if the clause continues from it."""
     if result is not None and result.number is not None:
-        # The number of the result is further evidence, at the mention of the result, or at the beginning of a clause
-        # that lacks a required number.
+        # The result's number is further evidence: at the mention of the result, or at the beginning of a clause without
+        # a required number.
         wanted = sum(one.role == "number" and one.required for one in tool.parameters)
         mention = clause.result_mention
         if mention or len(of_kind(clause.evidence, "number")) < wanted:
@@ -303,7 +303,8 @@ def fill(tool: Tool, clause: Clause, recalled: Sequence[Evidence] = (), result: 
 class _Filling:
     """The state while the parameters of a tool are filled: their values, and the evidence and places that are used.
 
-    `beside` holds the evidence enumerated with the value of a parameter, `known` the stems of the tool's own words."""
+    `beside` holds the evidence that is enumerated with a parameter's value, `known` the stems of the tool's own
+    words."""
 
     def __init__(self, parameters: Sequence[Parameter], clause: Clause, known: frozenset[str]) -> None:
         self.parameters = parameters
@@ -341,14 +342,14 @@ class _Filling:
         self._without_evidence()
 
     def filled(self) -> Filled:
-        # Arguments are in the order of the schema, not in the order in which they were found.
+        # Arguments come in the order of the schema, not in the order of their discovery.
         ordered = {one.name: self.values[one.name] for one in self.parameters if one.name in self.values}
         missing = tuple(one.name for one in self._open(required=True) if "default" not in one.schema)
         beside = [one for one, _ in chain.from_iterable(self.beside.values())]
         untaken = sum(not one.weak and one not in beside for one in self.free)
         instead = None
         for name, others in self.beside.items():
-            # A value that another parameter has taken is not a further value of this one.
+            # A value of another parameter is not a further value of this one.
             if others and not any(_overlaps(one, self.used) for one, _ in others):
                 instead = name, tuple(value for _, value in others[:_MAX_FURTHER_VALUES])
                 break
@@ -367,7 +368,7 @@ class _Filling:
         self.free = [one for one in self.free if one.end <= start or one.start >= end]
 
     def _take(self, parameter: Parameter, value: JsonValue, others: list[_Found]) -> None:
-        """Store a value; those enumerated with it go into the same list, or are kept as further values."""
+        """Store a value. Values that are enumerated with it go into the same list, or are kept as further values."""
         if parameter.role == "list":
             for other, _ in others:
                 self._claim(other.start, other.end)
@@ -377,7 +378,7 @@ class _Filling:
             self.beside[parameter.name] = others
 
     def _give(self, parameter: Parameter, one: Evidence, start: int | None = None) -> bool:
-        """Fill a parameter from evidence, whose introducing words begin at `start`; return False if it does not fit."""
+        """Fill a parameter from evidence; return whether it fits. Words that introduce it begin at `start`."""
         value = _value_for(parameter.item, one)
         if value is None:
             return False
@@ -429,7 +430,7 @@ class _Filling:
                     distance = self._distance(word, one, parameter)
                     if distance is not None and _value_for(parameter.item, one) is not None:
                         pairs.append((distance, number, parameter, one, word))
-        # The closest pair first: a value belongs to the nearest word that introduces it.
+        # The closest pair comes first: a value belongs to the nearest word that introduces it.
         for _, _, parameter, one, word in sorted(pairs, key=lambda pair: pair[:2]):
             if parameter.name not in self.values and one in self.free:
                 self._give(parameter, one, word.start)
@@ -472,7 +473,7 @@ class _Filling:
                 return
 
     def _owners(self, found: Iterable[Evidence]) -> Evidence | None:
-        """Fill two parameters from a pair `owner/name`, and return the pair; None without one."""
+        """Fill two parameters from a pair `owner/name` and return the pair; `None` without a pair."""
         required_first = sorted(self._open(), key=lambda one: not one.required)
         owner, owned = named_with(_OWNERS, required_first), named_with(_OWNED, required_first)
         pairs = [one for one in of_kind(found, "pair") if str(one.value).count("/") == 1]
@@ -526,7 +527,7 @@ class _Filling:
     def _from_result(self, result: ToolResult) -> None:
         if mention := self.clause.result_mention:
             self._claim(*mention.span())
-        # A result often has the values that the next call needs under the same names, such as the id of a new record.
+        # A result often has the values for the next call under the same names, such as the id of a new record.
         for parameter in self._open(required=True):
             value = result.named(parameter.name)
             if value is not None and parameter.fits(value):
@@ -537,7 +538,7 @@ class _Filling:
         taken = self._owners(recalled)
         left = [one for one in recalled if one is not taken]
         for parameter in self._open(*_TYPED, required=True):
-            # The likeliest kind first; of one kind, the evidence that was recalled first.
+            # The likeliest kind comes first; evidence of one kind keeps the order of recall.
             for one in chain.from_iterable(of_kind(left, kind) for kind in ACCEPTED[parameter.role]):
                 value = _value_for(parameter, one)
                 if value is not None:

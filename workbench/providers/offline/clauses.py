@@ -1,4 +1,4 @@
-"""Clauses of a request, each of which may ask for a tool of its own."""
+"""Clauses of a request. Each may ask for its own tool."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _NO_INDEX = ToolIndex(())
 class Clause:
     """A part of a request with its evidence; places are counted from the start of its text.
 
-    `after` is whether it follows the result of the part before it ("then"), `joined` whether it is added to that part
+    `after` is whether it follows the result of the preceding part ("then"), `joined` whether it is added to that part
     ("and")."""
 
     text: str
@@ -93,12 +93,12 @@ class Clause:
 
     @cached_property
     def refers_back(self) -> bool:
-        """Whether a word such as "there" or "it" refers to an earlier part."""
+        """Whether a word such as "there" or "it" refers to an earlier part of the request."""
         return _BACK.search(self._unquoted) is not None
 
     @cached_property
     def result_mention(self) -> re.Match[str] | None:
-        """The words that mention the result of an earlier call, such as "the sum"; None without such words."""
+        """The words that mention the result of an earlier call, such as "the sum"; `None` without such words."""
         return _RESULT.search(self._unquoted)
 
     @cached_property
@@ -107,7 +107,7 @@ class Clause:
 
     @cached_property
     def ranked(self) -> list[RankedTool]:
-        """The offered tools by their fit to this clause, best first."""
+        """The offered tools, ordered by their fit to this clause, best first."""
         text = blanked(self.text, [one for one in self.evidence if one.kind in _UNRANKED])
         # The content of a message may mention any tool: "tell Ann that the calendar is full" asks for no calendar.
         content = _CONTENT.search(text)
@@ -133,7 +133,7 @@ class Clause:
 def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
     """Return the clauses of a request, in order.
 
-    A part becomes a clause of its own if a tool fits it, and otherwise belongs to its neighbour. Parts that forbid
+    A part becomes a separate clause if a tool fits it; otherwise it belongs to its neighbour. Parts that forbid
     something ("but don't …") are left out."""
     text = text[:MAX_CHARS]
     whole = Clause(text, find_evidence(text), index)
@@ -142,7 +142,8 @@ def clauses_of(text: str, index: ToolIndex) -> list[Clause]:
     for start, end, joint in _parts(whole):
         part = _cut(whole, start, end, after=joint == "then", joined=joint == "join")
         if _REFUSAL.match(part.text):
-            # It is blanked in the whole text as well, because a later part may be cut from there with those before it.
+            # It is also blanked in the whole text, because a later part may be cut there together with the parts before
+            # it.
             outside = tuple(one for one in whole.evidence if not start <= one.start < end)
             whole = Clause(whole.text[:start] + " " * (end - start) + whole.text[end:], outside, index)
         elif not found or (len(found) < _MAX_CLAUSES and found[-1].fits_a_tool and _stands_alone(part, found[-1])):

@@ -70,8 +70,8 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
         rf"|\b(?:{'|'.join(NUMBER_WORDS)})\b",
     ),
 )
-# One search finds all kinds; at one place, the first form counts. Repetitions are bounded, so that no text takes more
-# than linear time.
+# One search finds all kinds; at one place, the first form counts. Repetitions are bounded, so every text takes linear
+# time.
 _EVIDENCE = late_pattern("|".join(f"(?P<{kind}>{form})" for kind, form in _FORMS), re.I)
 
 _NAME_LINKS = word_set("of de da do del la le du van von der den")
@@ -104,7 +104,7 @@ class Evidence(NamedTuple):
 
 
 class Expression(NamedTuple):
-    """Two numbers with an operation between them, such as `15 * 23`."""
+    """Two numbers with an operation between them: `15 * 23`."""
 
     operation: str
     text: str
@@ -179,7 +179,7 @@ def _moment(kind: Kind, text: str, start: int, end: int) -> Evidence | None:
         return None
     if kind == "time":
         return Evidence("time", moment.strftime("%H:%M:%S" if moment.second else "%H:%M"), start, end)
-    # The parser gives a date without a time of day midnight, so the text has to tell whether there is one.
+    # The parser sets a date without a time of day to midnight, so the text decides whether there is a time.
     if ":" in text or re.search(r"\d\s?[ap]\.?m\b", text, re.I):
         return Evidence("datetime", moment.isoformat(), start, end)
     return Evidence("date", moment.date().isoformat(), start, end)
@@ -260,7 +260,7 @@ class ToolResult:
 
     @cached_property
     def number(self) -> int | float | None:
-        """The single number of the result, if there is one."""
+        """The only number of the result, if there is exactly one."""
         return _number_in(self.data, _MAX_DEPTH)
 
     def named(self, name: str) -> JsonValue:

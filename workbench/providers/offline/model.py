@@ -40,13 +40,14 @@ _MAX_CALLS = 16
 """The most calls in one answer."""
 _MAX_INDEXES = 16
 _CLOSE_TO_BEST = 0.85
-"""A tool whose score is this share of the best one's may replace it if the request fills its arguments better."""
+"""A tool whose score is this share of the best score may replace the best tool if the request fills its arguments
+better."""
 _MAX_RECALLED_MESSAGES = 20
 _SHOWN_IN_RANKING = 3
 _MAX_SHOWN_CLAUSE_CHARS = 60
 _SAME_AGAIN = late_pattern(r"(?i)\s*(?:and|what\s+about|how\s+about)\b")
 _FOLLOWING = late_pattern(r"(?i)\s*(?:(?:ok|okay|good|great|thanks)\b[\s,.!]*)?(?:and|now|then|next|finally)\b")
-"""Matches the beginning of a message that continues an earlier one."""
+"""Matches the beginning of a message that continues an earlier message."""
 _GO_ON = late_pattern(
     r"(?i)\s*(?:(?:yes|ok|okay|good|great|fine|thanks|please|now)\b[\s,.!]*){0,3}"
     r"(continue|proceed|carry\s+on|go\s+(?:on|ahead)|keep\s+(?:going|on)|move\s+on)\b"
@@ -57,7 +58,7 @@ _OF_ANY_TASK = word_set(
     """accomplish achiev complet first finish goal initial instruction job left next objectiv original plan reach
     remain remaining request rest step task whole work"""
 )
-"""Stems of words for the task as a whole, such as "the next step", which describe no action."""
+"""Stems of words for the whole task, such as "the next step", which describe no action."""
 
 
 class PlannedCall(NamedTuple):
@@ -85,8 +86,8 @@ class _Made(NamedTuple):
 class _Task(NamedTuple):
     """A clause with the tool chosen for it.
 
-    Tasks of the same `turn` are done in one answer; a clause that follows another ("then"), or needs its result, has a
-    later one. `before` is the index of the task whose result it needs."""
+    Tasks with the same `turn` are done in one answer. A clause that follows another clause ("then"), or needs its
+    result, has a later turn. `before` is the index of the task with the needed result."""
 
     clause: Clause
     tool: Tool
@@ -177,7 +178,8 @@ def _plan_of(request: str, index: ToolIndex, earlier: Sequence[Message]) -> _Pla
         filled = [(tool, fill(tool, clause, memory)) for tool in _candidates(clause, request, earlier)]
         if not filled:
             continue
-        # Among tools with similar scores, the one whose arguments fit best: complete, and with few values left over.
+        # Tools with similar scores are compared by their arguments: the best tool's are complete and leave few values
+        # over.
         tool, chosen = min(filled, key=lambda pair: (bool(pair[1].missing), pair[1].loose_ends))
         before = tasks[-1] if tasks else None
         follows = clause.result_mention is not None or (bool(chosen.missing) and (clause.after or clause.refers_back))
@@ -246,7 +248,8 @@ def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ..
         for number, call in planned:
             if call in due or any(one.call == call for one in made):
                 continue
-            # A person may have changed the arguments of a call, which then counts as the first planned one of its tool.
+            # A person may have changed the arguments of a call. Such a call counts as the first planned call of its
+            # tool.
             instead = next((one for one in left if one.call.tool == call.tool), None)
             if instead is None:
                 due.append(call)
@@ -298,8 +301,8 @@ _FRAGMENT_CHARACTERS = 12
 class OfflineModel:
     """A model without a network, a key or randomness: the same request always gives the same answer.
 
-    `pace_ms` is the pause between two pieces of an answer, so that it streams at a readable speed; 0 for none. The
-    answers have no token counts.
+    `pace_ms` is the pause between two pieces of an answer, for streaming at a readable speed; 0 for none. The answers
+    have no token counts.
     """
 
     name = "offline"
@@ -377,7 +380,7 @@ _IndexOf = Callable[[Sequence[ToolDefinition]], ToolIndex]
 
 
 def _careless(request: ModelRequest, index_of: _IndexOf) -> Decision | None:
-    """Decide without the listed values of parameters, so that any word fits them."""
+    """Decide without the listed values of parameters: any word fits them."""
     tools = []
     for tool in request.tools:
         parameters = cast("Mapping[str, JsonValue]", _without_lists(dict(tool.parameters)))

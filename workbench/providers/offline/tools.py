@@ -1,4 +1,4 @@
-"""The offered tools: their parameters, read from JSON Schemas that may hold anything, and their fit to a text."""
+"""The offered tools: their parameters, read from JSON Schemas with any content, and their fit to a text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Role = Literal[
     "expression", "query", "prose", "opaque", "other",
 ]
 # fmt: on
-"""The kind of value that a parameter takes, by its type, name, format and description."""
+"""The kind of a parameter's value, by its type, name, format and description."""
 
 ACCEPTED: dict[Role, tuple[Kind, ...]] = {
     "number": ("number",),
@@ -96,7 +96,7 @@ class Parameter:
     """One parameter of a tool.
 
     In `schema`, references are followed, and a union is replaced by its first branch that is not null. `root` is the
-    schema that holds the definitions."""
+    schema with the definitions."""
 
     name: str
     schema: Schema
@@ -136,7 +136,7 @@ class Parameter:
 
     @cached_property
     def item(self) -> Parameter:
-        """The parameter that a single value has to fit: for a list, one with the schema of its items."""
+        """The parameter for a single value: for a list, a parameter with the schema of its items."""
         if self.role != "list":
             return self
         return parameter_of(self.name, self.schema.get("items"), self.required, self.root)
@@ -191,7 +191,7 @@ def parameters_of(schema: JsonValue, root: Schema | None = None) -> list[Paramet
 
 
 def parameter_of(name: str, schema: JsonValue, required: bool, root: Schema) -> Parameter:
-    """Return one parameter from its schema, which may be anything."""
+    """Return one parameter from its schema, which may be any value."""
     return Parameter(name, _branch_of(schema, root), required, root)
 
 
@@ -264,8 +264,8 @@ def _texts(values: JsonValue) -> str:
     return " ".join([*words, ""])
 
 
-# Tools are ranked as documents are in a search by TF-IDF: each word that a text shares with a tool counts by its place
-# in the tool and its rarity among all offered tools. https://en.wikipedia.org/wiki/Tf-idf
+# Tools are ranked like documents in a search by TF-IDF. Each word that a text shares with a tool counts by its place in
+# the tool and its rarity among all offered tools. https://en.wikipedia.org/wiki/Tf-idf
 
 CALL_THRESHOLD = 0.5
 """The least score with which a tool is called."""
@@ -277,7 +277,7 @@ _MIN_FUZZY_CHARS = 5
 _UNASKED_CHANGE = 0.6
 """The factor for tools that change something if the text is a question."""
 _HALF_WAY = 0.35
-"""The weight at which a score is one half."""
+"""The weight that gives a score of one half."""
 _NAMED = 0.9
 """The weight of a parameter's name when the text gives a value with it."""
 _MAX_WORDS = 60
@@ -310,10 +310,10 @@ class ToolIndex:
     def rank(
         self, text: str, hints: Iterable[str] = (), named: Iterable[str] = (), *, question: bool = False
     ) -> list[RankedTool]:
-        """Return all tools by their fit to a text, best first, equal ones in the order offered.
+        """Return all tools by their fit to a text, best first; equal tools keep their order.
 
-        `hints` are words that the text implies. `named` are stems that name a value beside them, as in "subject
-        'Lunch'": they point to a parameter rather than to a tool."""
+        `hints` are words that the text implies. `named` are stems that name the value beside them, as in "subject
+        'Lunch'": they suggest a parameter rather than a tool."""
         named = frozenset(named).intersection(self._with_parameter)
         totals = [0.0] * len(self.tools)
         in_name: list[dict[str, float]] = [{} for _ in self.tools]
@@ -339,11 +339,11 @@ class ToolIndex:
     def _rarity(self, having: int) -> float:
         """Return the inverse document frequency of a word that `having` tools contain, scaled to 1 at most.
 
-        It is 1 for a word of a single tool, and near 0 for one that all of many tools contain."""
+        It is 1 for a word of a single tool, and near 0 for a word that all of many tools contain."""
         return math.log(1 + len(self.tools) / having) / math.log(1 + len(self.tools))
 
     def _alike(self, asked: str) -> dict[str, float]:
-        """Return the tools' words that equal a word, are its synonyms or are spelt alike, each with a likeness."""
+        """Return the tools' words that equal a word, are its synonyms or are spelt alike, with their likeness."""
         alike = dict.fromkeys(RELATED.get(asked, set()).intersection(self._worth), _ALIKE)
         if asked in self._worth:
             alike[asked] = 1.0
@@ -368,5 +368,5 @@ def _importance(stemmed: str) -> float:
 
 
 def named_with(words: frozenset[str], parameters: Sequence[Parameter]) -> Parameter | None:
-    """Return the first parameter that has one of the words in its name, `None` without one."""
+    """Return the first parameter with one of the words in its name, `None` without one."""
     return next((one for one in parameters if not words.isdisjoint(split_name(one.name))), None)

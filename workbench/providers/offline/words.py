@@ -1,4 +1,4 @@
-"""English words: stems, synonyms, and words that carry no meaning of their own."""
+"""English words: stems, synonyms, and words without a meaning of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VOWELS = frozenset("aeiouy")
 
 
 class Word(NamedTuple):
-    """One word of a text: as written, its place, and its stem."""
+    """One word of a text: its spelling, its place, and its stem."""
 
     text: str
     start: int
@@ -91,10 +91,10 @@ CHANGING_VERB_STEMS = stem_set(
     """add approve assign cancel change close create delete disable dismiss edit enable fork insert lock make mark merge
     move open post push put remove rename reset send set submit unlock update upload write"""
 )
-"""Verbs of tools that change something, which a question rarely asks for."""
+"""Verbs of tools that change something. Questions rarely ask for such a tool."""
 
-# Each group lists words that tools and requests use for one thing. The relation is not transitive: a word may stand in
-# several groups, whose other words stay unrelated.
+# Each group lists words for one thing in tools and requests. The relation is not transitive: a word may be in several
+# groups, and the other words of these groups stay unrelated.
 _SAME_MEANING = """
 search find look lookup seek query locate / get fetch show display read view retrieve give see check obtain tell /
 list show enumerate / create make add new open write insert generate compose / delete remove erase drop cancel clear /
@@ -147,7 +147,7 @@ def words_of(text: str) -> Iterator[Word]:
 
 
 def stems_of(text: str) -> dict[str, None]:
-    """Return the distinct stems of a text, in order, without numbers and words without meaning of their own."""
+    """Return the distinct stems of a text in order, without numbers and meaningless words."""
     # A dict, because it keeps the order and holds each stem once.
     return dict.fromkeys(filter(_has_meaning, map(_stem_of_written, _WORD.findall(text))))
 

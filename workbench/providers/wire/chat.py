@@ -1,4 +1,4 @@
-"""The wire format of OpenAI's Chat Completions API, and of the many servers that approximate it.
+"""The wire format of OpenAI's Chat Completions API, and of the many servers that imitate it.
 
 https://platform.openai.com/docs/api-reference/chat
 """
@@ -51,7 +51,7 @@ _REFUSED = {"content_filter", "refusal"}
 _FAILED = {"error", "insufficient_system_resource"}
 _TEXTS_OF_DETAILS = ("text", "summary")
 _AT_CALLS = ("extra_content", "provider_specific_fields")
-"""Fields of a call that must be sent back with it, such as the signatures of Gemini, directly or through LiteLLM."""
+"""Fields of a call that must be sent back with it, such as Gemini's signatures, direct or through LiteLLM."""
 
 _JOINED_DETAILS = {"reasoning.text", "reasoning.summary"}
 
@@ -87,7 +87,7 @@ class ChatReader:
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of a chunk.
 
-        Raises ModelError for an error that the chunk reports, and for data that is not JSON."""
+        Raises ModelError for a reported error, and for data that is not JSON."""
         if event.data.strip() == _END:
             self.ended = True
             return
@@ -98,7 +98,7 @@ class ChatReader:
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one document.
 
-        Raises ModelError for a document that is an error or is not an answer."""
+        Raises ModelError for an error, and for a document that is not an answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not document.get("choices"):
@@ -207,7 +207,7 @@ class ChatReader:
                     yield ReasoningDelta(self._round, text)
 
     def _add_part(self, part: dict[str, Any], thoughts: list[dict[str, Any]]) -> None:
-        """Add a fragment of a part with thoughts; they are sent back as one part before the text."""
+        """Add a fragment of a part with thoughts. Thoughts are sent back as one part before the text."""
         self._errors.must_fit(self._parts)
         if not self._parts:
             self._parts.append({**part, "thinking": []})
@@ -236,7 +236,7 @@ class ChatReader:
         yield from self._calls.add(call, arguments)
 
     def _sign(self, call: OpenCall, entry: dict[str, Any]) -> None:
-        """Store the fields of a call that must be sent back with it."""
+        """Store the fields that must be sent back with a call."""
         for name in _AT_CALLS:
             if entry.get(name):
                 self._signed.setdefault(call.id, {})[name] = entry[name]
@@ -244,7 +244,7 @@ class ChatReader:
             self._signed.setdefault(call.id, {})["type"] = kind
 
     def _open_call(self, index: object, given_id: str | None, *, follows: bool) -> OpenCall | None:
-        """Return the call that a fragment may continue: by its index, else by its id, else the latest call.
+        """Return the call that a fragment may continue: found by index, else by id, else the latest call.
 
         With `follows`, a fragment without index and id begins a new call."""
         if isinstance(index, int):
@@ -268,8 +268,8 @@ class ChatReader:
         last.update(without_fields(thought), thinking=text)
 
     def _add_detail(self, detail: dict[str, Any]) -> None:
-        """Add a fragment of a reasoning detail; join it with the last one if both have the same type and index."""
-        # Details arrive in fragments, but OpenRouter wants them back whole.
+        """Add a fragment of a reasoning detail, joined with the last detail if type and index are equal."""
+        # Details arrive in fragments, but OpenRouter requires whole details back.
         last = self._details[-1] if self._details else {}
         text_key = next((key for key in _TEXTS_OF_DETAILS if key in detail or key in last), None)
         same = all(last.get(key) == detail.get(key) for key in ("type", "index"))
@@ -284,8 +284,8 @@ class ChatReader:
         last[text_key] = text
 
     def _provider_state(self) -> JsonValue:
-        """Return the data that must be sent back to the endpoint with this answer; `None` if there is none."""
-        # OpenRouter expects its details, DeepSeek the reasoning before a call, Gemini the signature at each call,
+        """Return the data that must be sent back with this answer; `None` without any."""
+        # OpenRouter expects its details, DeepSeek the reasoning before a call, Gemini the signature of each call,
         # LiteLLM blocks of thinking, and Mistral its thoughts as a part of the content.
         fields: dict[str, Any] = dict(self._more)
         if self._details:
@@ -297,7 +297,7 @@ class ChatReader:
             if self._written:
                 fields["content"].append({"type": "text", "text": "".join(self._written)})
         state: dict[str, Any] = {"wire": WIRE, "fields": fields}
-        # Reasoning is sent back under the name under which it arrived.
+        # Reasoning is sent back under its original name.
         if "reasoning_content" in self._reasoning:
             state["thoughts"] = {"reasoning_content": "".join(self._reasoning["reasoning_content"])}
         elif "reasoning" in self._reasoning and not self._details:
@@ -326,9 +326,9 @@ def _number_in(statistics: object, name: str) -> float | None:
 
 
 def _begins_another(call: OpenCall, given_id: str | None, name: object, arguments: object, *, may_repeat: bool) -> bool:
-    """Return whether a fragment for the index or the id of `call` begins a new call.
+    """Return whether a fragment with the index or the id of `call` begins a new call.
 
-    `may_repeat` is whether `call` began in an earlier chunk, so that the fragment may repeat it."""
+    `may_repeat` is whether `call` began in an earlier chunk, which the fragment may repeat."""
     # Some servers give every call the index 0. A new call then has a different id or name, or it has the same name and
     # begins when the arguments of `call` are complete. Other servers send a whole call once more at the end: the same
     # arguments for the same id are such a repetition.
@@ -399,7 +399,7 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _messages(messages: Iterable[Message], names: ToolNames) -> Iterator[dict[str, Any]]:
-    # Endpoints require the reasoning of every answer once the conversation has calls; before that, some refuse it.
+    # Endpoints require the reasoning of every answer once the conversation has calls; before, some refuse it.
     has_calls = False
     tools: dict[str | None, str] = {}
     shown: list[dict[str, Any]] = []
@@ -458,7 +458,7 @@ def _message(message: Message, names: ToolNames, *, with_thoughts: bool) -> dict
         )
     answer: dict[str, Any] = {"role": "assistant", "content": message.content}
     if calls:
-        # In an answer with calls, the API itself writes `null` in place of an empty text.
+        # In an answer with calls, the API itself writes `null` instead of an empty text.
         answer |= {"content": message.content or None, "tool_calls": calls}
     answer |= state.get("fields", {})
     if with_thoughts:

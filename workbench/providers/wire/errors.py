@@ -1,4 +1,4 @@
-"""Errors that endpoints report, in their many formats, and errors for broken streams."""
+"""Errors that endpoints report in many formats, and errors for broken streams."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _NOT_RETRYABLE = {"insufficient_quota", "billing_error", "billing_hard_limit_rea
 
 def quoted(text: str, secrets: Secrets, longest: int = MAX_QUOTE_CHARS) -> str:
     """Return foreign text on one line, without secrets and shortened to `longest` characters."""
-    # Secrets are removed before the text is cut, so that no part of one remains.
+    # Secrets are removed before the cut, so no part of a secret remains.
     clean = secrets.redact(text)[: 10 * longest]
     clean = " ".join("".join(map(_printable, clean)).split())
     if len(clean) <= longest:
@@ -120,7 +120,7 @@ def _words_of_error(error: dict[str, Any]) -> str | None:
     words = error_text({key: value for key, value in error.items() if key != "error"})
     if words is None:
         words = next((str(error[key]) for key in _NAMES_OF_ERRORS if error.get(key)), None)
-    # Routers such as OpenRouter put the provider's own message into `metadata.raw`, after their own.
+    # Routers such as OpenRouter put the provider's own message into `metadata.raw`, beside their own message.
     raw = error_text(as_dict(error.get("metadata")).get("raw"))
     if words and raw and raw not in words:
         return f"{words}: {raw}"
@@ -224,13 +224,13 @@ class AnswerErrors:
         return ModelError(f"the stream held no answer of {self.model} ({self._way_out})", retryable=True)
 
     def broke_off(self, missing: str) -> ModelError:
-        """Return the error for a stream that ended before its answer did.
+        """Return the error for a stream that ended before its answer.
 
         `missing` names the marks that would have ended the answer."""
         return ModelError(f"the answer of {self.model} ended too early: {missing} came", retryable=True)
 
     def gave_up(self, reason: str) -> ModelError:
-        """Return the error for an answer that the endpoint ended early because it failed."""
+        """Return the error for an answer that a failed endpoint ended early."""
         return ModelError(f"the endpoint of {self.model} gave up within its answer: {reason}", retryable=True)
 
     @property

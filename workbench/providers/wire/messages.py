@@ -76,14 +76,14 @@ _PAUSED = {"pause_turn", "compaction"}
 class _Block:
     """One block of the answer: text, a call, or a block that is sent back unchanged.
 
-    `fields` are the fields that the block began with, plus those that its deltas added."""
+    `fields` are the fields at the block's beginning, with the additions of its deltas."""
 
     kind: str
     fields: dict[str, Any] = field(default_factory=dict)
     pieces: list[str] = field(default_factory=list)
-    """The pieces of a text, without the thoughts in it, or the pieces of a block of thinking."""
+    """The pieces of a text without its thoughts, or the pieces of a block of thinking."""
     written: list[str] = field(default_factory=list)
-    """The pieces of a text as they arrived, with the thoughts in it."""
+    """The pieces of a text as they arrived, including thoughts."""
     call: OpenCall | None = None
     input: list[str] = field(default_factory=list)
     """The pieces of the JSON text of an input that does not belong to a call."""
@@ -153,7 +153,7 @@ def _grown(before: object, more: object) -> object:
 class MessagesReader:
     """A reader of one answer; with `thoughts_apart`, thoughts in its text become reasoning.
 
-    `continues` is whether the answer continues an earlier one that was paused."""
+    `continues` is whether the answer continues a paused answer."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class MessagesReader:
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of a server-sent event.
 
-        Raises ModelError for an event that reports an error, and for data that is not JSON."""
+        Raises ModelError for a reported error, and for data that is not JSON."""
         document = self._errors.document(event)
         if document is None:
             return
@@ -208,7 +208,7 @@ class MessagesReader:
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one document.
 
-        Raises ModelError for a document that is an error or is not an answer."""
+        Raises ModelError for an error, and for a document that is not an answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(content := document.get("content"), list):
@@ -243,7 +243,7 @@ class MessagesReader:
     def _state(self, parts: list[Part], *, whole: bool) -> JsonValue:
         """Return the provider state of an answer; with `whole`, the state lists all parts even if none is special."""
         state: dict[str, Any] = {"wire": WIRE, "parts": parts}
-        # Code that waits for the result of a call continues in the same container, which the next request must name.
+        # Code that waits for a call's result continues in the same container, so the next request must name it.
         if self._container:
             return {**state, "container": self._container}
         if whole:
@@ -302,7 +302,7 @@ class MessagesReader:
         elif kind == "input_json_delta" and block.call is not None:
             yield from self._calls.add(block.call, delta.get("partial_json"))
         elif kind == "signature_delta":
-            # The API verifies the signature of thinking, so the block is sent back as it arrived.
+            # The API verifies the signature of thinking, so the block is sent back unchanged.
             block.fields["signature"] = delta.get("signature")
         else:
             if kind == "input_json_delta" and block.of_provider is not None:
@@ -321,7 +321,7 @@ class MessagesReader:
         for event in events:
             if isinstance(event, TextDelta):
                 block.pieces.append(event.text)
-            # The text so far turned out to be thoughts, so no block holds a part of the answer yet.
+            # The text so far turned out to be thoughts, so no block is part of the answer yet.
             elif isinstance(event, TextWasReasoning):
                 for each in self._blocks:
                     if each.kind == "text":
@@ -390,7 +390,7 @@ _LACKING = {
     "verbosity": "",
     "web_search_options": "",
 }
-"""Parameters of Chat Completions and Responses that this API refuses, with their replacements."""
+"""Parameters of Chat Completions and Responses that this API refuses, with their replacements or empty texts."""
 
 
 def _own_fields(spec: ModelSpec) -> dict[str, Any]:
@@ -411,7 +411,7 @@ class MessagesWire:
     seed: int | None = None
 
     def __init__(self, spec: ModelSpec, secrets: Secrets) -> None:
-        # Anthropic documents its base URL without `/v1`, gateways often with it.
+        # Anthropic documents its base URL without `/v1`; gateways often include it.
         self.path = "/messages" if spec.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
         self._own = _own_fields(spec)
         self._thoughts_apart = spec.thoughts == "reasoning"
@@ -455,11 +455,11 @@ def _tool(tool: ToolDefinition, name: str) -> dict[str, Any]:
 
 
 def _container(messages: tuple[Message, ...], param: object) -> dict[str, Any]:
-    """Return the field of a request that names the container of the latest answer that ran in one."""
+    """Return the field of a request that names the container of the latest answer with one."""
     for message in reversed(messages):
         container = state_of(message, WIRE).get("container")
         if isinstance(container, dict):
-            # The API makes a new container for a request that names none, and refuses the name of an expired one.
+            # The API creates a new container for a request that names none, and refuses an expired container.
             if isinstance(param, str) or _is_past(container.get("expires_at")):
                 return {}
             named = container["id"]
@@ -482,8 +482,8 @@ def _is_past(time: object) -> bool:
 def _messages(messages: tuple[Message, ...], names: ToolNames) -> list[dict[str, Any]]:
     """Return the conversation as the API requires it: with alternating roles and accepted ids.
 
-    Consecutive messages of one role become one message, in which results of calls precede the user's text. The
-    messages of a paused answer stay as they arrived."""
+    Consecutive messages of one role become one message; in it, results of calls precede the user's text. The messages
+    of a paused answer stay unchanged."""
     call_ids: list[str] = []
     for message in messages:
         call_ids += _call_ids(message)

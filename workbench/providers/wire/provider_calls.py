@@ -1,4 +1,4 @@
-"""Calls in an answer that the provider executes itself, such as web searches, as events of the run."""
+"""Calls that the provider executes itself, such as web searches, as events of the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workbench.trajectory.events import (
 
 
 def ids_of_blocks(messages: Iterable[Message], wire: str) -> Iterator[str]:
-    """Yield the ids of the calls that the provider ran in earlier answers, from the blocks that are sent back to it."""
+    """Yield the ids of the calls in earlier answers that the provider ran, from the blocks that are sent back."""
     for message in messages:
         state = as_dict(message.provider_state)
         if state.get("wire") == wire:
@@ -45,7 +45,7 @@ class ProviderCall:
 class ProviderCalls:
     """The calls that a provider runs in one answer, turned into events of the run.
 
-    `known` are the ids of such calls in earlier answers, whose results may still arrive."""
+    `known` are the ids of such calls in earlier answers; their results may still arrive."""
 
     def __init__(self, round_number: int, calls: CallAssembly, offer: Offer, known: Iterable[str] = ()) -> None:
         self._round = round_number
@@ -56,7 +56,7 @@ class ProviderCalls:
         calls.take(self._ids)
 
     def begin(self, given_id: object, name: object) -> tuple[ProviderCall, CallStarted]:
-        """Begin a call, and return it with its first event."""
+        """Begin a call; return it and its first event."""
         call = ProviderCall(self._calls.free_id(given_id))
         if isinstance(given_id, str):
             self._ids[given_id] = call.id
@@ -105,7 +105,8 @@ def result_text(content: JsonValue) -> str:
         try:
             text = json_text(_readable(content))
         except (ValueError, RecursionError) as error:
-            # The block holds the same content, and its check then fails the answer with an error that names the model.
+            # The block holds the same content. The check of the block then fails the answer with an error that names
+            # the model.
             text = f"(JSON cannot express it: {error})"
     text = joined_surrogates(text)
     if len(text) <= MAX_PROVIDER_RESULT_CHARS:
@@ -156,7 +157,7 @@ def item_call(item: Mapping[str, Any]) -> tuple[str, object]:
         if field not in _ABOUT_ITEMS and field not in _RESULTS and value is not None:
             given[field] = value
     if given.keys() == {"action"} and isinstance(given["action"], dict):
-        # The action of a search is its input, and the type of the action says what kind of search it is.
+        # The input of a search call is its action; the action's type names the kind of search.
         given = given["action"]
     return name, _readable(given)
 

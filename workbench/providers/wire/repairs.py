@@ -1,4 +1,4 @@
-"""Repairs of answers that deviate from the endpoint's API, made only if the answer can be read in just one way.
+"""Repairs of answers that deviate from the endpoint's API. An answer is repaired only if it has just one reading.
 
 Arguments that are one JSON object are never changed.
 """
@@ -113,7 +113,7 @@ def _objects_in(text: str) -> list[dict[str, Any]]:
     try:
         while at < len(text):
             _, end = decoder.raw_decode(text, at)
-            # This decoder reads NaN and Infinity, which `parsed_json` refuses.
+            # This decoder accepts NaN and Infinity, which `parsed_json` refuses.
             found = json_object(text[at:end])
             if found is None:
                 return []
@@ -153,7 +153,7 @@ _ENDS: Mapping[str, tuple[str, ...]] = {
     "[THINK]": ("[/THINK]",),
     "◁think▷": ("◁/think▷",),
 }
-"""The marks that begin a model's thoughts, each with the marks that end them."""
+"""The marks at the beginning of a model's thoughts, each with its end marks."""
 
 _ALL_ENDS = tuple(dict.fromkeys(chain.from_iterable(_ENDS.values())))
 _FIRST = frozenset(mark[0] for mark in (*_ENDS, *_ALL_ENDS))
@@ -190,7 +190,7 @@ class AnswerText:
         yield from self._steps(over=False)
 
     def flush(self) -> Iterator[TextEvent]:
-        """End the text, or a block of it, and yield the pieces that were held back."""
+        """End the text, or a block of it, and yield the held-back pieces."""
         yield from self._steps(over=True)
 
     def _steps(self, *, over: bool) -> Iterator[TextEvent]:
@@ -293,8 +293,8 @@ def _certain(text: str, marks: tuple[str, ...]) -> int:
 
 def _ends_thoughts(before: str, end: str, after: str) -> bool:
     """Return whether a mark between two texts ends thoughts, and is not merely mentioned in an answer."""
-    # A closing mark counts at the end of a line or directly between two words, outside quotes and code, if no opening
-    # mark precedes it.
+    # A closing mark counts at the end of a line or directly between two words, outside quotes and code, and only
+    # without an opening mark before it.
     if any(begin in before for begin, ends in _ENDS.items() if end in ends) or before.count("```") % 2:
         return False
     if any(beside and beside in _QUOTES for beside in (before[-1:], after[:1])):

@@ -92,7 +92,7 @@ class _Item:
     pieces: list[str] = field(default_factory=list)
     """The pieces of a message, without thoughts in it."""
     written: list[str] = field(default_factory=list)
-    """The pieces of a message as they arrived, with the thoughts in it."""
+    """The pieces of a message as they arrived, including thoughts."""
     phase: str | None = None
     of_provider: ProviderCall | None = None
     reasoned: bool = False
@@ -117,7 +117,7 @@ class _Item:
             return None
         content = [*dicts_in(document.get("content"))]
         text = "".join(str(each.get("text") or each.get("refusal") or "") for each in content)
-        # A message that has no id is written in the short form, which every server reads.
+        # A message without an id is written in the short form, which every server reads.
         if text == "".join(self.written) and ("id" in document or any(map(_is_special, content))):
             return {"text": part["text"], "block": document}
         if self.phase:
@@ -132,7 +132,7 @@ def _is_special(part: dict[str, Any]) -> bool:
 
 
 class ResponsesReader:
-    """A reader of one answer, whose items are identified by `output_index`.
+    """A reader of one answer; `output_index` identifies its items.
 
     `stored` is whether the API stores the response; with `thoughts_apart`, thoughts in the text become reasoning."""
 
@@ -168,7 +168,7 @@ class ResponsesReader:
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of a server-sent event.
 
-        Raises ModelError for an event that reports an error, and for data that is not JSON."""
+        Raises ModelError for a reported error, and for data that is not JSON."""
         document = self._errors.document(event)
         if document is None:
             return
@@ -201,7 +201,7 @@ class ResponsesReader:
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
         """Yield the events of an answer that arrived as one document.
 
-        Raises ModelError for a document that is an error or is not an answer."""
+        Raises ModelError for an error, and for a document that is not an answer."""
         if reports_error(document):
             raise self._errors.reported(document)
         if not isinstance(document, dict) or not isinstance(document.get("output"), list):
@@ -228,7 +228,7 @@ class ResponsesReader:
         yield AnswerFinished(self._stop_reason(), self._usage.responses(), state, deviations)
 
     def _item(self, document: dict[str, Any], kind: object, *, new: bool = False) -> _Item:
-        """Return the item of an event; a new one if no event has announced it."""
+        """Return the item of an event; a new item if no event announced it."""
         # Some servers omit `output_index`, and some reuse an index for an item of another kind.
         key = document.get("output_index")
         if not isinstance(key, int):
@@ -256,7 +256,7 @@ class ResponsesReader:
             yield from self._begin_of_provider(item)
 
     def _complete(self, item: _Item, document: dict[str, Any]) -> Iterator[ModelEvent]:
-        """Complete an item from its final form, and yield the events of the parts that had not been streamed."""
+        """Complete an item from its final form, and yield the events of parts that were not streamed."""
         if item.done:
             return
         item.done = True
@@ -286,7 +286,7 @@ class ResponsesReader:
             yield from self._end_of_provider(item)
 
     def _begin_of_provider(self, item: _Item) -> Iterator[ModelEvent]:
-        """Begin the call in an item for a tool that the provider runs."""
+        """Begin the call of an item for a provider's tool."""
         if item.of_provider is None and item.kind not in _NOT_CALLS:
             name, _ = item_call(item.document)
             item.of_provider, started = self._of_provider.begin(item.document.get("id"), name)
@@ -321,7 +321,8 @@ class ResponsesReader:
     def _missed(self, output: Iterable[dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
         """Return the items of the final response that were not streamed, each with its index in the response.
 
-        An item counts as missing if fewer items of its kind were streamed, a call also if its id is new."""
+        An item counts as missing if fewer items of its kind were streamed. A call also counts as missing if its id is
+        new."""
         # Some servers send items only in the final response, and some give streamed items different ids there.
         arrived = Counter(item.kind for item in self._items)
         ids = {call.given_id for call in self._calls.calls}
@@ -357,7 +358,7 @@ class ResponsesReader:
             yield ReasoningDelta(self._round, text)
 
     def _parts(self) -> Iterator[Part]:
-        # The API refuses an item if its id shows that the reasoning before it is missing.
+        # The API refuses an item whose id shows that the preceding reasoning is missing.
         lost = any(item.kind == "reasoning" and not item.document for item in self._items)
         for item in self._items:
             if (part := item.part(named=not lost)) is not None:
@@ -393,7 +394,7 @@ _LACKING = {
     "verbosity": "text = { verbosity = … }",
     "web_search_options": "",
 }
-"""Parameters of Chat Completions and Messages that this API refuses, with their replacements."""
+"""Parameters of Chat Completions and Messages that this API refuses, with their replacements or empty texts."""
 
 _ABOUT_TOOLS = ("tool_choice", "parallel_tool_calls")
 _ENCRYPTED_REASONING = "reasoning.encrypted_content"
@@ -410,7 +411,7 @@ class ResponsesWire:
         self._model = spec.model
         self._thoughts_apart = spec.thoughts == "reasoning"
         params, self.notices = sent_params(spec, "Responses", lacking=_LACKING, renamed=_RENAMED)
-        # The API stores responses by default; requests turn that off unless the user asks for it.
+        # The API stores responses by default. Requests turn that off unless the user asks for storage.
         self._params = {"store": False, **params, **_include(params)}
         self._stored = bool(self._params["store"])
         self._errors = AnswerErrors(spec.name, "Responses", spec.base_url, secrets)
@@ -462,7 +463,7 @@ def _include(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _returned(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item in the form in which it is sent back."""
+    """Return an item in the form for sending it back."""
     left_out = _ONLY_IN_ANSWERS
     if item.get("type") == "reasoning":
         left_out = _ONLY_IN_REASONING

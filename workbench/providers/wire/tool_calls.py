@@ -25,18 +25,18 @@ from workbench.trajectory.events import (
     ToolDefinition,
 )
 
-# Model APIs accept names of ASCII letters, digits, `_` and `-`, and names of tools of at most 64 characters.
+# Model APIs accept names of ASCII letters, digits, `_` and `-`. Names of tools may have at most 64 characters.
 
 _ACCEPTED = re.compile(r"[A-Za-z0-9_-]+")
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str, str]:
-    """Return for each name a unique name that APIs accept; a name that is accepted already stays as it is.
+    """Return a unique name that APIs accept for each name; an acceptable name stays unchanged.
 
     The same names in the same order give the same result."""
     wanted = list(dict.fromkeys(names))
-    # Accepted names come first: `get time` must not take the name `get_time` from a tool that has it already.
+    # Accepted names come first: `get time` must not take the name of an existing tool `get_time`.
     given = {name: name for name in wanted if accepted_name(name, longest) == name}
     taken = set(given)
     for name in wanted:
@@ -56,7 +56,7 @@ def accepted_names(names: Iterable[str], longest: int | None = None) -> dict[str
 
 
 def accepted_name(name: str, longest: int | None = None) -> str:
-    """Return the name with `_` in place of every character that is not accepted, cut to `longest`."""
+    """Replace every character that APIs do not accept by `_`, and cut the name to `longest`."""
     if _ACCEPTED.fullmatch(name) and (longest is None or len(name) <= longest):
         return name
     return _REFUSED.sub("_", name)[:longest] or "unnamed"
@@ -65,7 +65,7 @@ def accepted_name(name: str, longest: int | None = None) -> str:
 class ToolNames:
     """The names of the offered tools: their names in the suite, and the names that the API accepts.
 
-    The names `as_they_are` are those of the provider's own tools."""
+    The names `as_they_are` belong to the provider's own tools."""
 
     def __init__(self, names: Iterable[str], as_they_are: Iterable[str] = ()) -> None:
         self._accepted = accepted_names(names, MAX_TOOL_NAME_CHARS) | {name: name for name in as_they_are}
@@ -76,7 +76,7 @@ class ToolNames:
         return self._accepted.get(name) or accepted_name(name, MAX_TOOL_NAME_CHARS)
 
     def ours(self, accepted: str) -> str:
-        """Return the suite's name for an accepted name; a name that the model invented stays as it is."""
+        """Return the suite's name for an accepted name; an invented name of the model stays unchanged."""
         return self._ours.get(accepted, accepted)
 
     def offers(self, accepted: str) -> bool:
@@ -85,18 +85,18 @@ class ToolNames:
 
 
 REMEMBERED_OFFERS = 8
-"""The number of sets of tools that are cached as JSON, about the number of suites that run at the same time."""
+"""The number of sets of tools that are cached as JSON, about the number of suites in parallel runs."""
 
 _TOOL_NUMBER = re.compile(r"\btools(?:\.|\[|/|['\"], ?| -> )(\d+)\b")
 _NAMED = re.compile(r"\b(?:function|tool)s?(?: name)?:? ?['\"`]([^'\"`]+)['\"`]", re.IGNORECASE)
 _QUOTED = re.compile(r"['\"`]([^'\"`]+)['\"`]")
 
 ToolShape = Callable[[ToolDefinition, str], dict[str, Any]]
-"""A function that returns a tool in the format of an API, under the name that the API accepts."""
+"""A function that returns a tool in an API's format, under the accepted name."""
 
 
 class Offer:
-    """The tools of a request: their accepted names, and their JSON text."""
+    """The tools of a request: their accepted names and their JSON text."""
 
     def __init__(self, tools: tuple[ToolDefinition, ...], shape: ToolShape, api: Api) -> None:
         self.tools = tools
@@ -135,7 +135,7 @@ class Offer:
 
     def tool_at(self, error_text: str) -> str | None:
         """Return the tool that an error concerns, found by a name or an index in the text of the error."""
-        # The surest sign first: a name after "tool" or "function", an index as in "tools[3]", any quoted name.
+        # The surest signs come first: a name after "tool" or "function", an index as in "tools[3]", any quoted name.
         for name in _NAMED.findall(error_text):
             if self.names.offers(name):
                 return self.names.ours(name)
@@ -158,7 +158,7 @@ def _kind_of(form: Mapping[str, Any]) -> str | None:
 
 
 class Offers:
-    """The latest offers of tools to one model, cached so that each is serialised once."""
+    """The latest sets of tools for one model, cached so that each set is serialised once."""
 
     def __init__(self, shape: ToolShape, api: Api) -> None:
         self._shape = shape
@@ -178,7 +178,7 @@ class Offers:
 
 
 def named(tool: ToolDefinition, name: str) -> dict[str, Any]:
-    """Return the name of a tool and its description, if it has one, as fields of a request."""
+    """Return a tool's name, and its description if it has one, as fields of a request."""
     if not tool.description:
         return {"name": name}
     return {"name": name, "description": tool.description}
@@ -199,13 +199,13 @@ def arguments_to_send(call: ToolCall) -> dict[str, JsonValue]:
     """Return a call's arguments as they are sent back to the model; invalid ones as a text inside an object."""
     if call.problem is None:
         return dict(call.arguments)
-    # Servers parse the arguments that they receive, and fail if these are not JSON.
+    # Servers parse the arguments that they receive, and fail on text that is not JSON.
     return {"unparsed_arguments": call.raw or ""}
 
 
 def arguments_text(call: ToolCall) -> str:
     """Return a call's arguments as the text that is sent back to the model."""
-    # The model gets back its own text, even one in a code fence, but without repetitions that the endpoint caused.
+    # The model gets back its own text, even text in a code fence, but without repetitions that the endpoint caused.
     if call.problem is None and call.raw and unwrapped(call.raw) is not None:
         return call.raw
     return json_or_error(arguments_to_send(call))
@@ -232,10 +232,10 @@ def json_or_error(value: object) -> str:
 def sent_params(
     spec: ModelSpec, api: str, *, lacking: Mapping[str, str] | None = None, renamed: Mapping[str, str] | None = None
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the parameters of a model's settings to send, and a sentence for each that is not sent.
+    """Return the parameters to send, and a sentence for each omitted parameter of a model's settings.
 
-    `lacking` are parameters of other APIs that this one lacks, with their replacements or empty texts; `renamed` are
-    the parameters with a different name in this API. All others are sent as written."""
+    `lacking` are the parameters of other APIs that this API lacks, with their replacements or empty texts; `renamed`
+    are the parameters with a different name in this API. All others are sent as written."""
     sent: dict[str, Any] = {}
     notices: list[str] = []
     for name, value in spec.params.items():
@@ -253,7 +253,7 @@ def sent_params(
 
 
 def params_for(request: ModelRequest, params: Mapping[str, Any], about_tools: Collection[str]) -> dict[str, Any]:
-    """Return the parameters of a request; without tools, those `about_tools`, which APIs refuse then, are left out."""
+    """Return the parameters of a request; without tools, omit `about_tools`, which APIs then refuse."""
     return {name: value for name, value in params.items() if request.tools or name not in about_tools}
 
 
@@ -265,7 +265,7 @@ def whole_seed(params: Mapping[str, Any]) -> int | None:
     return seed
 
 
-# Servers may cut a text anywhere, also between the two surrogates that JSON writes for a character such as an emoji.
+# Servers may cut a text anywhere, even between the two surrogates that JSON writes for a character such as an emoji.
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -284,9 +284,9 @@ class TextPieces:
         self._pending = ""
 
     def next(self, piece: str) -> str:
-        """Return the text of a piece, which is not empty, after any surrogate that was held back.
+        """Return any held-back surrogate and the text of a nonempty piece.
 
-        A lone surrogate at its end is left out and waits for the next piece."""
+        A lone surrogate at the end of the piece waits for the next piece."""
         ends_within = "\ud800" <= piece[-1] <= "\udbff"
         if not self._pending and not ends_within:
             return piece
@@ -304,7 +304,7 @@ _KINDS = {list: "a list", str: "a text", bool: "true or false", int: "a number",
 class OpenCall:
     """A call whose fragments are still arriving.
 
-    `given_id` and `name` come from the API; `whole` holds arguments that arrived as an object instead of a text;
+    `given_id` and `name` come from the API. `whole` holds arguments that arrived as an object instead of a text.
     `repeats` is whether each fragment so far began with the previous one."""
 
     id: str
@@ -322,7 +322,7 @@ class OpenCall:
         return self.whole is not None or (bool(self.pieces) and self._object() is not None)
 
     def is_repeated_by(self, given_id: str | None, arguments: object) -> bool:
-        """Return whether a fragment with this id and these arguments merely repeats this complete call."""
+        """Return whether a fragment with this id and these arguments only repeats this complete call."""
         if given_id is None or given_id != self.given_id:
             return False
         if isinstance(arguments, str):
@@ -333,7 +333,7 @@ class OpenCall:
         return arguments is not None and same_json(arguments, own)
 
     def add(self, piece: str) -> str:
-        """Add a fragment of the arguments' text, and return the part of it that is new."""
+        """Add a fragment of the arguments' text; return the new part of it."""
         # Some endpoints send the whole text so far in every fragment. No JSON object begins with `{` twice, so a second
         # fragment that begins with the first one must be such a repetition.
         before = self.pieces[-1] if self.pieces else ""
@@ -368,7 +368,7 @@ class OpenCall:
 class CallAssembly:
     """The calls of one answer, assembled from their fragments.
 
-    Their ids are unique within the run: the API's own, or a new one if it gives none or repeats one."""
+    Ids are unique within the run: the API's own id, or a new one if the API gives none or repeats one."""
 
     def __init__(self, request: ModelRequest, names: ToolNames) -> None:
         self.calls: list[OpenCall] = []
@@ -384,7 +384,7 @@ class CallAssembly:
         self._characters = 0
 
     def begin(self, given_id: object = None) -> OpenCall:
-        """Begin a new call, whose first event follows when its name is known."""
+        """Begin a new call. Its first event follows when its name is known."""
         if len(self.calls) == MAX_ANSWER_CALLS:
             raise TooMuchError(MAX_ANSWER_CALLS.reached())
         given = given_id if isinstance(given_id, str) else ""
@@ -397,7 +397,7 @@ class CallAssembly:
         self._taken.update(ids)
 
     def free_id(self, given_id: object) -> str:
-        """Return the id of a new call: the API's own if no other call has it."""
+        """Return the id of a new call: the API's own id if no other call has it."""
         self._number += 1
         given = given_id if isinstance(given_id, str) else ""
         own = f"call-{self._number}"
@@ -414,7 +414,7 @@ class CallAssembly:
     def name(self, call: OpenCall, piece: object) -> Iterator[CallEvent]:
         """Add a piece of the tool's name.
 
-        The call starts when the name is that of an offered tool, otherwise with its first arguments."""
+        The call starts once the name belongs to an offered tool, otherwise with its first arguments."""
         # Some endpoints repeat the name in every fragment.
         if isinstance(piece, str) and piece and not call.started and piece != call.name:
             call.name += piece
@@ -466,15 +466,15 @@ class CallAssembly:
             raw = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         if found is not None:
             read, problem = found.arguments, None
-            # Fragments that repeat the text so far add up to more than an answer can hold; the last one has the whole
-            # text.
+            # Fragments that repeat the text so far could add up to more than an answer may hold; the last fragment has
+            # the whole text.
             if raw is not None and len(raw) > MAX_ANSWER_CHARS:
                 raw = call.text_once
             self.deviations.append(Deviation(found.kind, DETAILS[found.kind], call.id))
         yield CallFinished(call.id, read, raw, problem)
 
     def finish_all(self) -> Iterator[CallEvent]:
-        """Finish all calls that are still open, in order, at the end of the answer."""
+        """Finish all open calls in order, at the end of the answer."""
         for call in self.calls:
             yield from self.finish(call)
 
@@ -489,7 +489,7 @@ def _repair(call: OpenCall, given: object) -> Repaired | None:
 
 
 def _repaired_by_end(call: OpenCall, arguments: object, read: Mapping[str, Any]) -> Repaired | None:
-    """Return a repair of invalid fragments that matches the whole arguments sent at the end; `None` without one.
+    """Return a repair of invalid fragments that matches the whole arguments at the end; `None` without one.
 
     The whole arguments need no repair, but the deviation is still reported."""
     if not arguments or not call.pieces or json_object("".join(call.pieces)) is not None:

@@ -14,7 +14,7 @@ from workbench.trajectory.media import Media
 
 
 class SseEvent(NamedTuple):
-    """One server-sent event: its name, which is `message` by default, and its data, whose lines are joined by `\n`."""
+    """One server-sent event: its name, by default `message`, and its data; lines of data are joined by `\n`."""
 
     event: str
     data: str
@@ -31,14 +31,14 @@ class AnswerReader(Protocol):
     def feed(self, event: SseEvent) -> Iterator[ModelEvent]:
         """Yield the events of one server-sent event.
 
-        Raises ModelError for an error that the stream reports, and for data that is not JSON.
+        Raises ModelError for a reported error, and for data that is not JSON.
         """
         ...
 
     def feed_whole(self, document: JsonValue) -> Iterator[ModelEvent]:
-        """Yield the events of an answer that arrived as one JSON document although a stream was requested.
+        """Yield the events of an answer that arrived as one JSON document instead of a stream.
 
-        Raises ModelError for a document that is an error or is not an answer.
+        Raises ModelError for an error, and for a document that is not an answer.
         """
         ...
 
@@ -53,7 +53,7 @@ class AnswerReader(Protocol):
 class Wire(Protocol):
     """One wire format, set up for one model.
 
-    `path` is appended to the base URL; `notices` and `seed` are as in `Model`."""
+    `path` is appended to the base URL. `notices` and `seed` are as in `Model`."""
 
     api: Api
     path: str
@@ -63,7 +63,7 @@ class Wire(Protocol):
     def body(self, request: ModelRequest) -> bytes:
         """Return the body of a request as JSON.
 
-        The tools are serialised once for all requests that offer the same ones."""
+        The tools are serialised once for all requests with the same tools."""
         ...
 
     def reader(self, request: ModelRequest) -> AnswerReader:
@@ -71,7 +71,7 @@ class Wire(Protocol):
         ...
 
     def expect_llama_cpp(self) -> None:
-        """Ask the server in every later request to report its progress on the prompt, as only llama.cpp does."""
+        """Ask the server to report its progress on the prompt in every later request; only llama.cpp does that."""
         ...
 
     def tool_at(self, request: ModelRequest, error_text: str) -> str | None:
@@ -80,11 +80,11 @@ class Wire(Protocol):
 
 
 _MAX_NUMBER = MAX_TOKENS // 3
-"""The largest plausible token count, chosen so that the sum of three stays within the limit of stored counts."""
+"""The largest plausible token count. The sum of three such counts stays within the limit of stored counts."""
 
 
 def as_dict(value: object) -> dict[str, Any]:
-    """Return a value of an answer if it is an object, else an empty object, since endpoints deviate from their API."""
+    """Return a value of an answer if it is an object, else an empty object: endpoints deviate from their API."""
     return value if isinstance(value, dict) else {}
 
 
@@ -147,7 +147,7 @@ class UsageCount:
 # the calls. As JSON it is `{"wire": NAME, "parts": [...]}`, each part one of `{"block": {...}}`, `{"call": ID}` and
 # `{"text": "..."}`. A block with a `text` stands for that text; a call may have further fields in `more`. A text may
 # have a `phase`, and in `written` the same text with its thoughts. `{"pause": true}` divides the messages of an answer
-# that the provider paused. A wire format ignores the state of any other one.
+# that the provider paused. A wire format ignores the state of other formats.
 
 Part = dict[str, Any]
 
@@ -169,7 +169,7 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class CallPart:
-    """A call of the message, and the further fields that the provider gave it."""
+    """A call of the message, with the provider's further fields."""
 
     call: ToolCall
     more: dict[str, Any]
@@ -181,7 +181,7 @@ class PausePart:
 
 
 def provider_state(wire: str, parts: list[Part]) -> JsonValue:
-    """Return the state of an answer with these parts; `None` if they are at most one text, followed only by calls."""
+    """Return the state of an answer with these parts; `None` for at most one text that only calls follow."""
     is_special = any(not {"block", "more", "phase", "written"}.isdisjoint(part) for part in parts)
     if is_special or any("text" in part for part in parts[1:]):
         return {"wire": wire, "parts": [*parts]}
@@ -207,14 +207,14 @@ def text_part(pieces: list[str], written: list[str]) -> Part | None:
 
 
 def call_part(call_id: str, more: dict[str, Any]) -> Part:
-    """Return a part for a call; `more` are its fields other than id, name and arguments."""
+    """Return a part for a call; `more` are its fields besides id, name and arguments."""
     if more:
         return {"call": call_id, "more": more}
     return {"call": call_id}
 
 
 def without_fields(document: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return an object of an answer without some fields, and without those that are `null`."""
+    """Return an object of an answer without some fields and without `null` fields."""
     return {name: value for name, value in document.items() if name not in names and value is not None}
 
 
@@ -249,6 +249,6 @@ def data_url(media: Media) -> str:
 
 
 def joined_states(first: JsonValue, second: JsonValue) -> JsonValue:
-    """Return the state of an answer that arrived in two parts, each with a state that lists all of its own parts."""
+    """Join the states of an answer that arrived in two parts; each state lists all parts of its half."""
     before, after = as_dict(first), as_dict(second)
     return {**before, **after, "parts": [*before.get("parts", ()), {"pause": True}, *after.get("parts", ())]}
