@@ -1,6 +1,7 @@
-"""Kinds of checks: `from workbench.checks import contains, near` gives a function for each (`checks.functions`).
+"""The kinds of checks.
 
-Importing any module of this room registers all kinds, in the order in which the format lists them.
+`from workbench.checks import contains, near` gives a function for each kind (`checks.functions`). Importing any module
+of this room registers all kinds, in the order in which the format lists them.
 """
 
 from typing import TYPE_CHECKING

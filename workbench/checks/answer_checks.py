@@ -1,4 +1,4 @@
-"""The checks of a final answer: one check, or several by their names."""
+"""The checks of a final answer: one check, or several named checks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from workbench.checks.check import CHECK_CLASSES, Check, CheckBase, Checks, chec
 
 
 def answer_check_names(table: Mapping[str, Any]) -> list[str]:
-    """Return the keys that make `response` one check instead of a table of named checks."""
+    """Return the keys of a `response` table that make it one check instead of a table of named checks."""
     return [name for name in check_names_in(table) if not CHECK_CLASSES[name].is_newer]
 
 
 def are_named_checks(value: object) -> bool:
     """Return whether the value of `response` is a table of named checks.
 
-    It is one if every value is a table and no key is the name of a check. A key may be such a name if every table is
-    itself a check: an answer is text, so no check of it takes a table as its value."""
+    In such a table, every value is a table and no key is the name of a check. A key may be the name of a check if every
+    value is itself a check: an answer is text, so no check of an answer expects a table."""
     if not isinstance(value, dict) or not value:
         return False
     tables = all(isinstance(inner, dict | CheckBase) for inner in value.values())
@@ -42,4 +42,4 @@ NAMED_CHECKS: Final = "named checks"
 AnswerChecks = Annotated[
     Annotated[Check, Tag(ONE_CHECK)] | Annotated[Checks, Tag(NAMED_CHECKS)], Discriminator(_one_or_named)
 ]
-"""A suite's demand on the final answer: one check, or several by their names."""
+"""What a suite expects of the final answer: one check, or several named checks."""

@@ -18,11 +18,11 @@ InnerSample = Callable[[Any, Schema], JsonValue]
 """A function that returns a value that meets a nested check; the schema is that of the field or element."""
 
 OtherValues = Callable[[Any, Schema], Iterator[JsonValue]]
-"""A function that yields a few values that a nested check refuses and its schema may allow."""
+"""A function that yields a few values that a nested check refuses. The field's or element's schema may allow them."""
 
 
 def refuses_nothing(value: JsonValue) -> None:
-    """Accept every value: the default if no schema applies."""
+    """Accept every value; the default without a schema."""
 
 
 _IN_WORDS = {
@@ -42,7 +42,7 @@ def one_of_types(types: frozenset[str]) -> str:
 
 
 def beyond(low: float, high: float, schema: Schema) -> str | None:
-    """Return the reason why no number from low to high lies within the bounds of a schema; `None` if one may."""
+    """Return the reason why a schema's bounds exclude every number from low to high; `None` if they may allow one."""
     least, most = schema.get("minimum"), schema.get("maximum")
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
     if is_number(least) and high < least:
@@ -57,7 +57,7 @@ def beyond(low: float, high: float, schema: Schema) -> str | None:
 
 
 def field_schema(schema: Schema, name: str) -> Schema | None:
-    """Return the schema of a field, empty if it is not known; `None` if the schema excludes the field."""
+    """Return the schema of a field, or an empty schema if it is unknown; `None` if the schema excludes the field."""
     properties = properties_of(schema)
     if name in properties:
         inner = properties[name]
@@ -88,6 +88,6 @@ def refusal_by(schema: Schema) -> Refused:
 
 
 def items_schema(schema: Schema) -> Schema:
-    """Return the schema of the elements of a list, empty if it is not known."""
+    """Return the schema of a list's elements; empty if it is unknown."""
     items = schema.get("items")
     return items if isinstance(items, dict) and "$ref" not in items else {}

@@ -1,7 +1,7 @@
 """The base class of checks: written form, verdict on a value, and the data for audit, form and documentation.
 
-`value_kinds`, `text_kinds`, `combined_kinds` and `structure_kinds` have one class for each kind. A class is registered
-when it is defined, and all other code asks the registered classes, so that a new kind takes only a new class."""
+The modules `*_kinds` have one class for each kind. Defining a class registers it, and all other code asks the
+registered classes. A new kind therefore needs only a new class."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class NeverHoldsError(Exception):
 
 
 class UnknownSampleError(Exception):
-    """No value that meets the check can be constructed, although there may be one.
+    """No value that meets the check can be constructed, although one may exist.
 
-    The check asks a judge or a Python function, or has a pattern that looks ahead."""
+    The check asks a judge or a Python function, or its pattern looks ahead."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckVerdict:
     """The verdict of one check on one value.
 
-    `score` lies in 0..1; only approximate checks give values in between. `note` is the reason, without expected and
-    actual value. `measured` is false if there was nothing to measure: no number for `near`, a time beyond the calendar,
-    a value nested too deeply. Such a check does not hold.
+    `score` lies in 0..1; only approximate checks give values in between. `note` is the reason without the expected and
+    the actual value. `measured` is false if there was nothing to measure: no number for `near`, a time beyond the
+    calendar, a value nested too deeply. A check without a measurement does not hold.
     """
 
     score: float
@@ -72,24 +72,24 @@ EqualsRule = Callable[[Any, JsonValue], bool]
 ValueError."""
 
 CallPython = Callable[[str, JsonValue], object]
-"""A function that calls the Python function of a reference such as `"checks:is_even"` with a value, and returns its
+"""A function that calls a Python function by reference, such as `"checks:is_even"`, with a value and returns its
 result."""
 
 Judge = Callable[[Any, JsonValue], CheckVerdict]
-"""A function that returns a language model's verdict on a value; it raises CheckError if there is none."""
+"""A function that returns a language model's verdict on a value. It raises CheckError if there is no verdict."""
 
 VerdictCache = dict[tuple[int, int], "tuple[CheckBase, JsonValue, CheckVerdict]"]
-"""Verdicts by the ids of check and value; an entry keeps both alive, so that no other object gets their ids."""
+"""Verdicts by the ids of check and value. An entry keeps check and value alive, so no other object gets their ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """The services that some checks need in addition to the value; an unavailable one is `None`.
+    """The services that some checks need besides the value; an unavailable service is `None`.
 
-    `verdicts` is a cache, shared by the graders of a run. It omits plain values, which each grader compares by its own
-    rule, and judgements, which the judge caches. `search_time` limits the time of each pattern over all its searches.
-    `run` is the whole run, for functions that ask for it. With `only_fields`, fields of an object that its check does
-    not name are wrong. `clock` is the time of the run, to which dates may be relative."""
+    The graders of a run share the cache `verdicts`. It does not hold plain values, which each grader compares by its
+    own rule, or judgements, which the judge caches. `search_time` limits the time of each pattern over all its
+    searches. `run` is the whole run, for functions that need it. With `only_fields`, a field of an object is wrong if
+    the object's check does not name it. `clock` is the time of the run; dates may be relative to it."""
 
     call_python: CallPython | None = None
     judge: Judge | None = None
@@ -102,10 +102,10 @@ class CheckContext:
 
 EMPTY_CONTEXT = CheckContext()
 AUDIT_CONTEXT = CheckContext(clock=NOMINAL_CLOCK)
-"""The context for samples, whose relative dates are computed for a nominal time."""
+"""The context for samples. It computes relative dates for a nominal time."""
 
 ANY_TEXT = "…"
-"""The sample used where any text will do."""
+"""The sample for checks that any text meets."""
 
 HOLDS = CheckVerdict(1.0, True)
 NOT_TEXT = CheckVerdict(0.0, False, "not text")
@@ -119,17 +119,17 @@ def plain_verdict(holds: bool, note: str) -> CheckVerdict:
 
 
 def not_comparable(error: Exception) -> CheckVerdict:
-    """Return the verdict on a value whose comparison ended with an error."""
+    """Return the verdict on a value that could not be compared because of an error."""
     what = "too large" if isinstance(error, OverflowError) else "too deep or too long"
     return CheckVerdict(0.0, False, f"{what} to compare", measured=False)
 
 
 class Start(NamedTuple):
-    """The form's data for replacing a check by one of another kind.
+    """The form's data when a check is replaced by a check of another kind.
 
-    `values` holds the values that the old check expects (at least one), and `text` the first of them as text. `ends` is
-    the range of its numbers with their tolerance, or the bounds of the argument's schema. `parts` holds the checks that
-    it combines, or the check itself."""
+    `values` are the values that the old check expects (at least one), and `text` is the first value as text. `ends` is
+    the range of the old check's numbers with tolerance, or the bounds in the argument's schema. `parts` are the checks
+    that the old check combines, or the old check itself."""
 
     values: list[object]
     text: str
@@ -141,20 +141,21 @@ Advice = tuple[str, str, str]
 """A warning about a check as written: the key concerned, the message and a hint."""
 
 Weakness = tuple[str, str, Literal["warning", "note"]]
-"""The reason why a check accepts values that are likely to be wrong, a hint, and the severity of the finding."""
+"""A reason why a check accepts values that are likely wrong, a hint, and the severity of the finding."""
 
 
 class CheckBase(BaseModel):
     """The base class of checks, with the fields that every check has.
 
-    `weight` is its share of the call's score. An `optional` argument may be left out. A `required` check fails the run
-    if it does not hold; `None` leaves that to the grader. `because` is the reason for the check, shown with its issue.
+    `weight` is the check's share of the call's score. An `optional` argument may be left out. A `required` check fails
+    the run if it does not hold; `None` leaves the decision to the grader. `because` is the reason for the check, shown
+    with its issue.
     """
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
 
     kind: ClassVar[str]
-    """The check's name in suites, which is also the field with the expected value."""
+    """The check's name in suites, and the name of the field with the expected value."""
     form_name: ClassVar[str] = ""
     """The check's name in the form; `kind` by default."""
     written: ClassVar[str]
@@ -168,43 +169,43 @@ class CheckBase(BaseModel):
     options: ClassVar[Mapping[str, str]] = {}
     """The meaning of each of the check's own options."""
     exclusive: ClassVar[tuple[str, ...]] = ()
-    """Options that exclude each other."""
+    """Options that cannot be combined."""
     types: ClassVar[frozenset[str]]
     """The JSON types whose values may meet the check."""
     offered: ClassVar[frozenset[str] | None] = None
     """The types of arguments for which the form offers the check; `types` by default."""
     aliases: ClassVar[tuple[str, ...]] = ()
-    """The check's names in other programs, which a suite may have by mistake."""
+    """The check's names in other programs, which people may write in a suite by mistake."""
     cost: ClassVar[Literal["quick", "slow", "unbounded"]] = "quick"
     """The duration of an evaluation; `unbounded` if it is unknown beforehand."""
     outside: ClassVar[Literal["judge", "python"] | None] = None
-    """The judge or Python function that the check calls, if it does."""
+    """Whether the check calls a judge or a Python function; `None` if neither."""
     accepts_all: ClassVar[bool] = False
     """Whether every value meets the check."""
     is_exact: ClassVar[bool] = False
     """Whether exactly one value meets the check."""
     is_approximate: ClassVar[bool] = False
-    """Whether values around a sample may meet the check, so that no list of samples is complete."""
+    """Whether values close to a sample may meet the check. Then no list of samples is complete."""
     is_critic: ClassVar[bool] = False
-    """Whether Arcade has the check as a critic, which reads a missing argument as null."""
+    """Whether Arcade has the check as a critic. Critics read a missing argument as null."""
     compares_texts: ClassVar[bool] = False
     """Whether the check compares texts character by character."""
     may_be_infinite: ClassVar[bool] = False
     """Whether the check's numbers may be infinite."""
     nests: ClassVar[Literal["", "list", "table", "check"]] = ""
-    """The form of nested checks in the expected value: a list, a table by the names of fields, or one check; empty for
-    none."""
+    """The form of nested checks in the expected value: a list, a table by field name, or one check; empty for none."""
     looks_inside: ClassVar[bool] = False
     """Whether the nested checks concern fields or elements of the value instead of the value itself."""
     is_newer: ClassVar[bool] = False
-    """Whether the check came after the first version of the format.
+    """Whether the check was added after the first version of the format.
 
-    The name alone then does not make a table a check, because existing suites may have such tables as values or as
-    named checks of answers."""
+    Existing suites may have tables with the new name as a key, as values or as named checks of answers. Therefore, the
+    name alone does not make a table a check."""
     shape: ClassVar[str] = ""
-    """The required shape of a newer check's expected value, in words; a table with another value is not a check."""
+    """The required shape of a newer check's expected value, in words. A table with a value of another shape is not a
+    check."""
     only_in_answers: ClassVar[Mapping[str, str]] = {}
-    """The options that only checks of the answer may have, with their values in words."""
+    """The options that are valid only in checks of the answer, with their values in words."""
     failing: ClassVar[str] = "fails"
     """The verb between a refused value and the expected one."""
 
@@ -217,7 +218,7 @@ class CheckBase(BaseModel):
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
         """Register a kind of check.
 
-        Raises TypeError for a class without one of the required parts."""
+        Raises TypeError if the class lacks a required part."""
         if "kind" in vars(cls):
             lacking = [name for name in ("written", "meaning", "typed", "types") if not hasattr(cls, name)]
             lacking += sorted(cls.__abstractmethods__)
@@ -226,7 +227,7 @@ class CheckBase(BaseModel):
             if lacking:
                 raise TypeError(f"the check {cls.kind} lacks {', '.join(lacking)}")
             cls.form_name = cls.form_name or cls.kind
-            # The JSON Schema of suites takes its description from here.
+            # The JSON Schema of suites takes the check's description from here.
             cls.__doc__ = cls.__doc__ or f"{cls.meaning[:1].upper()}{cls.meaning[1:]}."
             CHECK_CLASSES[cls.kind] = cls
             CHECK_WORDS.update((cls.kind, *cls.model_fields))
@@ -238,11 +239,11 @@ class CheckBase(BaseModel):
 
     @property
     def parts(self) -> tuple[CheckBase, ...]:
-        """The checks nested directly in this one."""
+        """The checks nested directly in this check."""
         return ()
 
     def placed_parts(self) -> Iterator[tuple[tuple[str | int, ...], CheckBase]]:
-        """Yield the nested checks, each with its place inside this one as written."""
+        """Yield each nested check with its path inside this check as written."""
         for number, part in enumerate(self.parts):
             yield (self.kind, number) if self.nests == "list" else (self.kind,), part
 
@@ -253,7 +254,7 @@ class CheckBase(BaseModel):
 
     @property
     def if_missing(self) -> CheckVerdict:
-        """The verdict on an argument or a field that was left out."""
+        """The verdict on an omitted argument or field."""
         return _LEFT_OUT_ALLOWED if self.optional else _NOT_GIVEN
 
     @property
@@ -268,7 +269,7 @@ class CheckBase(BaseModel):
 
     @property
     def bare_value(self) -> JsonValue:
-        """The expected value if the suite writes the value alone, without the name of a check; otherwise `None`."""
+        """The expected value if the suite writes only the value, without the name of a check; otherwise `None`."""
         return None
 
     @property
@@ -283,7 +284,7 @@ class CheckBase(BaseModel):
 
     @property
     def needs_clock(self) -> str | None:
-        """The word that stands for the time of the run in the expected value; `None` without one."""
+        """The word in the expected value that refers to the time of the run; `None` if there is no such word."""
         return None
 
     @property
@@ -300,11 +301,11 @@ class CheckBase(BaseModel):
         return (self.kind, *self.model_dump(exclude={self.kind, "plain", "optional", "required", "because"}).items())
 
     def bound_to(self, value: JsonValue) -> CheckBase:
-        """Return the check with another expected value, even of a type that a suite cannot write there."""
+        """Return the check with another expected value, even of a type that a suite cannot write."""
         return self.model_copy(update={self.kind: value})
 
     def canonical(self) -> CheckBase:
-        """Return the check with the texts that it compares in Unicode's form NFC."""
+        """Return the check with its expected texts in Unicode's form NFC."""
         return self
 
     def as_written(self) -> JsonValue:
@@ -330,16 +331,17 @@ class CheckBase(BaseModel):
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
         """Return the verdict on a value.
 
-        It may raise CheckError, and OverflowError, RecursionError or ValueError for a value that cannot be compared."""
+        Raises CheckError if the check cannot be evaluated, and OverflowError, RecursionError or ValueError for a value
+        that cannot be compared."""
 
     def verdict(self, value: JsonValue, equal: EqualsRule, context: CheckContext) -> CheckVerdict:
-        """Return the verdict on the value of an argument that was given, from the cache if it is known.
+        """Return the verdict on the value of an argument, from the cache if possible.
 
         Raises CheckError."""
         known = context.verdicts
         if known is None or not self.may_be_cached:
             return self._compared(value, context)
-        # Values such as dicts cannot be hashed, so the cache uses their identities.
+        # Values such as dicts cannot be hashed, so the cache uses the identity of each value.
         place = (id(self), id(value))
         if (entry := known.get(place)) is None:
             entry = known[place] = (self, value, self._compared(value, context))
@@ -374,14 +376,14 @@ class CheckBase(BaseModel):
 
     @property
     def is_slow(self) -> bool:
-        """Whether the check, or a check nested in it, takes long."""
+        """Whether the check or a nested check takes long."""
         return self.cost != "quick" or any(part.is_slow for part in self.parts)
 
     # Data for the audit
 
     @property
     def asks_outside(self) -> bool:
-        """Whether the check, or a check nested in it, asks a judge or a Python function."""
+        """Whether the check or a nested check asks a judge or a Python function."""
         return self.outside is not None or any(part.asks_outside for part in self.parts)
 
     @property
@@ -391,12 +393,12 @@ class CheckBase(BaseModel):
 
     @abstractmethod
     def samples(self) -> tuple[JsonValue, ...]:
-        """Return values that meet the check: all if they are listed, otherwise one or two typical ones.
+        """Return values that meet the check: all values if they are listed, otherwise one or two typical values.
 
         Raises NeverHoldsError and UnknownSampleError."""
 
     def known_samples(self) -> tuple[JsonValue, ...]:
-        """Return the samples of the check, none if none can be constructed.
+        """Return the samples of the check, or none if no sample can be constructed.
 
         Raises NeverHoldsError."""
         try:
@@ -405,17 +407,17 @@ class CheckBase(BaseModel):
             return ()
 
     def assembled(self, schema: Schema, sample: InnerSample) -> JsonValue:
-        """Return a value that meets a check of fields or elements, assembled from samples of its nested checks.
+        """Return a value for a check of fields or elements, assembled from samples of the nested checks.
 
         Raises NeverHoldsError and UnknownSampleError."""
         raise UnknownSampleError
 
     def near_misses(self, met: JsonValue, schema: Schema, others: OtherValues) -> Iterator[JsonValue]:
-        """Yield values that probably miss the check: `met`, which meets it, with one change inside."""
+        """Yield values that probably miss the check: copies of `met`, a value that meets it, with one change inside."""
         yield from ()
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
-        """Yield the reasons why the check accepts values that are likely to be wrong."""
+        """Yield the reasons why the check accepts values that are likely wrong."""
         yield from ()
 
     def advice(self) -> Iterator[Advice]:
@@ -424,12 +426,12 @@ class CheckBase(BaseModel):
 
     @property
     def value_types(self) -> frozenset[str]:
-        """The JSON types whose values may meet this check; `types` unless its expected value excludes some."""
+        """The JSON types whose values may meet this check; `types`, unless the expected value excludes some."""
         return self.types
 
     @property
     def reach(self) -> tuple[float, float] | None:
-        """The least and the greatest number that meet the check; `None` for a check that is not about numbers."""
+        """The least and the greatest number that meet the check; `None` if the check is not about numbers."""
         return None
 
     @property
@@ -439,13 +441,13 @@ class CheckBase(BaseModel):
 
     @property
     def least_text(self) -> str:
-        """The shortest text that meets the check, if it is known."""
+        """The shortest text that meets the check; empty if it is unknown."""
         return ""
 
     def fits(self, schema: Schema, refused: Refused = refuses_nothing) -> str | None:
-        """Return the reason why no value that an argument's schema allows meets the check; `None` if one may.
+        """Return the reason why no value allowed by an argument's schema meets the check; `None` if one may.
 
-        `refused` returns the reason why the schema refuses one of the values that the check lists.
+        `refused` returns the reason why the schema refuses a value that the check lists.
         """
         if self.listed is not None:
             reasons = [refused(value) for value in self.listed]
@@ -492,30 +494,29 @@ class CheckBase(BaseModel):
         return not (math.isfinite(low) and math.isfinite(high)) or math.ceil(low) <= high
 
     def with_words(self, text: str, words: Sequence[str]) -> str:
-        """Return a text that meets the check with words added, if the check still holds then."""
-        # Added words would break a check of an approximate text or of a list of values.
+        """Return a text with words added, or the text itself if the added words would break the check."""
         if self.is_approximate or self.listed is not None:
             return text
         return " ".join([text, *words])
 
-    # For the form, the rules of suites and the documentation: methods that take a check as written in TOML, before it
-    # is built.
+    # For the form, the rules of suites and the documentation. These methods take a check as written in TOML, before the
+    # check is built.
 
     @classmethod
     def claims(cls, table: Mapping[str, object]) -> bool:
-        """Return whether a table with the check's name is this check and not a value."""
+        """Return whether a table with the check's name is this check and not a plain value."""
         if not cls.is_newer:
             return True
         return cls.has_shape(table[cls.kind]) and cls.model_fields.keys() - {"plain"} >= table.keys()
 
     @classmethod
     def has_shape(cls, expected: object) -> bool:
-        """Return whether a newer check may expect this value; if not, its table is compared as a value."""
+        """Return whether a newer check may expect this value. If not, the table is compared as a plain value."""
         return True
 
     @classmethod
     def with_written_parts(cls, expected: object, convert: Callable[[object], object]) -> object:
-        """Return an expected value as written with its nested checks converted, except those of fields."""
+        """Return a written expected value with its nested checks converted, except checks of fields."""
         if cls.nests == "list" and isinstance(expected, list):
             return list(map(convert, expected))
         return convert(expected) if cls.nests == "check" else expected
@@ -528,18 +529,18 @@ class CheckBase(BaseModel):
 
     @classmethod
     def carried(cls, expected: object) -> list[object]:
-        """Return the values inside an expected value that a check of another kind can start with."""
+        """Return the values inside an expected value that can become the start of another kind of check."""
         return [expected]
 
     @classmethod
     def ends(cls, table: Mapping[str, object]) -> list[object]:
-        """Return the ends of a range with all numbers that a written check accepts."""
+        """Return the ends of the range of numbers that a written check accepts."""
         return [number for number in cls.carried(table[cls.kind]) if is_number(number)]
 
     @classmethod
     @abstractmethod
     def started(cls, start: Start) -> Mapping[str, object]:
-        """Return the written check with which the form replaces a check of another kind."""
+        """Return the written check that replaces a check of another kind in the form."""
 
     @classmethod
     def faults(cls, expected: object) -> Iterator[tuple[str, str]]:
@@ -565,8 +566,8 @@ class CheckBase(BaseModel):
         return f"| `{cls.written}` | {what} | {'<br>'.join(options)} |".replace("|  |", "| |")
 
 
-# Pydantic evaluates the annotations of all bases again for each class. It has already found the class variables, so
-# these are removed: evaluating them for thirty classes would take a tenth of a short command's time.
+# Pydantic evaluates the annotations of all bases again for each class. Class variables are already known, so their
+# annotations are removed: evaluating them for thirty classes would take a tenth of a short command's time.
 for _name in CheckBase.__class_vars__:
     del CheckBase.__annotations__[_name]
 
@@ -574,20 +575,20 @@ CHECK_CLASSES: dict[str, type[CheckBase]] = {}
 """The classes of checks by their names in suites, in the order of the documentation."""
 
 _NEWER_OPTIONS = {"because", "ignore_case", "in_order"}
-"""The options that may also name checks of answers, because they are newer than the reservation of names."""
+"""Options newer than the reservation of names. Checks of answers may still have these names."""
 
 _NEVER_ALONE = {"plain", "required", "scale", "at_least", "sees", "offset", "only_fields"} | _NEWER_OPTIONS
 
 OPTION_NAMES: set[str] = set()
-"""The options of all checks, with `weight` and `optional`: a table of nothing else is refused.
+"""The options of all checks, with `weight` and `optional`. A table with no other keys is refused.
 
-Options in `_NEVER_ALONE` are left out: they are newer than this rule, and existing suites may expect such tables as
+Options in `_NEVER_ALONE` are left out. They are newer than this rule, and existing suites may expect such tables as
 values."""
 
 RESERVED_NAMES: set[str] = set()
-"""The names of checks and of options, which a named check of the answer cannot have.
+"""The names of checks and options. A named check of the answer cannot have such a name.
 
-So a table is either one check or several named ones."""
+Therefore, a table is either one check or several named checks."""
 
 CHECK_WORDS: set[str] = set()
 """The names of all checks and of their options."""
@@ -595,11 +596,11 @@ CHECK_WORDS: set[str] = set()
 SWALLOWED = ("args", "forbidden_args", "mock_result")
 """The arguments that need an explicit check.
 
-As plain values they look like keys of the call that ended up below a table header."""
+A plain value under such a name looks like a key of the call that was written below a table header by mistake."""
 
 
 class WrittenCheck(dict[str, object]):
-    """The table of one check that has been read already."""
+    """The table of one check that was already read."""
 
 
 def check_names_in(table: Mapping[str, Any]) -> list[str]:
@@ -612,13 +613,13 @@ def check_names_in(table: Mapping[str, Any]) -> list[str]:
 def _as_table(value: Any) -> Any:
     """Convert a written value into the table of one check; a bare value becomes `equals`.
 
-    A table is a check if and only if exactly one key names a check and all others are options of it."""
+    A table is a check if exactly one key names a check and all other keys are options of that check."""
     if isinstance(value, CheckBase | WrittenCheck):
         return value
     if not isinstance(value, dict):
         return {"equals": value, "plain": True}
     names = check_names_in(value)
-    # A table with nothing but options is a check whose name was forgotten.
+    # A table that has only options is a check without its name.
     if not names:
         if value and OPTION_NAMES.issuperset(value):
             raise PydanticCustomError("check_without_name", "check options without a check")
@@ -650,7 +651,7 @@ def _kind_of(value: Any) -> str | None:
 
 
 class _AnyKind:
-    """The pydantic schema of a field with a check of any kind that is registered when the model is built."""
+    """The pydantic schema of a field that takes any kind of check registered when the model is built."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         # Under a name, the schema is generated once, and every further field refers to it.
@@ -689,10 +690,10 @@ def with_parts(check: CheckBase) -> Iterator[CheckBase]:
 
 
 def asks(check: CheckBase, *kinds: type[CheckBase]) -> bool:
-    """Return whether the check, or one nested in it, is of one of these kinds."""
+    """Return whether the check or a nested check is of one of these kinds."""
     if isinstance(check, kinds):
         return True
-    # Most checks have no parts, and every comparison of a call comes here.
+    # A fast path: most checks have no parts, and every comparison of a call runs through here.
     parts = check.parts
     return bool(parts) and any(asks(part, *kinds) for part in parts)
 
@@ -707,8 +708,9 @@ def evaluate(
 ) -> CheckVerdict:
     """Return the verdict of a check on the value of an argument.
 
-    `given` is false if the argument was left out; only an `optional` check holds then. `equal` is the rule for plain
-    values and `equals`, by default that of JSON; inside `any_of` and `all_of` these are compared as in `one_of`.
+    `given` is false if the argument was left out; then only an `optional` check holds. `equal` is the rule for plain
+    values and `equals`; the default is JSON's rule. Inside `any_of` and `all_of`, plain values and `equals` are
+    compared as in `one_of`.
 
     Raises only CheckError: for `judged` without a judge in `context`, for `python` without `call_python` or if its
     function raises, and for `pattern` if the search takes too long.
@@ -737,12 +739,12 @@ def all_hold(
 
 
 def by_json(check: Any, value: JsonValue) -> bool:
-    """Return whether a value equals the expected one as JSON, the rule of mocks, breakpoints and answers."""
+    """Return whether a value equals the expected value as JSON. Mocks, breakpoints and answers use this rule."""
     return json_equal(check.equals, value)
 
 
 def by_python(check: Any, value: JsonValue) -> bool:
-    """Return whether a value equals the expected one by Python's `==` at every depth: 5 = 5.0, and true = 1."""
+    """Return whether a value equals the expected value by Python's `==` at every depth: 5 = 5.0, and true = 1."""
     return bool(check.equals == value)
 
 
@@ -756,7 +758,7 @@ def why(check: CheckBase, found: CheckVerdict, value: JsonValue, given: bool = T
 
 
 def with_because(text: str, because: str | None) -> str:
-    """Return a text with the suite's reason for the expectation, if there is one."""
+    """Return a text with the suite's reason for the expectation, if any."""
     if because is None:
         return text
     reason = f"because: {because}"
@@ -764,7 +766,7 @@ def with_because(text: str, because: str | None) -> str:
 
 
 describe: ByIdentity[CheckBase, str] = ByIdentity(lambda check: cut(check.describe(describe_value)))
-"""Returns a check in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
+"""Describes a check in a few words: `"on"`, `5..40`, `near 21 ± 2`, `one of "a", "b"`."""
 
 
 def describe_whole(check: CheckBase) -> str:
@@ -773,14 +775,14 @@ def describe_whole(check: CheckBase) -> str:
 
 
 def carried_values(value: object) -> list[object]:
-    """Return the values of a written check or plain value that a check of another kind can start with."""
+    """Return the values of a written check or plain value that can become the start of another kind of check."""
     if not isinstance(value, dict) or (name := check_name(value)) is None:
         return [value]
     return CHECK_CLASSES[name].carried(value[name])
 
 
 def asks_for_run(check: CheckBase) -> bool:
-    """Return whether the check, or one nested in it, is a function that sees the whole run."""
+    """Return whether the check or a nested check is a function that sees the whole run."""
     return check.needs_run or any(map(asks_for_run, check.parts))
 
 

@@ -23,7 +23,7 @@ _EXAMPLES = "Europe/Berlin, or 2026-06-09T10:00 Europe/Berlin"
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The time of a run, with an offset from UTC, in a time zone by its name of the IANA database."""
+    """The time of a run, with an offset from UTC; `zone` is the name of its time zone in the IANA database."""
 
     at: datetime
     zone: str
@@ -38,18 +38,19 @@ class Clock:
 
     @property
     def tz(self) -> tzinfo:
-        """The time zone, with all its changes of the offset."""
+        """The time zone with all its offset changes."""
         return _zone(self.zone)
 
 
 NOMINAL_CLOCK = Clock(datetime(2026, 1, 14, 12, tzinfo=UTC), "UTC")
-"""The time of imagined runs, for which relative dates are computed."""
+"""The time of imagined runs; relative dates are computed for it."""
 
 
 def fixed_clock(text: str) -> Clock | None:
-    """Return the clock that a suite writes with a time; `None` for a time zone alone.
+    """Return a suite's clock with a written time; `None` for a time zone alone.
 
-    Raises ValueError for other texts, for unknown time zones, and for times that the zone skips or has twice."""
+    Raises ValueError for other texts, for unknown time zones, and for times that do not exist or are ambiguous in the
+    zone."""
     found = _WRITTEN.fullmatch(text.strip())
     if found is None:
         _zone(text.strip())
@@ -79,9 +80,9 @@ def fixed_clock(text: str) -> Clock | None:
 
 
 def clock_at(text: str, now: datetime) -> Clock:
-    """Return the clock that a suite writes; without a written time, it shows `now`, a time with an offset.
+    """Return a suite's clock; without a written time, it shows `now`, a time with an offset.
 
-    Seconds are dropped, because the model does not see them. Raises ValueError as `fixed_clock` does."""
+    Seconds are dropped because the model does not see them. Raises ValueError as `fixed_clock` does."""
     if (fixed := fixed_clock(text)) is not None:
         return fixed
     at = now.astimezone(_zone(text.strip())).replace(second=0, microsecond=0)
@@ -91,7 +92,8 @@ def clock_at(text: str, now: datetime) -> Clock:
 def wall_times(at: datetime, zone: tzinfo) -> list[datetime]:
     """Return the one or two times at which clocks in a zone show a date and time, each with its offset.
 
-    A time that is skipped when clocks are put forward has the offset from before the change, as in PEP 495."""
+    A local time that does not exist, because clocks are put forward, gets the offset before the change, as in PEP
+    495."""
     first, second = (_with_own_offset(at.replace(tzinfo=zone, fold=fold)) for fold in (0, 1))
     if (first.utcoffset() or timedelta()) > (second.utcoffset() or timedelta()):
         return [first, second]
@@ -99,13 +101,13 @@ def wall_times(at: datetime, zone: tzinfo) -> list[datetime]:
 
 
 def _with_own_offset(at: datetime) -> datetime:
-    # Python compares two times of one zone by their local time alone, which ignores a change of the offset.
+    # Python compares two times of one zone by local time alone and ignores an offset change.
     return at.replace(tzinfo=timezone(at.utcoffset() or timedelta()), fold=0)
 
 
 @lru_cache(maxsize=1)
 def zone_names() -> tuple[str, ...]:
-    """Return the names of all time zones that this computer knows, in alphabetical order."""
+    """Return the names of all time zones known to this computer, in alphabetical order."""
     from zoneinfo import available_timezones  # on use, as below
 
     return tuple(sorted(available_timezones()))
@@ -115,7 +117,7 @@ def zone_names() -> tuple[str, ...]:
 def _zone(name: str) -> tzinfo:
     """Return a time zone of the IANA database.
 
-    Raises ValueError if there is none of this name."""
+    Raises ValueError for an unknown name."""
     from zoneinfo import ZoneInfo  # on use: few suites have a clock
 
     try:
@@ -151,7 +153,7 @@ _DAYS = {"d": 1, "w": 7}
 
 @dataclass(frozen=True, slots=True)
 class RelativeTime:
-    """A time relative to a clock: `today` or `now`, amounts to add, and after `today` a time of day."""
+    """A time relative to a clock: `today` or `now`, amounts to add, and a time of day after `today`."""
 
     base: Literal["today", "now"]
     amounts: tuple[tuple[int, Unit], ...] = ()
@@ -166,11 +168,11 @@ class RelativeTime:
 
     @property
     def is_date(self) -> bool:
-        """Whether it names a whole day, without a time of day."""
+        """Whether the time is a whole day, without a time of day."""
         return self.base == "today" and self.at is None
 
     def moments(self, clock: Clock) -> list[datetime]:
-        """Return the time with its offset; two times if clocks show it twice because they are put back.
+        """Return the time with its offset; two times if it is ambiguous because clocks are put back.
 
         Adding days and weeks keeps the time of day; hours and minutes are added as elapsed time. Raises OverflowError
         beyond the calendar."""
@@ -182,7 +184,7 @@ class RelativeTime:
         face = clock.at.replace(tzinfo=None) + timedelta(days=days)
         if self.base == "today":
             face = datetime.combine(face.date(), self.at or time())
-        # The clock's own time is unambiguous, even when clocks show it twice.
+        # The clock's own time has an offset, so it is unambiguous even when clocks are put back.
         times = [clock.at]
         if self.base == "today" or days:
             times = wall_times(face, zone)
@@ -193,12 +195,11 @@ class RelativeTime:
 
 @lru_cache(maxsize=1024)
 def relative_time(text: str) -> RelativeTime | None:
-    """Return the relative time that a text spells; `None` for any other text.
+    """RAW Return the relative time in a text; `None` for any other text.
 
-    `today` takes days and weeks and a time of day, `now` also hours and minutes.
+    `today` takes days, weeks and a time of day, `now` also hours and minutes.
 
-    >>> str(relative_time("today + 1d 15:00"))
-    'today+1d 15:00'
+    >>> str(relative_time("today + 1d 15:00")) 'today+1d 15:00'
     """
     found = _RELATIVE.fullmatch(text)
     if found is None:
@@ -225,7 +226,7 @@ def _with_two_digits(at: str) -> str:
 
 
 def date_or_time_text(when: RelativeTime, clock: Clock, *, with_offset: bool = False) -> str:
-    """Return a relative time as a model writes it: a date alone if no time of day is meant, unless `with_offset`."""
+    """Return a relative time as a model writes it: only a date for a whole day, unless `with_offset`."""
     at = when.moments(clock)[0]
     if when.is_date and not with_offset:
         return at.date().isoformat()

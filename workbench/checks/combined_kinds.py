@@ -1,4 +1,4 @@
-"""Checks that delegate their verdict: to several other checks, a judge, or a Python function."""
+"""Checks that delegate their verdict to several other checks, a judge, or a Python function."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from workbench.trajectory.json_schema import Schema
 
 
 class _Combined(CheckBase):
-    """The base class of checks that combine several checks on one value."""
+    """The base class of checks that apply several checks to one value."""
 
     types = ANY_TYPE
     typed = 'a list of checks: `[{ prefix = "u-" }, { suffix = "42" }]`'
@@ -67,9 +67,9 @@ class _Combined(CheckBase):
         return self.evaluate(value, context)
 
     def _found(self, value: JsonValue, context: CheckContext, decides: bool) -> list[tuple[CheckVerdict, CheckBase]]:
-        """Return the verdicts of the parts; judges are not asked if another part already decides.
+        """Return the verdicts of the parts; do not ask judges if another part already decides.
 
-        A part decides if its verdict is `decides`: false for all of the checks, true for any of them."""
+        A part decides if its verdict is `decides`: false for `all_of`, true for `any_of` and `none_of`."""
         found: list[tuple[CheckVerdict, CheckBase]] = []
         # Judges come last: they cost money and seconds.
         for part in sorted(self.parts, key=lambda part: asks(part, Judged)):
@@ -102,7 +102,7 @@ class AllOf(_Combined):
         meeting: list[JsonValue] = []
         for part in self.parts:
             meeting += filter(self.holds, part.known_samples())
-        # The check may be possible even if no part's samples meet the other parts.
+        # A value that meets the check may exist even if no part's samples meet the other parts.
         if not meeting:
             raise UnknownSampleError
         return tuple(meeting)
@@ -152,7 +152,7 @@ class AnyOf(_Combined):
         if (why := self._fits_listed(schema)) is not None:
             return why
         reasons = [part.fits(schema, refused) for part in self.parts]
-        # It is enough if the schema fits one part.
+        # One part that the schema allows is enough.
         if None in reasons:
             return None
         return reasons[0]
@@ -208,7 +208,7 @@ class NoneOf(_Combined):
         return f"not {self._words(' nor ', say)}"
 
     def evaluate(self, value: JsonValue, context: CheckContext) -> CheckVerdict:
-        """Return the verdict: the value meets no part, or the first part that it meets."""
+        """Return a verdict that holds if the value meets no part; otherwise name the first part that it meets."""
         for verdict, part in self._found(value, context, decides=True):
             if verdict.holds:
                 return CheckVerdict(0.0, False, with_because(f"excluded: {describe(part)}", part.because))
@@ -220,7 +220,7 @@ class NoneOf(_Combined):
 
 
 _COMMON: tuple[JsonValue, ...] = (ANY_TEXT, 0, "", 1, True, False, None, [], {})
-"""Values of each type; most checks exclude only a few of them."""
+"""Values of each type. Most checks exclude only a few of these values."""
 
 
 class Judged(CheckBase):

@@ -1,4 +1,4 @@
-"""Checks of lists: of their elements, in order or in any order, of each element, and of lengths."""
+"""Checks of lists: of the elements with or without their order, of each element, and of lengths."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class _OfElements(CheckBase):
 
 
 class _Elements(_OfElements):
-    """The base class of checks that list the elements that they expect."""
+    """The base class of checks that list the expected elements."""
 
     typed = 'a list of checks: `["red", { prefix = "b" }]`'
     options: ClassVar = {"in_order": "whether the order counts"}
@@ -185,7 +185,7 @@ class HasElements(_Elements):
 
     @classmethod
     def started(cls, start: Start) -> Mapping[str, object]:
-        # This check needs an element, unlike `same_elements`.
+        # Unlike `same_elements`, this check needs an element.
         return {cls.kind: super().started(start)[cls.kind] or [""]}
 
     def describe(self, say: Say) -> str:
@@ -193,7 +193,7 @@ class HasElements(_Elements):
 
     def _verdict(self, value: list[JsonValue], comparison: _Comparison) -> CheckVerdict:
         if self.in_order:
-            # Taking the earliest element that meets a check leaves the most elements for later checks.
+            # If each check takes its earliest matching element, the most elements remain for later checks.
             found: dict[int, int] = {}
             for column in range(len(value)):
                 if len(found) < len(self.parts) and comparison.fits(len(found), column):
@@ -209,11 +209,11 @@ class HasElements(_Elements):
 
 
 class _TooManyPairsError(Exception):
-    """The elements of a list are too many to compare with the checks."""
+    """The list has too many elements to compare them with the checks."""
 
 
 class _Comparison:
-    """The verdicts of checks on the elements of a list, each computed at most once, when it is needed."""
+    """The verdicts of checks on the elements of a list, each computed at most once and only when needed."""
 
     def __init__(self, checks: Sequence[CheckBase], elements: Sequence[JsonValue], context: CheckContext) -> None:
         self._checks, self._elements, self._context = checks, elements, context
@@ -235,7 +235,7 @@ class _Comparison:
         return found
 
     def difference(self, place: int) -> str:
-        """Return a description of the fault at a place where the list and the checks differ."""
+        """Describe the fault at an index where the list and the checks differ."""
         if place >= len(self._checks):
             return f"[{place}]: {describe_value(self._elements[place])} is not expected"
         if place >= len(self._elements):
@@ -262,21 +262,21 @@ class _Comparison:
         return why(self._checks[row], self._verdict(row, column), self._elements[column])
 
 
-# The matching of expected elements to the elements of a list, each to at most one.
+# The matching of expected elements to the elements of a list, one to one.
 
 Fits = Callable[[int, int], bool]
-"""A function that returns whether an element of the list meets an expected element, both given by index."""
+"""A function that returns whether an element of the list meets an expected element; both are given by index."""
 
 
 def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits: Fits) -> dict[int, int]:
-    """Return a largest matching: the index of the element that meets each expected one, if there is one.
+    """Return a largest matching: for each matched index in `expected`, the index of the element that meets it.
 
-    Plain values are matched by hash first: elements equal to the same plain value are interchangeable, so the choice
+    Plain values are matched by hash first. Elements equal to the same plain value are interchangeable, so this choice
     does not affect the checks. Checks are then matched by augmenting paths (Kuhn, "The Hungarian method", 1955): if all
-    elements that meet a check are taken, the checks that took them look for others, breadth first. A check first tries
-    the neighbours of the element that the previous check took, so that lists in the order of the checks, or in reverse
-    order, take one comparison for each check. Checks that ask a judge or a function come last, and only while all
-    others are met."""
+    elements that meet a check are taken, the checks that took them look for other elements, breadth first. A check
+    first tries the neighbours of the element that the previous check took. Lists in the order of the checks, or in
+    reverse order, then take one comparison for each check. Checks that ask a judge or a function come last, and only
+    while all other checks are met."""
     places: defaultdict[object, deque[int]] = defaultdict(deque)
     for column, element in enumerate(elements):
         places[hashable(element)].append(column)
@@ -289,7 +289,8 @@ def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits:
             found[row] = same.popleft()
     all_met = len(found) == len(expected) - len(checks)
     taken = set(found.values())
-    # The columns (elements) that no row (check) has taken yet, and the row that took each other column.
+    # `free` holds the columns (elements) that no row (check) has taken; `owners` maps each other column to the row that
+    # took it.
     free = dict.fromkeys(column for column in range(len(elements)) if column not in taken)
     owners: dict[int, int] = {}
     latest = -1
@@ -308,9 +309,9 @@ def matching(expected: Sequence[CheckBase], elements: Sequence[JsonValue], fits:
 
 
 def _path_from(row: int, columns: Iterable[int], owners: Mapping[int, int], fits: Fits) -> list[tuple[int, int]]:
-    """Return the new columns of the rows on a path from `row` to a free column; empty if no path leads to one.
+    """Return the new columns of the rows on a path from `row` to a free column; empty if there is no such path.
 
-    `columns` are the free columns in the order of the search, then those of `owners`."""
+    `columns` are the free columns in search order, then the columns in `owners`."""
     reached_from: dict[int, int] = {}
     column_of: dict[int, int | None] = {row: None}
     waiting = deque([row])
@@ -413,7 +414,7 @@ class HasLength(CheckBase):
     @property
     def _least(self) -> int:
         low = self.bounds[0]
-        # Longer values are not constructed, whether for a schema or as a sample.
+        # Longer values are not constructed, neither for a schema nor as a sample.
         return min(max(math.ceil(low), 0), _MAX_SAMPLE_LENGTH + 1) if math.isfinite(low) else 0
 
     def samples(self) -> tuple[JsonValue, ...]:
@@ -482,7 +483,7 @@ class HasLength(CheckBase):
 
 
 _MAX_SAMPLE_LENGTH = 1_000
-"""The longest text or list that is constructed as a sample."""
+"""The length limit of texts and lists constructed as samples."""
 
 _LENGTHS = (
     ("string", "minLength", "maxLength", "characters"),
@@ -492,5 +493,5 @@ _LENGTHS = (
 
 
 def _carried(written: object) -> object:
-    """Return an element's check as the value with which another check can start."""
+    """Return the value of an element's check that can become the start of another kind of check."""
     return next(iter(carried_values(written)), "")

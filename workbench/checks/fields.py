@@ -1,4 +1,4 @@
-"""The types of the fields of checks: numbers, thresholds, durations, patterns, and how the form edits each."""
+"""The types of the fields of checks: numbers, thresholds, durations and patterns, with the form's editor for each."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ TEXT = frozenset({"string"})
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """The form's editor of a field: it `reads` a number from `least` to `most`, a choice of `words`, and so on."""
+    """The form's editor of a field.
+
+    `reads` is the kind of input. `least` and `most` bound a number, and `words` are the options of a choice."""
 
     reads: Literal[
         "nothing",
@@ -72,7 +74,7 @@ def _number(value: Any) -> Any:
     # In Python, `True` is a number.
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise PydanticCustomError("float_type", "must be a number")
-    # Whole numbers of any size are compared exactly, but similarity and tolerance are computed in floats.
+    # Whole numbers of any size are compared exactly. Similarity and tolerance are computed in floats.
     try:
         float(value)
     except OverflowError as error:
@@ -100,7 +102,7 @@ def _python_reference(text: str) -> str:
 
 
 Number = Annotated[int | float, BeforeValidator(_number), Editor("number")]
-"""A number as it was written: a whole number is not converted to a float, which would round a large one."""
+"""A number as it was written. A whole number is not converted to a float because that would round a large number."""
 
 
 def is_percent(value: object) -> TypeGuard[str]:
@@ -122,7 +124,8 @@ def _tolerance(value: Any) -> Any:
 
 
 Tolerance = Annotated[int | float | str, BeforeValidator(_tolerance), Editor("tolerance", 0)]
-"""How far a number may be from the expected one: a number, or a share of the expected one such as `"5%"`."""
+"""The allowed distance of a number from the expected number: a number, or a share of the expected number such as
+`"5%"`."""
 
 
 def distance_of(tolerance: int | float | str, expected: float) -> int | float:
@@ -148,7 +151,7 @@ PythonReference = Annotated[str, AfterValidator(_python_reference)]
 
 
 def editor_of(annotation: Any) -> Editor:
-    """Return the form's editor for values of a Python type: its annotation's own editor, or a general one."""
+    """Return the form's editor for values of a Python type: the editor in its annotation, or a general editor."""
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         return editor_among(metadata) or editor_of(inner)

@@ -1,6 +1,7 @@
 """Checks as Python functions, one for each kind: `contains("vacation")` returns `{"contains": "vacation"}`.
 
-A function returns the check as a suite writes it, so checks nest and are validated like those of a file.
+A function returns the check as a suite writes it. Checks from functions therefore nest and are validated like checks in
+a file.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ _VALUES: Mapping[str, tuple[Parameter, ...]] = {
     "nothing": (),
     "presence": (Parameter("given", Parameter.POSITIONAL_ONLY, default=True),),
 }
-"""The parameters for the expected value, by the kind of value that the form reads."""
+"""The parameters of the expected value, by the form's kind of input."""
 
 
 def _expected(reads: str, given: Mapping[str, Any]) -> object:
@@ -101,7 +102,7 @@ def _expected(reads: str, given: Mapping[str, Any]) -> object:
 
 
 def as_written(value: object) -> object:
-    """Return an expected value as a suite writes it: null, which TOML lacks, becomes a check, even inside a value."""
+    """Return an expected value as a suite writes it; null becomes a check at any depth because TOML has no null."""
     if value is None:
         return {"equals_null": True}
     if isinstance(value, Mapping):

@@ -21,22 +21,22 @@ from workbench.startup import late_pattern
 if TYPE_CHECKING:
     import regex
 
-# The analysis of patterns, on the syntax tree of Python's own parser: ambiguous repetitions, and the compiled size.
+# The analysis of patterns: ambiguous repetitions and the compiled size. It uses the syntax tree of Python's own parser.
 
-# Python offers no documented access to the tree.
+# Python has no documented access to the tree.
 _parse = import_module("re._parser").parse
 
 _MAX_POSITIONS = 40
-"""The most positions of a repetition that are analysed: the cost grows with their square."""
+"""The most positions analysed in a repetition. The cost grows with the square of this number."""
 
 _MANY_TIMES = 10
-"""The maximum count from which a repetition is treated as endless."""
+"""A repetition with this maximum count or more is treated as endless."""
 
 _SAMPLE = frozenset(map(chr, range(256))) | frozenset("ΩяДا中٣‍’ 😀")
-"""The characters used to compare sets: two sets overlap if they share one of these."""
+"""The characters used to compare sets. Two sets overlap if they share one of these characters."""
 
 _REPEATED_CHOICE = late_pattern(r"\((?:\?:|\?P<\w+>)?((?:\\.|[^\\()|])+(?:\|(?:\\.|[^\\()|])+)+)\)(?:[*+]|\{\d*,\})")
-"""A repeated choice such as `(\\w|\\d)+`, of which the parser merges single characters into one set."""
+r"""Matches a repeated choice such as `(\w|\d)+`. The parser would merge its single characters into one set."""
 
 _CLASSES = {
     "DIGIT": late_pattern(r"\d"),
@@ -49,8 +49,8 @@ _CLASSES = {
 def repeats_ambiguously(pattern: str) -> bool:
     """Return whether a pattern repeats a part that fits the same text in several ways, like `(a+)+`.
 
-    Each further character may then double the number of ways that a search tries. False for an invalid pattern, and for
-    a pattern that is too long to analyse."""
+    Each further character may then double the number of ways that a search tries. Returns False for an invalid pattern,
+    and for a pattern that is too long to analyse."""
     try:
         tree = _parse(pattern)
     except (re.error, OverflowError, RecursionError):
@@ -110,7 +110,7 @@ def _loops(tree: Iterable[Any]) -> Iterator[tuple[object, Any]]:
 
 
 def _overlap(alternatives: list[str]) -> bool:
-    """Return whether two of the alternatives, each a pattern for one character, fit the same character."""
+    """Return whether two alternatives, each a pattern for one character, fit the same character."""
     seen: set[str] = set()
     for alternative in alternatives:
         try:
@@ -125,11 +125,11 @@ def _overlap(alternatives: list[str]) -> bool:
 
 
 class _TooLongError(Exception):
-    """The pattern has more positions than are analysed."""
+    """The pattern has more positions than the analysis allows."""
 
 
 class _Part(NamedTuple):
-    """A part of a pattern: the positions at which it may begin and end; `empty` if it also fits the empty text."""
+    """A part of a pattern: its possible first and last positions; `empty` is true if it also fits the empty text."""
 
     first: tuple[int, ...]
     last: tuple[int, ...]
@@ -140,11 +140,11 @@ _NOTHING = _Part((), (), True)
 
 
 class _Automaton:
-    """The position automaton of a repetition (Glushkov 1961): its characters, and the successors of each.
+    """The position automaton of a repetition (Glushkov 1961): its characters and their successors.
 
-    Successors are counted by the ways that lead there. The repetition is exponentially ambiguous if two different ways
-    lead from a position back to it over the same text (Weber and Seidl 1991). Elements that are not analysed
-    (assertions, atomic groups, references) count as a character of their own; the patterns inside them are added to
+    Successors are counted by the number of ways to reach them. The repetition is exponentially ambiguous if two
+    different walks over the same text lead from a position back to it (Weber and Seidl 1991). Assertions, atomic groups
+    and references are not analysed: each counts as a separate character, and the patterns inside them are added to
     `apart` and analysed separately.
     """
 
@@ -162,7 +162,7 @@ class _Automaton:
             self._after[before].append(after)
 
     def ambiguous(self) -> bool:
-        """Return whether two different ways lead from a position back to it over the same text."""
+        """Return whether the repetition is exponentially ambiguous."""
         if self._same_twice:
             return True
         for (before, after), ways in self._ways.items():
@@ -246,8 +246,8 @@ class _Automaton:
     def _repeated(self, least: int, most: int, tree: Any) -> _Part:
         if most == 0:
             return _NOTHING
-        # Counts are simplified: a fixed number counts as one, a small range as one or two. Written out, they would
-        # exceed the limit on analysed positions.
+        # Counts are simplified: a fixed number counts as one, a small range as one or two. The full counts would exceed
+        # the limit on analysed positions.
         part = self._sequence(tree)
         if most >= _MANY_TIMES and most != least:
             self._follow(part.last, part.first)
@@ -299,19 +299,20 @@ def _in_set(kind: object, argument: Any) -> Iterable[str]:
     return ()
 
 
-# Searches with a time limit. Patterns are written for Python's `re`, whose searches cannot be interrupted, so the
-# package `regex` searches instead. docs/checks.md lists the differences.
+# Searches with a time limit. Patterns are written for Python's `re`, but its searches cannot be interrupted. Therefore,
+# the package `regex` searches. docs/checks.md lists the differences.
 
 SEARCH_LIMIT_S = 0.5
-"""The processor time for all searches of one check in a run, in seconds."""
+"""The processor time in seconds for all searches of one check in a run."""
 
 _QUICK_S = 0.02
-"""The time within which most searches end.
+"""The time in seconds within which most searches end.
 
-For this long, the search keeps the interpreter lock, because releasing it costs more than a short search."""
+The search keeps the interpreter lock for this time because releasing the lock costs more than a short search."""
 
 _QUICK_CHARACTERS = 100_000
-"""The longest text that is searched while keeping the lock: in a longer one, `regex` notices the timeout late."""
+"""The length limit of a text that is searched while keeping the lock. In a longer text, `regex` notices the timeout
+late."""
 
 _MAX_SHOWN_CHARS = 80
 _KEPT_PATTERNS = 512
@@ -329,7 +330,7 @@ _TOKENS_OF_VERBOSE = late_pattern(rf"\#[^\n]* | {_TOKEN}", re.VERBOSE | re.DOTAL
 _VERBOSE = late_pattern(r"\(\?[a-z]*x")
 
 SpentTime = dict[str, float]
-"""The seconds of processor time that the searches for a pattern have taken, by pattern."""
+"""The processor time of the searches for each pattern, in seconds."""
 
 
 class CheckError(Exception):
@@ -344,7 +345,7 @@ class SearchError(CheckError):
 
 
 def found(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
-    """Return whether a pattern is found in a text; the time of earlier searches in `spent` counts.
+    """Return whether a pattern is found in a text; the time of earlier searches in `spent` counts too.
 
     Raises SearchError if the time runs out, or if the pattern cannot be used.
     """
@@ -371,8 +372,8 @@ def found(pattern: str, text: str, spent: SpentTime | None = None) -> bool:
         if took_s >= left_s * 0.9:
             raise _ran_out(pattern, text)
         # `regex` counts the processor time of all threads, so other threads may have used up this timeout. Further
-        # tries keep the interpreter lock (`concurrent=False`), so that other threads hardly run, and double the timeout
-        # until this thread has had its own share.
+        # tries keep the interpreter lock (`concurrent=False`), so other threads hardly run. They double the timeout
+        # until this thread has had its full time.
         if timeout_s < left_s:
             timeout_s, concurrent = left_s, True
         else:
@@ -394,7 +395,7 @@ def _prepared(pattern: str) -> regex.Pattern[str]:
 
 
 def for_regex(pattern: str) -> str:
-    """Return a pattern of Python's `re` in a form that `regex` reads in the same way.
+    """Return a pattern of Python's `re` with the same meaning for `regex`.
 
     For example, `regex` would read `{e}` as a fuzzy match, and `[[:alpha:]]` as a class of characters."""
     tokens = _TOKENS_OF_VERBOSE if _VERBOSE.search(pattern) else _TOKENS
@@ -428,17 +429,17 @@ def _shown(pattern: str) -> str:
 # Construction of a matching text from the syntax tree of a pattern.
 
 _ALPHABET = string.ascii_letters + string.digits + "-_ .,:/@#+\n\té中"
-"""The characters that stand for a set, the plainest first."""
+"""The candidate characters for a set, the plainest first."""
 
 _MAX_CHARS = 10_000
-"""The most characters of a text that is constructed."""
+"""The length limit of a constructed text."""
 
 
 @lru_cache(maxsize=256)
 def matching_text(pattern: str) -> str | None:
-    """Return a short text in which a pattern is found; `None` if none can be constructed.
+    """Return a short text in which a pattern is found; `None` if no text can be constructed.
 
-    For most patterns that look ahead, and for those whose search takes too long, none can be constructed."""
+    No text can be constructed for most patterns that look ahead, or for a pattern whose search takes too long."""
     try:
         if prepared_size(pattern) > _MAX_CHARS:
             return None
@@ -469,7 +470,7 @@ def _of_element(operation: str, argument: Any, groups: dict[int, str]) -> str:
         case "CATEGORY":
             return _of_set([(operation, argument)])
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
-            # An optional part is written once, because a reference to a group that is never entered cannot match.
+            # An optional part is written once because a reference to an unused group cannot match.
             least, most, part = argument
             times: int = min(max(least, 1), most, _MAX_CHARS)
             return _text(part, groups) * times
@@ -484,14 +485,14 @@ def _of_element(operation: str, argument: Any, groups: dict[int, str]) -> str:
         case "GROUPREF":
             return groups.get(argument, "")
         case "AT" | "ASSERT" | "ASSERT_NOT":
-            # `matching_text` finally searches the whole text, which shows whether the assertion holds.
+            # `matching_text` finally searches the whole text and so checks the assertion.
             return ""
         case _:
             raise _UnknownTextError
 
 
 def _of_set(members: list[tuple[Any, Any]]) -> str:
-    """Return a character of a set: the first that the set lists, otherwise one of the sample characters."""
+    """Return a character of a set: the first listed character, otherwise one of the sample characters."""
     negated = any(str(operation) == "NEGATE" for operation, _ in members)
     candidates = "".join(_listed_character(str(operation), argument) for operation, argument in members)
     if negated or not candidates:

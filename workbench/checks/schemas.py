@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 def dialect_of(schema: Mapping[str, Any]) -> type[Draft202012Validator]:
-    """Return jsonschema's class for the dialect that a schema names with `$schema`.
+    """Return jsonschema's class for the dialect in a schema's `$schema`.
 
-    The dialect is draft 2020-12 if the schema names none, or one that jsonschema does not know."""
+    Without a dialect, or with a dialect unknown to jsonschema, this is the class of draft 2020-12."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
 
     named = schema.get("$schema")
     if not isinstance(named, str):
         return Draft202012Validator
-    # URIs of older dialects begin with http, those of newer ones with https; many schemas confuse the two.
+    # URIs of older dialects begin with http, URIs of newer dialects with https. Many schemas confuse the two.
     address = named.partition("://")[2].rstrip("#/")
     for scheme in ("http", "https"):
         found: Any = validator_for({"$schema": f"{scheme}://{address}"}, default=Draft202012Validator)
@@ -39,7 +39,7 @@ def dialect_of(schema: Mapping[str, Any]) -> type[Draft202012Validator]:
 
 
 def validator_of(schema: Mapping[str, Any]) -> Draft202012Validator:
-    """Return a jsonschema validator of a schema, with a time limit on the searches for its patterns.
+    """Return a jsonschema validator of a schema, with a time limit on pattern searches.
 
     The schema is read in its own dialect, see `dialect_of`. The validator raises SearchError if a search takes too
     long. Raises jsonschema's SchemaError for an invalid schema, and RecursionError for a schema that is nested too
@@ -47,8 +47,8 @@ def validator_of(schema: Mapping[str, Any]) -> Draft202012Validator:
     from referencing import Registry
 
     dialect = dialect_of(schema)
-    # Beside `patternProperties`, jsonschema searches for `unevaluatedProperties` without a time limit, so that keyword
-    # is not evaluated then.
+    # If a schema has `patternProperties`, `unevaluatedProperties` also searches for the patterns, without a time limit.
+    # Therefore, `unevaluatedProperties` is not evaluated then.
     cls = _guarded(dialect, without_unevaluated='"patternProperties"' in json.dumps(schema, default=str))
     with warnings.catch_warnings():
         # Python warns about patterns whose meaning may change.
@@ -60,7 +60,7 @@ def validator_of(schema: Mapping[str, Any]) -> Draft202012Validator:
 
 @cache
 def _guarded(dialect: type[Draft202012Validator], without_unevaluated: bool) -> type[Draft202012Validator]:
-    """Return a validator class in which the keywords that search for patterns have a time limit."""
+    """Return a validator class with a time limit for the keywords that search for patterns."""
     from jsonschema.validators import extend
 
     keywords: dict[str, Any] = {
@@ -74,7 +74,7 @@ def _guarded(dialect: type[Draft202012Validator], without_unevaluated: bool) -> 
     of_part = guarded.evolve
 
     def evolve(validator: Any, **changes: Any) -> Any:
-        # For a subschema that names its own dialect, jsonschema would use its own class, without a time limit.
+        # For a subschema with a dialect of its own, jsonschema would use its original class, without a time limit.
         evolved = of_part(validator, **changes)
         if isinstance(evolved, guarded):
             return evolved
@@ -114,7 +114,7 @@ def _additional_properties(
             if not any(found(pattern, name) for pattern in patterns):
                 others[name] = value
         instance = others
-    # jsonschema's own keyword would search again, so it gets a schema without the patterns.
+    # jsonschema's own keyword would search again, so it receives a schema without the patterns.
     known = {"properties": schema.get("properties", {})}
     yield from Draft202012Validator.VALIDATORS["additionalProperties"](validator, allowed, instance, known)
 
@@ -123,8 +123,8 @@ def _nothing(validator: Any, value: object, instance: object, schema: object) ->
     yield from ()
 
 
-# Certainly valid schemas, and values that they certainly accept, are recognised without jsonschema, because its import
-# and each of its validations take longer than a whole run.
+# Valid schemas of the commonest keywords, and the values that they accept, are recognised without jsonschema: its
+# import and each of its validations take longer than a whole run.
 
 _MAX_LEVELS = 20
 """The most levels of a schema that are checked here; deeper schemas are left to jsonschema."""
@@ -133,7 +133,7 @@ _MAX_LEVELS = 20
 def is_plainly_valid(schema: object) -> bool:
     """Return whether a schema has only the commonest keywords, each valid by draft 2020-12.
 
-    Otherwise the schema may still be valid; only jsonschema can tell."""
+    If not, the schema may still be valid; only jsonschema can tell."""
     return _is_schema(schema, _MAX_LEVELS)
 
 
@@ -213,7 +213,7 @@ _VALUES: Mapping[str, Callable[[object], bool]] = {
         ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains"), _is_count
     ),
 }
-"""The keywords whose values are not schemas, each with a test of its value."""
+"""The keywords without schemas as values, each with a test of its value."""
 
 # The keywords whose values are a schema, a list of schemas, or a table of schemas.
 _SCHEMAS = frozenset({"items", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else"})
@@ -224,13 +224,13 @@ _TABLES_OF_SCHEMAS = frozenset({"properties", "$defs"})
 def plainly_accepts(schema: Mapping[str, Any], value: object) -> bool:
     """Return whether a schema is plainly valid and its commonest keywords accept a value.
 
-    Otherwise the schema may still accept the value; only jsonschema can tell."""
+    If not, the schema may still accept the value; only jsonschema can tell."""
     plain = _without_dialect(schema)
     return is_plainly_valid(plain) and accepts(plain, value)
 
 
 def accepts(schema: object, value: object) -> bool:
-    """Return whether a plainly valid schema accepts a value, as `plainly_accepts` does."""
+    """Return whether a schema that is plainly valid accepts a value, as `plainly_accepts` does."""
     if not isinstance(schema, Mapping):
         return schema is True
     if "additionalProperties" in schema and not _accepts_others(schema, value):
@@ -291,7 +291,7 @@ def _is_accepted_by_all(schemas: Any, value: object) -> bool:
 
 _KEYWORDS: Mapping[str, Callable[[Any, Any], bool]] = {
     "type": _is_of_type,
-    # Only texts are compared here; numbers, which JSON compares by value, and tables are left to jsonschema.
+    # Only texts are compared here. Numbers, which JSON compares by value, and tables are left to jsonschema.
     "enum": lambda listed, value: isinstance(value, str) and value in listed,
     "const": lambda only, value: isinstance(value, str) and value == only,
     "properties": _accepts_properties,
@@ -308,9 +308,9 @@ _KEYWORDS: Mapping[str, Callable[[Any, Any], bool]] = {
     "minItems": lambda least, value: not isinstance(value, list) or len(value) >= least,
     "maxItems": lambda most, value: not isinstance(value, list) or len(value) <= most,
 }
-"""The tests of keywords: each gets the keyword's value and the value to validate.
+"""The tests of keywords. Each test takes the keyword's value and the value to validate.
 
-`additionalProperties` has none, because it depends on other keywords."""
+`additionalProperties` has no test because it depends on other keywords."""
 
 _REFUSING_NOTHING = frozenset(
     {
@@ -318,7 +318,7 @@ _REFUSING_NOTHING = frozenset(
         *("$defs", "additionalProperties"),
     }
 )
-"""The keywords that refuse no value, among them `format`, which is an annotation by default."""
+"""The keywords that refuse no value. `format` is one of them because it is an annotation by default."""
 
 
 # Arguments and results of calls, validated against the schemas of their tools.
@@ -329,11 +329,11 @@ _ALIKE = (
     *("http://json-schema.org/draft-06/schema", "http://json-schema.org/draft-07/schema"),
     *("https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema"),
 )
-"""The dialects in which the commonest keywords mean the same; most servers declare one of these."""
+"""The dialects in which the commonest keywords have the same meaning. Most servers declare one of these dialects."""
 
 
 def _without_dialect(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema without its `$schema`, if its commonest keywords mean the same without it."""
+    """Return a schema without `$schema` if the dialect does not change the meaning of the commonest keywords."""
     dialect = schema.get("$schema")
     if isinstance(dialect, str) and dialect.rstrip("#") in _ALIKE:
         return {name: value for name, value in schema.items() if name != "$schema"}
@@ -347,8 +347,8 @@ class BrokenSchemaError(Exception):
 class Violation(NamedTuple):
     """A violation of a schema.
 
-    `path` leads to the refused value (`("to", 0)`), `rule` is the keyword that refuses it (`required`, `enum`). If a
-    property is missing or not allowed, the path ends with its name.
+    `path` leads to the refused value (`("to", 0)`), and `rule` is the keyword that refuses it (`required`, `enum`). If
+    a property is missing or not allowed, the path ends with the property's name.
     """
 
     path: tuple[str | int, ...]
@@ -369,7 +369,7 @@ class Violation(NamedTuple):
 class ArgumentSchema:
     """The schema of a tool's arguments, prepared to validate many calls.
 
-    It is read in the dialect that it declares, otherwise as draft 2020-12; no reference is fetched from the network.
+    The schema is read in its declared dialect, otherwise as draft 2020-12. No reference is fetched from the network.
     """
 
     def __init__(self, schema: Mapping[str, JsonValue]) -> None:
@@ -382,7 +382,7 @@ class ArgumentSchema:
         self._validator: Draft202012Validator | None = None
 
     def violations(self, arguments: Mapping[str, JsonValue]) -> tuple[Violation, ...]:
-        """Return the violations of the schema by the arguments of a call, in the order of their paths.
+        """Return the violations of the schema in a call's arguments, in the order of their paths.
 
         Raises BrokenSchemaError."""
         if self._plain is not None and accepts(self._plain, arguments):
@@ -406,7 +406,7 @@ def argument_problems(arguments: Mapping[str, JsonValue], schema: Mapping[str, J
 
 
 def result_problem(content: JsonValue, schema: Mapping[str, JsonValue]) -> str | None:
-    """Return the message of the first violation in structured content; `None` if its schema accepts it.
+    """Return the message of the first violation in structured content; `None` if the schema accepts the content.
 
     Raises BrokenSchemaError."""
     if plainly_accepts(schema, content):
@@ -419,7 +419,7 @@ def result_problem(content: JsonValue, schema: Mapping[str, JsonValue]) -> str |
 
 
 class DanglingReference(NamedTuple):
-    """A reference that leads nowhere, and the path of the schema that has it."""
+    """A reference without a target, and the path of the schema that contains it."""
 
     path: tuple[str | int, ...]
     reference: str
@@ -429,10 +429,10 @@ class DanglingReference(NamedTuple):
 
 
 def dangling_references(schema: Mapping[str, JsonValue]) -> tuple[DanglingReference, ...]:
-    """Return the references that lead nowhere at any depth of a schema, each once, with its first place.
+    """Return the references without a target at any depth of a schema, each once, with its first place.
 
-    Nothing is fetched from the network, so a reference to another document leads nowhere, except to the schema of a
-    dialect. Raises BrokenSchemaError for an invalid schema."""
+    Nothing is fetched from the network. Therefore, a reference to another document counts as dangling, unless it points
+    to the schema of a dialect. Raises BrokenSchemaError for an invalid schema."""
     if is_plainly_valid(_without_dialect(schema)):
         return ()
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
@@ -445,7 +445,7 @@ def dangling_references(schema: Mapping[str, JsonValue]) -> tuple[DanglingRefere
     specification = specification_with(str(dialect.META_SCHEMA.get("$id") or dialect.META_SCHEMA["id"]))
     found: dict[str, DanglingReference] = {}
     root = specification.create_resource(schema)
-    # The subschemas come first; pointers may lead to further ones, below keywords that are not JSON Schema's.
+    # The subschemas come first. Pointers may lead to further schemas below keywords outside of JSON Schema.
     waiting: deque[tuple[tuple[str | int, ...], Any, Any]] = deque()
     waiting.append(((), schema, REGISTRY.resolver_with_root(root)))
     looked_at = {id(schema)}
@@ -457,7 +457,7 @@ def dangling_references(schema: Mapping[str, JsonValue]) -> tuple[DanglingRefere
                 continue
             try:
                 target = resolver.lookup(reference)
-            # ValueError and TypeError come from pointers into a list or a plain value.
+            # A pointer into a list or a plain value raises ValueError or TypeError.
             except (Unresolvable, ValueError, TypeError):
                 found.setdefault(reference, DanglingReference(path, reference))
                 continue
@@ -477,7 +477,7 @@ def dangling_references(schema: Mapping[str, JsonValue]) -> tuple[DanglingRefere
     return tuple(found.values())
 
 
-# The keywords include those of older dialects, which schemas use in newer dialects as well.
+# The keywords include those of older dialects because schemas in newer dialects use them too.
 _TABLES = (*_TABLES_OF_SCHEMAS, "definitions", "patternProperties", "dependentSchemas", "dependencies")
 _SINGLE_OR_LISTS = (
     *(*_SCHEMAS, *_LISTS_OF_SCHEMAS),
@@ -486,7 +486,7 @@ _SINGLE_OR_LISTS = (
 
 
 def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
-    """Yield the schemas right inside a schema, each with its path in it."""
+    """Yield the schemas directly inside a schema, each with its path."""
     for keyword in _SINGLE_OR_LISTS:
         value = schema.get(keyword)
         if isinstance(value, Mapping):
@@ -504,10 +504,10 @@ def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], M
 
 
 def _violations_of(error: ValidationError) -> Iterator[Violation]:
-    """Yield the violations of an error: one for each missing or disallowed property, otherwise just one."""
+    """Yield the violations of an error: one for each missing or disallowed property, otherwise a single one."""
     path, rule, value = tuple(error.absolute_path), str(error.validator), error.instance
     if rule == "required" and isinstance(value, Mapping) and isinstance(error.validator_value, list):
-        # jsonschema yields an error for each missing property, but names it only in the message.
+        # jsonschema yields an error for each missing property, but only the message names the property.
         absent = [name for name in error.validator_value if name not in value]
         missing = [name for name in absent if error.message.startswith(repr(name))]
         if len(missing) == 1:
@@ -515,8 +515,7 @@ def _violations_of(error: ValidationError) -> Iterator[Violation]:
             return
     schema = error.schema
     if rule == "additionalProperties" and isinstance(value, Mapping) and isinstance(schema, Mapping):
-        # A schema instead of `false` refuses only values of other properties; the errors for these have their own
-        # paths.
+        # A schema instead of `false` refuses only the values of other properties. These errors have paths of their own.
         known = schema.get("properties", {}) if error.validator_value is False else value
         others = [name for name in value if name not in known]
         extra = [name for name in others if repr(name) in error.message]
@@ -529,7 +528,7 @@ def _violations_of(error: ValidationError) -> Iterator[Violation]:
 
 @contextmanager
 def _broken_schema(schema: Mapping[str, JsonValue] | None = None) -> Iterator[None]:
-    """Raise BrokenSchemaError in place of the errors that using a broken part of a valid `schema` causes."""
+    """Raise BrokenSchemaError in place of the errors caused by a broken part of a valid `schema`."""
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -544,7 +543,7 @@ def _broken_schema(schema: Mapping[str, JsonValue] | None = None) -> Iterator[No
     except RecursionError as error:
         raise BrokenSchemaError("it is nested too deeply") from error
     except (AttributeError, TypeError, ValueError) as error:
-        # jsonschema fails in these ways at a reference to something that is not a schema.
+        # jsonschema fails in these ways if a reference points to something other than a schema.
         dangling = dangling_references(schema or {})
         if not dangling:
             raise

@@ -48,7 +48,7 @@ _BARE_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def _as_field(value: Any) -> Any:
-    """Convert a value below `has_fields`: a plain table means `has_fields` again."""
+    """Convert a value below `has_fields`: a plain table becomes a nested `has_fields`."""
     if not isinstance(value, dict):
         return value
     names = check_names_in(value)
@@ -66,9 +66,9 @@ def _as_field(value: Any) -> Any:
 
 
 def mixed_check(table: Mapping[str, object]) -> tuple[str, list[str]] | None:
-    """Return the check that a table resembles, and the keys because of which it is still a value.
+    """Return the check that a table resembles, and the keys that make the table a plain value.
 
-    `None` for a table that is a check, or resembles none."""
+    Returns `None` if the table is a check or resembles none."""
     if check_names_in(table):
         return None
     for name, cls in CHECK_CLASSES.items():
@@ -81,7 +81,7 @@ def mixed_check(table: Mapping[str, object]) -> tuple[str, list[str]] | None:
 
 
 FieldCheck = Annotated[Check, BeforeValidator(_as_field)]
-"""The check of a field: as `Check`, but a plain table is checked field by field."""
+"""The check of a field. Unlike `Check`, a plain table is checked field by field."""
 
 
 class HasFields(CheckBase):
@@ -261,7 +261,7 @@ class HasFields(CheckBase):
 
 
 def _leaves(check: HasFields, above: str = "") -> Iterator[tuple[str, CheckBase]]:
-    """Yield the fields with their checks, those of plain tables by dotted names."""
+    """Yield the fields with their checks; fields of plain tables have dotted names."""
     for name, part in check.has_fields.items():
         path = above + _shown(name)
         if isinstance(part, HasFields) and part.plain and part.has_fields:
@@ -284,7 +284,7 @@ def inner_sample(check: CheckBase, schema: Schema) -> JsonValue:
 
 
 def faults_text(wrong: Sequence[str]) -> str:
-    """Return the faults inside a value on one line, at most the first few."""
+    """Join the faults inside a value on one line, up to a limit."""
     if len(wrong) > _MAX_NAMED:
         wrong = [*wrong[:_MAX_NAMED], f"{len(wrong) - _MAX_NAMED} more"]
     return "; ".join(wrong)
@@ -295,7 +295,7 @@ _MAX_NAMED = 4
 
 
 def as_plain_check(value: object) -> object:
-    """Return a value as a suite expects it: as a plain value, or by `equals` if it would be read as a check."""
+    """Return a value as a suite expects it: plain, or with `equals` if the plain value would be read as a check."""
     if isinstance(value, dict) and (check_names_in(value) or (value and OPTION_NAMES.issuperset(value))):
         return {"equals": value}
     return value

@@ -158,7 +158,7 @@ class DateTime(_TextCheck):
         return self.model_copy(update={"datetime": value if isinstance(value, str) else ""})
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
-        # A time relative to the clock has the offset of the clock's zone, which models usually leave out.
+        # A time relative to the clock has the offset of the clock's zone. Models usually leave this offset out.
         if self.offset != "any" or self._relative is not None:
             return
         text = self.datetime
@@ -215,9 +215,9 @@ class DateTime(_TextCheck):
 
 
 def _moments(expected: str, context: CheckContext) -> Sequence[datetime]:
-    """Return the time that a text spells, or both times if the clocks of its zone show it twice.
+    """Return the time that a text spells; two times if it is ambiguous because clocks are put back.
 
-    Raises ValueError for a text that cannot be read, and CheckError without the time of the run."""
+    Raises ValueError for a text that cannot be read, and CheckError if the time of the run is missing."""
     relative = relative_time(expected)
     if relative is None:
         return (read_timestamp(expected),)
@@ -227,7 +227,7 @@ def _moments(expected: str, context: CheckContext) -> Sequence[datetime]:
 
 
 class _PartOfText(_TextCheck):
-    """The base class of checks that the expected text occurs in the value, at a certain place or anywhere."""
+    """The base class of checks that the expected text occurs in the value: at its start, at its end, or anywhere."""
 
     options: ClassVar = {"ignore_case": IGNORE_CASE}
     types = TEXT
@@ -236,7 +236,7 @@ class _PartOfText(_TextCheck):
     ignore_case: bool = False
 
     def _cased(self, value: str) -> tuple[str, str]:
-        """Return a text and the expected part as they are compared."""
+        """Return the value and the expected text in the form in which they are compared."""
         if self.ignore_case:
             return keyword_text(value), keyword_text(self.expected)
         return value, self.expected
@@ -258,7 +258,7 @@ class Contains(_PartOfText):
     contains: str
 
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
-        # A single digit or sign may be significant, a single letter hardly ever is.
+        # A single digit or sign may be significant, but a single letter hardly ever is.
         if len(self.contains.strip()) == 1 and self.contains.strip().isalpha():
             yield f"almost every text contains {describe_value(self.contains)}", "write a word", "warning"
 
@@ -342,7 +342,7 @@ class Pattern(CheckBase):
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         """Yield a weakness of a pattern that is not anchored at both ends of the text."""
         text = self._matching_text
-        # If the schema allows no longer text, it anchors the pattern.
+        # A schema that allows no longer text has the same effect as an anchor.
         if text is None or (schema or {}).get("maxLength") == len(text):
             return
         if not re.fullmatch(_PLAIN_WORDS, self.pattern, re.VERBOSE):
@@ -470,11 +470,11 @@ _OF_TYPE: dict[str, JsonValue] = {
 
 
 _PLAIN_WORDS = r"(?:\(\?[a-z]+\))? (?:\\b|\.\*|\^|\()* [^\W\d_]+ (?:[ |'-]+[^\W\d_]+)* (?:\)|\\b|\.\*|\$)*"
-"""Matches a pattern of words alone, which is meant to match anywhere, like `contains`."""
+"""Matches a pattern of plain words. Such a pattern is meant to match anywhere, like `contains`."""
 
 
 def _twins(check: CheckBase, text: str, hint: str) -> Iterator[Weakness]:
-    """Yield a weakness if a check of a text also accepts it with other numbers, and so with another meaning."""
+    """Yield a weakness if a check of a text also accepts the text with other numbers, which change its meaning."""
     for twin in _with_other_numbers(text):
         if check.holds(twin):
             yield f"{describe_value(twin)} passes too", hint, "warning"

@@ -58,10 +58,10 @@ def ignoring_case(check: CheckBase) -> str:
 
 
 _LARGE = 1_000_000
-"""The largest usual number: a check that accepts all smaller numbers excludes hardly anything."""
+"""The largest usual number. A check that accepts all smaller numbers excludes hardly anything."""
 
 _COMPARED_ALIKE = frozenset({str, int, bool, type(None)})
-"""The types whose values every rule of equality compares in the same way, if both sides have the same type.
+"""The types for which all equality rules agree if both values have the same type.
 
 The only exception is an expected text "None" under Arcade's rule."""
 
@@ -137,7 +137,7 @@ class Equals(CheckBase):
                 return _in_lower_case(self).verdict(without_case(value), equal, context)
             except RecursionError as error:
                 return not_comparable(error)
-        # The fast path for nearly all comparisons, which skips the grader's rule.
+        # The fast path for nearly all comparisons skips the grader's rule.
         if type(value) is type(expected) and type(value) in _COMPARED_ALIKE and expected != "None":
             if value == expected:
                 return HOLDS
@@ -330,7 +330,7 @@ class Range(CheckBase):
             first = math.ceil(low)
         elif math.isfinite(high):
             first = math.floor(high)
-        # A whole number is preferred, because the argument may be an integer; a range such as 0.2 to 0.8 contains none.
+        # Whole numbers come first because the argument may be an integer. A range such as 0.2 to 0.8 contains none.
         if low <= first <= high:
             return tuple(dict.fromkeys((first, *ends)))
         return tuple(ends)
@@ -426,7 +426,7 @@ class Near(CheckBase):
     def weaknesses(self, schema: Schema | None) -> Iterator[Weakness]:
         if self.tolerance is None:
             return
-        # If 0 is expected, any tolerance accepts 0 and its double, so only a huge one is suspicious.
+        # If 0 is expected, any tolerance accepts both 0 and its double, so only a huge tolerance is suspicious.
         suspicious = max(abs(self.near), 10) if self.near else _LARGE / 1000
         if distance_of(self.tolerance, self.near) >= suspicious:
             yield f"{describe(self)} accepts 0 and the double", "write a smaller tolerance", "warning"
@@ -479,7 +479,7 @@ class Near(CheckBase):
         """
         if self.value_range is not None:
             low, high = map(float, self.value_range)
-            # The order of operations is Arcade's, so that the last digits agree.
+            # The order of operations is Arcade's, so the last digits agree.
             result = 1 - abs((float(self.near) - low) / (high - low) - (float(actual) - low) / (high - low))
         else:
             result = _tolerant_closeness(self.near, actual, distance_of(self.tolerance or 0, self.near))
@@ -522,8 +522,7 @@ def _tolerant_closeness(near: float, actual: float, tolerance: float) -> float:
     if distance <= tolerance:
         return 1.0
     exact = all(isinstance(number, int) for number in (near, actual, tolerance))
-    # In binary floating point, 0.3 and 0.4 are slightly more than 0.1 apart, so the numbers count as written in
-    # decimals.
+    # In binary floating point, 0.3 and 0.4 are slightly more than 0.1 apart. The numbers count as written in decimals.
     if not exact and math.isclose(float(distance), tolerance, rel_tol=1e-9):
         return 1.0
     if tolerance:
@@ -532,4 +531,4 @@ def _tolerant_closeness(near: float, actual: float, tolerance: float) -> float:
 
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
-"""The largest credit for a number beyond the tolerance: the check holds only for a credit of 1."""
+"""The largest credit for a number beyond the tolerance. Only a credit of 1 makes the check hold."""

@@ -1,4 +1,4 @@
-"""JSON values: how checks compare, read and show them; and a suite's references to variables, modules and functions.
+"""JSON values: comparing, reading and showing them; and references to variables, modules and functions.
 
 Values are compared for equality, as numbers, as similar texts, as times or as durations."""
 
@@ -34,7 +34,7 @@ def is_function_reference(text: str) -> bool:
 
 
 def file_name_fault(reference: object) -> Iterator[tuple[str, str]]:
-    """Yield the problems of a reference to a function that names a file: message and hint."""
+    """Yield the problem, with a hint, of a function reference that contains a file name."""
     if not isinstance(reference, str):
         return
     module, _, function = reference.partition(":")
@@ -46,7 +46,7 @@ SHOWN_CELLS = 60
 """The width to which shown values are cut, in terminal cells."""
 
 _LONG = 10**15
-"""The bound below which whole numbers are written without the JSON encoder, which refuses very large ones."""
+"""Whole numbers below this bound are written without the JSON encoder, which refuses very large numbers."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _SPACE = " \t\n\r"
@@ -70,7 +70,7 @@ def json_text(value: JsonValue) -> str:
 
 
 def cut(text: str, cells: int = SHOWN_CELLS) -> str:
-    """Return a text cut to a number of terminal cells, with an ellipsis at the end if it was longer."""
+    """Return a text cut to a number of terminal cells; a cut text ends with an ellipsis."""
     if text.isascii():
         if len(text) <= cells:
             return text
@@ -120,7 +120,7 @@ def json_equal(left: JsonValue, right: JsonValue) -> bool:
 
 
 def hashable(value: JsonValue) -> Hashable:
-    """Return a key that two JSON values share exactly if `json_equal` holds for them.
+    """Return a key that is equal for two JSON values exactly if `json_equal` holds.
 
     Raises RecursionError for a value that is nested too deeply."""
     if isinstance(value, bool):
@@ -165,7 +165,8 @@ def canonical(value: JsonValue) -> JsonValue:
         return canonical_text(value)
     if not isinstance(value, list | dict):
         return value
-    # Containers are copied from the outside in, with a stack instead of recursion, which deep values would exceed.
+    # Containers are copied from the outside in. A stack replaces recursion because deep values would exceed Python's
+    # limit.
     whole: list[JsonValue] = [value]
     pending: list[list[JsonValue] | dict[str, JsonValue]] = [whole]
     while pending:
@@ -201,7 +202,7 @@ def loose(value: JsonValue) -> JsonValue:
 def spelled_number(text: str) -> int | float | None:
     """Return the number that a text spells in JSON's grammar, with optional white space around it.
 
-    `None` for any other text, and for an integer with more digits than Python reads (4,300)."""
+    Returns `None` for any other text, and for an integer with more digits than Python reads (4,300)."""
     spelled = text.strip(_SPACE)
     if _NUMBER.fullmatch(spelled) is None:
         return None
@@ -213,9 +214,9 @@ def spelled_number(text: str) -> int | float | None:
 
 
 def json_number(value: JsonValue) -> int | float:
-    """Return the number that a value is, or that a text spells.
+    """Return the value of a number, or of a text that spells a number.
 
-    Raises TypeError for any other value, also for a boolean."""
+    Raises TypeError for any other value, including booleans."""
     number = spelled_number(value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int | float):
         raise TypeError("not a number")
@@ -238,9 +239,10 @@ SimilarityMetric = Literal["cosine", "ratio", "partial_ratio", "token_sort_ratio
 
 _TOKEN = late_pattern(r"\w\w+")
 _ONE_SIDED_IDF = math.log(3 / 2) + 1
-"""The inverse document frequency of a token in one of the two texts: ln((1 + n) / (1 + df)) + 1 with n = 2, df = 1.
+"""The inverse document frequency of a token in only one of the two texts: ln((1 + n) / (1 + df)) + 1 with n = 2, df =
+1.
 
-For a token in both texts it is 1."""
+For a token in both texts, the frequency is 1."""
 
 
 def as_text(value: JsonValue) -> str:
@@ -275,9 +277,9 @@ def similarity(expected: str, actual: str, metric: SimilarityMetric = "cosine") 
 
 
 def cosine(left: str, right: str) -> float:
-    """Return the cosine of the TF-IDF vectors of two texts; the two texts are the whole corpus.
+    """Return the cosine of the TF-IDF vectors of two texts, which form the whole corpus.
 
-    Tokens are runs of two or more word characters, in lower case; texts without tokens are similar only if they are
+    Tokens are runs of two or more word characters, in lower case. Texts without tokens are similar only if they are
     equal. The formula is that of Arcade's evals, which use scikit-learn's defaults (smoothed idf, L2 norm).
     """
     if left == right:
@@ -310,9 +312,9 @@ _USUAL_MOMENT = late_pattern(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
 _UNWRITTEN_PARTS = datetime(2000, 1, 1)
-"""The parts of a time that a text leaves out.
+"""The default for the parts of a time that a text leaves out.
 
-They are fixed, so that a grade does not depend on the current date. A leap year and a month of 31 days allow any day
+The parts are fixed, so a grade does not depend on the current date. A leap year and a month of 31 days allow any day
 that a text may have."""
 
 
@@ -320,7 +322,7 @@ def _offset(name: str | None, seconds: int | None) -> tzinfo | None:
     """Return the time zone of an offset; `None` for a zone name without an offset."""
     from dateutil.tz import tzoffset
 
-    # The meaning of a zone's name would depend on the machine.
+    # A zone's name could mean different zones on different machines.
     if seconds is None:
         return None
     return tzoffset(name, seconds)
@@ -328,7 +330,7 @@ def _offset(name: str | None, seconds: int | None) -> tzinfo | None:
 
 @lru_cache(maxsize=1024)
 def read_timestamp(text: str) -> datetime:
-    """Return the time that a text spells in any form that python-dateutil reads; ambiguous dates are month first.
+    """Return the time that a text spells in any form known to python-dateutil; ambiguous dates are month first.
 
     The time is naive if the text has no offset. Raises ValueError for a text that cannot be read, and OverflowError for
     a number that is absurdly large.
@@ -343,14 +345,14 @@ def read_timestamp(text: str) -> datetime:
     except (ValueError, OverflowError):
         raise
     except Exception as error:
-        # On a model's free text, dateutil raises many kinds of errors, all of which mean that it cannot read the text.
+        # On free text of a model, dateutil raises many kinds of errors. All of them mean that the text cannot be read.
         raise ValueError(f"not a date and time: {error}") from error
 
 
 def seconds_between(left: datetime, right: datetime) -> float:
-    """Return the distance of two times in seconds, at least 0; if only one has an offset, the offset is ignored.
+    """Return the distance of two times in seconds, at least 0; if only one time has an offset, ignore the offset.
 
-    Raises ValueError if both have an offset, and one of the offsets is a day or more.
+    Raises ValueError if both times have an offset and one of the offsets is a day or more.
     """
     if left.tzinfo is None or right.tzinfo is None:
         left, right = left.replace(tzinfo=None), right.replace(tzinfo=None)
@@ -358,10 +360,10 @@ def seconds_between(left: datetime, right: datetime) -> float:
 
 
 def timestamp_credit(distance_s: float, tolerance_s: float, max_difference_s: float) -> float:
-    """Return the credit, 0..1, for a time at a distance from the expected one, by the formula of Arcade's critic.
+    """Return the credit, 0..1, for the distance of a time from the expected time, by the formula of Arcade's critic.
 
-    The credit is 1 within the tolerance, 0 from the maximum on, and `1 - distance / maximum` in between, so that it
-    jumps down at the tolerance."""
+    The credit is 1 within the tolerance, 0 from the maximum on, and `1 - distance / maximum` in between. At the
+    tolerance, the credit therefore jumps down."""
     if distance_s <= tolerance_s:
         return 1.0
     if distance_s >= max_difference_s:
@@ -401,7 +403,7 @@ def _is_iso_format(text: str) -> bool:
 
 
 def has_offset(text: str) -> bool:
-    """Return whether a time is written with an offset; true for an unreadable time, which has its own finding."""
+    """Return whether a time has an offset; true for an unreadable time, which has a finding of its own."""
     try:
         return read_timestamp(text).tzinfo is not None
     except (ValueError, OverflowError):

@@ -1,7 +1,7 @@
-"""Mutants of tools: changed definitions that a good suite should notice, and the plan of the runs with them.
+"""Mutants of tools: changed definitions that a good suite should notice, and the plan of runs with them.
 
-Mutation testing asks whether tests fail when the code is wrong. Here the code is a tool's definition: a suite whose
-cases still pass with a worse description or schema does not test that part of it.
+Mutation testing asks whether tests fail when the code is wrong. Here the code is a tool's definition. If all cases
+still pass with a worse description or schema, the suite does not test the changed part.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workbench.trajectory.json_schema import properties_of, required_names
 from workbench.trajectory.trajectory import tools_of
 
 DECOYS: Final = (1, 2, 4, 8)
-"""The numbers of decoys (added tools with similar names) that are tried: the points of the curve in reports."""
+"""The numbers of decoys (added tools with similar names) to try. They are the points of the curve in reports."""
 
 _DECOY_NAMES: Final = ("legacy_{}", "{}_v2", "{}_all", "{}_info", "quick_{}", "{}_batch", "{}_old", "{}_helper")
 
@@ -37,9 +37,9 @@ Table = dict[str, object]
 def mutants_of(
     tools: Sequence[ToolDefinition], kinds: Iterable[MutantKind] = MUTANT_KINDS, only: Iterable[str] = ()
 ) -> tuple[Mutant, ...]:
-    """Return the mutants of some kinds of the tools, or of the tools named `only`.
+    """Return the mutants of some kinds, of all tools or of the tools named `only`.
 
-    A mutant without a part of a definition exists only for tools that have the part.
+    A mutant that removes a part of a definition exists only for tools that have the part.
     """
     wanted = set(kinds)
     meant = set(only or names_of_tools(tools))
@@ -81,9 +81,9 @@ def _schema(parameters: Mapping[str, JsonValue]) -> Table:
 
 
 def _without(parameters: Mapping[str, JsonValue], key: str, inside: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """Return a schema whose parameters lack a keyword at every depth."""
+    """Return a schema without a keyword in its parameters, at every depth."""
 
-    # The keys of an object under `properties` are names of parameters, not keywords: a parameter may be called `enum`.
+    # The keys under `properties` are names of parameters, not keywords: a parameter may be called `enum`.
     def dropped(value: JsonValue, *, is_schema: bool) -> JsonValue:
         if isinstance(value, dict):
             rest = {}
@@ -101,7 +101,7 @@ def _without(parameters: Mapping[str, JsonValue], key: str, inside: Mapping[str,
 
 
 def _swapped(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
-    """Yield mutants in which a tool has swapped descriptions with the one of the most similar name, each pair once."""
+    """Yield mutants that swap the descriptions of two tools with similar names, each pair once."""
     seen: set[frozenset[str]] = set()
     for tool in tools:
         others = [other for other in tools if other is not tool and other.description != tool.description]
@@ -121,7 +121,7 @@ def _swapped(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
 
 
 def _decoys(tools: Sequence[ToolDefinition]) -> Iterator[Mutant]:
-    """Yield mutants with decoys: increasing numbers of tools that are named and described like real ones."""
+    """Yield mutants with an increasing number of decoys, which are named and described like real tools."""
     taken = set(names_of_tools(tools))
     made = []
     for pattern in _DECOY_NAMES:
@@ -150,8 +150,9 @@ def expects(case: Case, tools: Iterable[str]) -> bool:
     return not names.isdisjoint(tools_of(case.alternatives))
 
 
-# The plan of the runs with mutants, wave by wave. A mutant that one case has noticed needs no further runs: each wave
-# runs every other mutant on twice as many cases as the one before, beginning with those that expect its tools.
+# The plan of the runs with mutants, wave by wave. As soon as a case has noticed a mutant, the mutant needs no further
+# runs. Each wave runs the other mutants on twice as many cases as the wave before. Cases that expect the mutated tools
+# come first.
 
 CaseOf = tuple[Path, str, str]
 """A case with a model: the path of the suite, the id of the case, the name of the model."""
@@ -161,7 +162,7 @@ CaseOf = tuple[Path, str, str]
 class MutationOptions:
     """The kinds of mutants to make, and the tools to mutate (all if empty).
 
-    With `all_cases`, every mutant is run on all cases, even after one of them has noticed it.
+    With `all_cases`, every mutant is run on all cases, even if one of them has already noticed it.
     """
 
     kinds: tuple[MutantKind, ...] = MUTANT_KINDS
@@ -173,7 +174,7 @@ class MutationOptions:
 class Mutation:
     """The runs of a plan's cases with mutants, after the runs without mutants.
 
-    Call `wave` for the next runs and `take` with their results until `wave` returns `None`; then `report`.
+    Call `wave` for the next runs and `take` with their results until `wave` returns `None`. Then call `report`.
     """
 
     plan: Plan
@@ -193,7 +194,7 @@ class Mutation:
     def of(cls, plan: Plan, results: Iterable[RunResult], options: MutationOptions) -> Mutation:
         """Prepare the mutants of the tools that were offered in finished runs of a plan.
 
-        Cases that fail without a mutant cannot notice one, and are left out.
+        Cases that fail without a mutant cannot notice one and are left out.
         """
         made = cls(plan, options)
         by_id = by_run_id(results)
@@ -209,8 +210,8 @@ class Mutation:
             if result.trajectory.start is not None:
                 for tool in result.trajectory.start.tools:
                     offered.setdefault(run.file.path, {}).setdefault(tool.name, tool)
-        # The cases of a suite that pass without a mutant, by model. Rows of one case have similar expectations, so one
-        # row is run for all.
+        # The cases that pass without a mutant, by suite and model. The rows of one case have similar expectations, so
+        # only one row is run.
         sound: dict[Path, dict[str, list[CaseOf]]] = {}
         templates: set[CaseOf] = set()
         for key, runs in finished.items():
@@ -236,7 +237,7 @@ class Mutation:
         return self._origins[key][0].case
 
     def _template(self, key: CaseOf) -> CaseOf:
-        """Return the key of the case as written; for a row, that of the case with `each`."""
+        """Return the key of the case as written. The case of a row is the one with `each`."""
         return key[0], self._case(key).template or key[1], key[2]
 
     def _should(self, key: CaseOf, mutant: Mutant) -> bool:
@@ -247,7 +248,7 @@ class Mutation:
         runs: list[PlannedRun] = []
         for key, cases in self._waiting.items():
             mutant = self._mutant(*key[:2])
-            # Decoys are reported as a curve over all cases, so they are run on all cases in one wave.
+            # Decoys are reported as a curve over all cases, so all cases are run in one wave.
             everything = self.options.all_cases or mutant.kind == "decoys"
             if self._noticed.get(key) and any(self._noticed[key].values()) and not everything:
                 self._spared += sum(len(self._origins[case]) for case in cases)
@@ -295,7 +296,7 @@ class Mutation:
             mutant = self._mutant(path, name)
             suite = self._files[path].suite
             assert suite is not None
-            # The row that was run represents all rows of its case.
+            # The executed row represents all rows of its case.
             should: dict[CaseOf, CaseOf] = {}
             for key in (*cases, *self._origins):
                 if key[0] == path and key[2] == model and self._should(key, mutant):

@@ -1,9 +1,9 @@
-"""Delta debugging of a failing case: a smaller case that still fails in the same way.
+"""Delta debugging of a failing case: find a smaller case that still fails in the same way.
 
 The content of a suite with one case is divided into pieces: tools, prior messages, sentences of the system prompt and
 of descriptions, sentences and words of the request. Halves, then quarters, then single pieces are removed as long as
-the case still fails, as in Zeller's and Hildebrandt's `ddmin` (2002). The result is 1-minimal: removing any single
-remaining piece makes the case pass or fail in another way.
+the case still fails, as in Zeller's and Hildebrandt's `ddmin` (2002). The result is 1-minimal: if any single remaining
+piece is removed, the case passes or fails in another way.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Document = dict[str, Any]
 """The content of a suite with one case, as parsed TOML."""
 
 Way = tuple[Cause, Subject | None]
-"""The way in which a run fails: its main cause, and the tool or argument that it concerns."""
+"""How a run fails: its main cause, and the tool or argument concerned."""
 
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 
 _BY_SILENCE: frozenset[Cause] = frozenset({"gave up", "missing call", "content"})
-"""The causes by which a case also fails without a request, so that its request must not be shortened."""
+"""A case without a request also fails by these causes, so its request must not be shortened."""
 
 
 class OutOfRunsError(Exception):
@@ -50,7 +50,7 @@ class Dropped:
 class Shrunk:
     """The remaining document, and the removed pieces.
 
-    `complete` is false if the limit of runs ended the search, so that more pieces might be removable.
+    `complete` is false if the limit of runs ended the search. Then more pieces might be removable.
     """
 
     document: Document
@@ -60,7 +60,8 @@ class Shrunk:
 
 _Put = Callable[[Document, Sequence[Any]], Document]
 _Kind = tuple[str, Callable[[Document], list[Any]], _Put]
-"""A kind of pieces: its name, a function that lists those of a document, and one that keeps only some of them."""
+"""A kind of piece: its name, a function that lists the pieces of a document, and a function that keeps only some
+pieces."""
 
 
 def way_of(result: RunResult, case: Case) -> Way | None:
@@ -73,10 +74,10 @@ def way_of(result: RunResult, case: Case) -> Way | None:
 
 
 def shrink(document: Document, way: Way, offered: Sequence[str], fails: Callable[[Document], bool]) -> Shrunk:
-    """Remove from a document every piece that is not needed for its case to fail.
+    """Remove every piece of a document that is not needed for its case to fail.
 
-    `offered` are the names of the tools that its runs were offered; `fails` makes a run and returns whether a document
-    still fails in this way. An OutOfRunsError raised by `fails` ends the search with the smallest document so far.
+    `offered` names the tools that the case's runs were offered. `fails` makes a run and returns whether a document
+    still fails in this way. If `fails` raises OutOfRunsError, the search ends with the smallest document so far.
     """
     shrunk = Shrunk(document)
     # Each kind continues with the document that the previous kinds left.
@@ -99,7 +100,7 @@ def _fails_with(document: Document, put: _Put, fails: Callable[[Document], bool]
 
 
 def _least(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -> tuple[list[Any], bool]:
-    """Return a set of pieces from which none can be removed, and whether that was tried for all of them."""
+    """Return pieces that still fail, and whether the removal of each single piece was tried."""
     kept = list(pieces)
     size = max(1, (len(kept) + 1) // 2)
     try:
@@ -114,7 +115,7 @@ def _least(pieces: Sequence[Any], fails: Callable[[list[Any]], bool]) -> tuple[l
                     kept = rest
                 else:
                     at += size
-            # A piece may become removable only after another one, so single pieces are tried until none can be removed.
+            # Removing one piece may make another one removable, so single pieces are tried until none can be removed.
             if size == 1 and len(kept) == before:
                 break
             size = max(1, size // 2)
@@ -134,7 +135,7 @@ def _kinds(document: Document, way: Way, offered: Sequence[str]) -> Iterator[_Ki
 
 
 class _Text(str):
-    """A piece of text with an identity of its own, because equal plain texts may be one object."""
+    """A piece of text compared by identity, because equal plain texts may be the same object."""
 
     __slots__ = ()
 
@@ -170,7 +171,7 @@ def _with_tools(document: Document, names: Sequence[Any]) -> Document:
                 table[key] = [each for each in table[key] if each[name] not in dropped]
         if "answers" in table:
             table["answers"] = [each for each in table["answers"] if each.get("tool") not in dropped]
-    # Tools of servers are not written in the suite, so only `offer` can exclude them.
+    # Server tools are not written in the suite, so only `offer` can exclude them.
     if "offer" in case or made.get("servers"):
         case["offer"] = list(map(str, names))
     return _without_nothing(made)
@@ -183,9 +184,9 @@ def _with_messages(document: Document, messages: Sequence[Any]) -> Document:
 
 
 def _without_nothing(document: Document) -> Document:
-    """Remove empty lists, and the suite's system prompt if it is empty, from a document."""
-    # An empty `offer` stays, because it means no tools, and so does a case's empty prompt, because it overrides the
-    # suite's.
+    """Remove empty lists from a document, and an empty system prompt of the suite."""
+    # An empty `offer` stays because it means no tools. A case's empty prompt stays because it overrides the suite's
+    # prompt.
     if document.get("system") == "":
         del document["system"]
     for table in (document, _case(document)):

@@ -1,7 +1,7 @@
 """The events of a run.
 
-Every `Event` has the id of its run, a sequence number from 0, a time, and a payload. A trajectory is exactly the fold
-of its events (`workbench.trajectory.trajectory`).
+Every `Event` has the id of its run, a sequence number from 0, a time, and a payload. `workbench.trajectory.trajectory`
+folds the events of a run into its trajectory.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from workbench.dataclasses import Milliseconds, Tokens, dataclass
 from workbench.limits import MAX_JSON_LEVELS
 from workbench.trajectory.media import Media
 
-# Few runs have the fields that were added later: lines that omit them look as earlier versions wrote them.
+# Few runs have the fields that were added later. Lines that omit these fields look as earlier versions wrote them.
 _SPARSE: Mapping[str, bool] = {"sparse": True}
-"""Marks a field of an event that its line leaves out if the field is empty."""
+"""Marks a field of an event that is left out of the event's line if it is empty."""
 
 # The parts of a conversation: messages, tool definitions, tool calls, results.
 
@@ -38,12 +38,14 @@ ResultSource = Literal[
     "replayed",
     "reported",
 ]
-"""The source of a call's result. `provider`: the provider of the model ran its own tool. `edited`: a person answered in
-place of the tool. `skipped`: a person skipped the call. `replayed`: the run from which this one was forked. `reported`:
-a tool outside Workbench, as the agent or the imported file says."""
+"""The source of a call's result.
+
+`provider`: the model's provider ran its own tool. `edited`: a person answered in place of the tool. `skipped`: a person
+skipped the call. `replayed`: the result of the original run of a fork. `reported`: a tool outside Workbench answered,
+according to the agent or the imported file."""
 
 ProviderTool = Literal["offered", "other"]
-"""A tool that the provider of a model runs itself: one that the suite offers, or another one, which is only shown."""
+"""A tool that the model's provider runs itself: `offered` by the suite, or an `other` tool, which is only shown."""
 
 
 # `weakref_slot`, because `ByIdentity` keeps the compiled schema of a tool as long as the definition lives.
@@ -51,8 +53,8 @@ ProviderTool = Literal["offered", "other"]
 class ToolDefinition:
     """A tool as models see it; `parameters` is its JSON Schema.
 
-    `server` names the MCP server that offers the tool, `None` for a tool written in the suite. `provider` is for a tool
-    that providers of models run themselves: its forms in requests, by the name of the API.
+    `server` names the MCP server that offers the tool; it is `None` for a tool written in the suite. `provider` is set
+    for a tool that model providers run themselves. It maps the name of an API to the tool's form in requests.
     """
 
     name: str
@@ -64,12 +66,11 @@ class ToolDefinition:
 
 
 def names_of_tools(tools: Iterable[ToolDefinition]) -> list[str]:
-    """Return the names of tools, in the order of the tools."""
     return [tool.name for tool in tools]
 
 
 def tools_by_name(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
-    """Return tools by their names; the last of several with the same name counts."""
+    """Return tools by name; of several tools with the same name, the last one counts."""
     return {tool.name: tool for tool in tools}
 
 
@@ -77,9 +78,9 @@ def tools_by_name(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
 class ToolCall:
     """A tool call as the model emitted it.
 
-    `arguments` is a JSON object. If the model wrote something else, `arguments` is empty, `raw` holds the text and
-    `problem` says why it is not an object. After a repair of an endpoint's deviation, `raw` is the text from which
-    the arguments were read.
+    `arguments` is a JSON object. If the model wrote something else, `arguments` is empty, `raw` holds the text, and
+    `problem` says why the text is not an object. If a deviation of the endpoint was repaired, `raw` holds the text from
+    which `arguments` was read.
     """
 
     id: str
@@ -91,10 +92,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the conversation.
+    """A message of the conversation.
 
-    `tool_calls` belong to an assistant's message, `call_id` and `is_error` to a tool's. `provider_state` is data of the
-    provider's own, such as signed reasoning, which must be sent back to it unchanged with the message. `media` are the
+    `tool_calls` belong to an assistant's message, `call_id` and `is_error` to a tool's message. `provider_state` is the
+    provider's own data, such as signed reasoning. It must be sent back unchanged with the message. `media` are the
     images and sounds of a user's or a tool's message, in the order of their placeholders in `content`.
     """
 
@@ -111,8 +112,7 @@ class Message:
 class Usage:
     """Tokens of one model request, as the provider counts them.
 
-    `input_tokens` includes those read from a cache (`cached_input_tokens`), `output_tokens` those spent on reasoning
-    (`reasoning_tokens`).
+    `input_tokens` includes `cached_input_tokens`, and `output_tokens` includes `reasoning_tokens`.
     """
 
     input_tokens: Tokens = 0
@@ -150,33 +150,39 @@ FinishReason = Literal[
     "timed out",
     "error",
 ]
-"""The reason why a run ended. `decided`: the case has only one round, and it ended with calls. `step failed`: the chain
-stops at its first failed step. A conversation ends when its user leaves (`user done`, `user gave up`), when its `stop`
-holds (`stopped by rule`), after `max_turns` (`turns exhausted`), or when the simulated user breaks its rules or cannot
-be asked (`user error`)."""
+"""The reason why a run ended.
+
+`decided`: the case has only one round, and the round ended with calls. `step failed`: the chain stops at its first
+failed step. A conversation ends when the user leaves (`user done`, `user gave up`), when its `stop` holds (`stopped by
+rule`), or after `max_turns` (`turns exhausted`). `user error`: the simulated user breaks its rules or cannot be
+asked."""
 
 UserEnd = Literal["done", "gave up"]
 """How a user leaves a conversation: with the goal reached, or without."""
 
 UserSource = Literal["opening", "script", "otherwise", "model", "person"]
-"""The source of a user's message: the opening of a played user, the script, its `otherwise`, the model that plays the
-user, or the person who steps through the run."""
+"""The source of a user's message.
+
+`opening`: the opening of a simulated user. `script` and `otherwise`: the messages of a script. `model`: the model that
+plays the user. `person`: the person who steps through the run."""
 
 UserFault = Literal[
     "invented", "told early", "empty", "spoke as the assistant", "twice word for word", "unknown end", "no message"
 ]
-"""The reason why a message of a played user is not sent."""
+"""The reason why a message of the simulated user is not sent."""
 
 HoldPlace = Literal["request", "call", "question", "result", "permission"]
-"""The place where a run is held: before a model request, before a tool call, before the reply to a request of a server,
-after a result, or while a person is asked for the permission to execute a call."""
+"""The place where a run is held.
+
+`request`: before a model request. `call`: before a tool call. `question`: before the reply to a server's request.
+`result`: after a result. `permission`: while a person is asked whether a call may be executed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOutput:
-    """The last lines of a server's standard error before it failed, without secrets.
+    """The last lines of a server's standard error before the server failed, without secrets.
 
-    `earlier` is the number of lines before `lines`, `log` the file that has all of them.
+    `earlier` is the number of lines before `lines`, `log` the path of the file with all lines.
     """
 
     server: str
@@ -187,9 +193,9 @@ class ServerOutput:
 
 @dataclass(frozen=True, slots=True)
 class SourceScore:
-    """A score from 0 to 1 that an imported run got in the system that made it, and whether the run passed there.
+    """The score of an imported run, from 0 to 1, in the system that made it, and whether the run passed there.
 
-    `about` names the subject of the score, such as a task that the run is a part of.
+    `about` names the subject of the score, such as the task that contains the run.
     """
 
     name: str
@@ -200,7 +206,7 @@ class SourceScore:
 
 @dataclass(frozen=True, slots=True)
 class ServerInstructions:
-    """The part of the system prompt that an MCP server has written: its instructions, as far as they are sent."""
+    """The instructions of an MCP server in the system prompt, up to the size limit."""
 
     server: str
     text: str
@@ -210,10 +216,10 @@ class ServerInstructions:
 class RunStarted:
     """A run begins with the conversation before its first request.
 
-    `system` is the text of the suite; the instructions of servers and the time of `clock`, such as
-    "2026-06-09T10:00+02:00 Europe/Berlin", stand below it in the prompt of every request. `notices`
-    name differences from the suite: a parameter that the API lacks, or the last known listing of tools of a server that
-    cannot be reached. `server_outputs` are the outputs of such servers.
+    `system` is the text of the suite. In the prompt of every request, the servers' instructions and the time of `clock`
+    follow it; `clock` looks like "2026-06-09T10:00+02:00 Europe/Berlin". `notices` name differences from the suite,
+    such as a parameter that the API lacks, or tools listed from memory because their server is unreachable.
+    `server_outputs` are the outputs of unreachable servers.
     """
 
     suite_hash: str
@@ -235,7 +241,7 @@ class RunStarted:
 class StepStarted:
     """A step of a chain begins; the next request belongs to it.
 
-    `step` counts from 1, `system` is the system prompt of the step, and `user` its message, if it has one.
+    `step` counts from 1. `system` is the system prompt of the step, `user` its message, if any.
     """
 
     step: int
@@ -247,7 +253,7 @@ class StepStarted:
 class RequestStarted:
     """A model request is sent.
 
-    `round` counts from 1. A second request in the same round is a retry, which voids the answer to the first one.
+    `round` counts from 1. A second request in the same round is a retry, and the answer to the first request is void.
     """
 
     round: int
@@ -330,9 +336,9 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class TextWasReasoning:
-    """The text of the answer so far turned out to be reasoning, which ended with a mark such as `</think>`.
+    """The text so far was reasoning: the answer contained an end mark such as `</think>`.
 
-    Some chat templates write the opening mark into the prompt, so that only the end of the reasoning is marked.
+    Some chat templates write the opening mark into the prompt, so the answer contains only the end mark.
     """
 
     round: int
@@ -348,9 +354,9 @@ class AnswerPaused:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The model begins a tool call; its id is unique within the run.
+    """The model begins a tool call; the call's id is unique within the run.
 
-    With `by_provider`, the provider runs the call itself: its result follows within the answer, or in a later one.
+    With `by_provider`, the provider runs the call itself, and the result follows in the same answer or a later one.
     """
 
     round: int
@@ -379,9 +385,9 @@ class CallFinished:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A deviation of the endpoint from its API that was repaired.
+    """A repaired deviation of the endpoint from its API.
 
-    `kind` is a short name, `detail` a sentence; `call_id` is the id of the call that the deviation concerns, if any.
+    `kind` is a short name, `detail` a sentence, `call_id` the id of the affected call, if any.
     """
 
     kind: str
@@ -393,8 +399,8 @@ class Deviation:
 class ResponseFinished:
     """A model's answer is complete.
 
-    `first_token_ms` and `latency_ms` are milliseconds since the request was sent. They leave out `waited_ms`, the time
-    that the request waited at the endpoint for other requests, as far as it is known.
+    `first_token_ms` and `latency_ms` are milliseconds since the request was sent. Both exclude `waited_ms`, the known
+    time that the request waited at the endpoint behind other requests.
     """
 
     round: int
@@ -407,15 +413,15 @@ class ResponseFinished:
     deviations: tuple[Deviation, ...] = field(default=(), metadata=_SPARSE)
     waited_ms: Milliseconds = field(default=0.0, metadata=_SPARSE)
     cost_usd: float | None = field(default=None, metadata=_SPARSE)
-    """The cost in US dollars as the agent reports it."""
+    """The cost in US dollars, as the agent reports it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paused:
     """The run is held; the time until it is resumed does not count.
 
-    `call_id` is the id of the call before or after which the run is held, `round` the round of that call or of the
-    pending request. `asked` is the request of a server that waits, with the reply that it gets if the run continues.
+    The run is held before or after the call `call_id`; `round` is the round of this call or of the pending request.
+    `asked` is the waiting request of a server, with the reply that will be sent if the run is resumed.
     """
 
     why: str
@@ -436,7 +442,7 @@ class Resumed:
 class CallEdited:
     """A person changed the arguments of a call before it was answered.
 
-    The model is graded by the `original` arguments. The tool is called with `arguments`, and the model then reads these
+    The model is graded by the `original` arguments. The tool is called with `arguments`, and the model later reads them
     as its own.
     """
 
@@ -472,10 +478,10 @@ class Regenerated:
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """The replayed part of a forked run ends here; what follows is the fork's own.
+    """The replayed part of a forked run ends here; the fork's own events follow.
 
-    `run_id` and `model` are those of the original run. The fork begins before the request of `round` or, with
-    `answered`, after the answer of that round and the results of its first `answered` calls.
+    `run_id` and `model` are those of the original run. The fork begins before the request of `round`. With `answered`,
+    it begins later in that round: after the answer and the results of the first `answered` calls.
     """
 
     run_id: str
@@ -488,7 +494,8 @@ class Forked:
 class UserRequestStarted:
     """The model that plays the user is asked for the message of a turn, which counts from 1.
 
-    `released` are the names of the facts that the user may tell. A `cached` answer was given in an earlier run.
+    `released` are the names of the facts that the user may disclose. With `cached`, the answer is taken from an earlier
+    run.
     """
 
     turn: int
@@ -499,7 +506,7 @@ class UserRequestStarted:
 
 @dataclass(frozen=True, slots=True)
 class UserRefused:
-    """A message of the played user was not sent, because it breaks a rule; `detail` is the part of it at fault.
+    """A message of the simulated user was not sent because it breaks a rule; `detail` is the part at fault.
 
     `attempt` counts from 1. Tokens, latency and the cost in US dollars are those of this attempt.
     """
@@ -516,7 +523,7 @@ class UserRefused:
 
 @dataclass(frozen=True, slots=True)
 class UserSaid:
-    """The user of a conversation says something; the next request belongs to this turn, which counts from 1.
+    """The user of a conversation sends a message; the next request belongs to this turn, which counts from 1.
 
     `message` is the id of a scripted message. With `end`, the user leaves after the answer.
     """
@@ -533,7 +540,7 @@ class UserSaid:
 
 @dataclass(frozen=True, slots=True)
 class UserEnded:
-    """The user leaves the conversation, in the turn of the last message, or in one of its own without a message."""
+    """The user leaves the conversation, in the turn of the last message or in a new turn without a message."""
 
     turn: int
     end: UserEnd
@@ -545,7 +552,7 @@ class UserEnded:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionStarted:
-    """A server begins to really execute a call."""
+    """A server begins to execute a call."""
 
     call_id: str
     server: str
@@ -565,8 +572,8 @@ class ExecutionProgress:
 class ResultReceived:
     """The result of a call, as the model will read it.
 
-    `code` is the error code of JSON-RPC if the server refused the call. `media` are images and sounds of the result; if
-    several results of a run have the same image or sound, only the first holds its data.
+    `code` is the error code of JSON-RPC if the server refused the call. `media` are the images and sounds of the
+    result. If the same image or sound appears in several results of a run, only its first appearance holds data.
     """
 
     call_id: str
@@ -579,23 +586,24 @@ class ResultReceived:
 
 
 AskedKind = Literal["elicitation", "sampling"]
-"""A request of a server to its client: for a form or a consent of the user, or for a text of a model."""
+"""A request of a server to its client: `elicitation` asks the user for a form or consent, `sampling` asks a model for a
+text."""
 
 ReplyAction = Literal["accept", "decline", "cancel"]
 
 ReplySource = Literal["case", "suite", "person", "nobody"]
-"""The source of the reply to a server's request: an answer of the case or the suite, or the person who steps through
-the run. A request that `nobody` answers is declined."""
+"""The source of the reply to a server's request: an answer in the case or the suite, or the person who steps through
+the run. `nobody`: the request was declined because no answer applied."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAsked:
     """A server sent a request while it executed a call, and got a reply.
 
-    `message` is that of an elicitation, or the text of a sampling's messages. `request` holds the other parameters,
-    under their names in the protocol, such as `requestedSchema`, or `url` and `elicitationId`. `content` fills the
-    form, and `text` answers the sampling. `problem` says why the answer that applies was not sent. `undeclared` is
-    true if the server sends a kind of request that its `answers` do not declare.
+    `message` is the message of an elicitation, or the text of a sampling's messages. `request` holds the other
+    parameters under their protocol names, such as `requestedSchema`, `url` and `elicitationId`. `content` fills the
+    form, and `text` answers the sampling. `problem` says why the applicable answer was not sent. `undeclared` is true
+    if the server's `answers` do not declare this kind of request.
     """
 
     call_id: str
@@ -613,7 +621,7 @@ class ServerAsked:
 
     @property
     def notice(self) -> str | None:
-        """The reason why the request was not answered, and the way out; `None` if it was."""
+        """The reason why the request was not answered, and the remedy; `None` if it was answered."""
         message = " ".join(self.message.split())
         if len(message) > _MAX_ASKED:
             message = f"{message[:_MAX_ASKED]} …"
@@ -629,7 +637,7 @@ class ServerAsked:
 
     @property
     def _open_reply(self) -> str:
-        """The keys of a possible answer, as TOML, with gaps."""
+        """Return the keys of a possible answer as TOML with blanks."""
         if self.kind == "sampling":
             return 'text = "…"'
         schema = self.request.get("requestedSchema")
@@ -645,14 +653,15 @@ _MAX_ASKED = 200
 
 
 OwnCallStage = Literal["setup", "final"]
-"""The time at which a suite makes a call itself: before the run, or after it."""
+"""The time of a suite's own call: before the run (`setup`) or after it (`final`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnCallAnswered:
-    """A call of `setup` or `final`, which the suite makes itself, was answered.
+    """A suite's own call, in `setup` or `final`, was answered.
 
-    The model sees neither the call nor the result. `server` is the server that executed it, `None` for a mock.
+    The model sees neither the call nor the result. `server` is the server that executed the call; it is `None` for a
+    mock.
     """
 
     stage: OwnCallStage
@@ -669,8 +678,8 @@ class OwnCallAnswered:
 class RunFinished:
     """The run ends.
 
-    If the reason is "error" or "timed out", the field `error` says what failed. `server_output` is the last output of
-    a failed server.
+    If the reason is "error" or "timed out", `error` says what failed. `server_output` is the last output of a failed
+    server.
     """
 
     reason: FinishReason
@@ -735,7 +744,7 @@ class Event:
 
 
 def usable(finished: CallFinished) -> CallFinished:
-    """Return a call, marked as broken if its arguments are nested too deeply or hold values that JSON lacks."""
+    """Return the call, marked as broken if its arguments nest too deeply or hold values that JSON lacks."""
     problem = problem_of(finished.arguments)
     if problem is None:
         return finished
@@ -744,7 +753,6 @@ def usable(finished: CallFinished) -> CallFinished:
 
 
 def _written(arguments: Mapping[str, JsonValue], problem: str) -> str:
-    """Return an approximate text of a call's arguments when the original text is not available."""
     try:
         return json.dumps(dict(arguments), ensure_ascii=False)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""A run that was made elsewhere: the answers of a model, and the results of its calls."""
+"""A run that was made elsewhere: a model's answers and the results of its calls."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ class ExternalResult:
 
 @dataclass(frozen=True)
 class ExternalRound:
-    """One answer of a model, and the results of its calls, by their ids.
+    """One answer of a model, and the results of its calls by call id.
 
-    Latency and time to the first token are in milliseconds. `deviations` are those of the endpoint that were repaired
-    in the answer; they name calls by the same ids. Without a `stop_reason`, the answer ended with its calls or its
-    text."""
+    Latency and time to the first token are in milliseconds. `deviations` are the repaired deviations of the endpoint in
+    this answer; they refer to calls by the same ids. Without a `stop_reason`, the answer ended with calls or text."""
 
     text: str = ""
     reasoning: str = ""
@@ -38,7 +37,7 @@ class ExternalRound:
     cost_usd: float | None = None
 
     def joined(self, later: ExternalRound) -> ExternalRound:
-        """Return one round with the texts and the calls of two; the ids of the calls must differ."""
+        """Return one round with the texts and calls of this round and a later one; the call ids must differ."""
         return replace(
             later,
             text="\n\n".join(filter(None, (self.text, later.text))),
@@ -75,7 +74,7 @@ class ExternalRun:
     started_at: str = ""
 
     def timed(self, took_ms: float) -> ExternalRun:
-        """Return the run with the time that was measured around it, in milliseconds, unless it has its own latency."""
+        """Return the run with the measured latency `took_ms` in milliseconds, unless it has its own latency."""
         if self.latency_ms is not None:
             return self
         *before, last = self.rounds

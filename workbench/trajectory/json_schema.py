@@ -1,7 +1,7 @@
 """JSON Schemas of tools: references, alternatives, types, listed values, properties, and sample values.
 
 Any JSON can be read: malformed parts count as absent, because a model provider may still accept the tool. Only
-references into the same schema are followed, so that a foreign schema causes no request.
+references into the same schema are followed, so a foreign schema causes no request.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from workbench.trajectory.events import JsonValue
 Schema = Mapping[str, JsonValue]
 
 UNIONS = ("anyOf", "oneOf")
-"""The keywords with a list of schemas, one of which applies."""
+"""The keywords with a list of alternative schemas."""
 
 ALTERNATIVES = (*UNIONS, "allOf")
-"""The keywords with a list of schemas, all of which apply to the same value."""
+"""The keywords with a list of schemas for the same value."""
 
 
 def properties_of(schema: Schema) -> Mapping[str, JsonValue]:
@@ -67,7 +67,7 @@ def listed_values(schema: Schema) -> list[JsonValue] | None:
 
 
 def target_of(reference: str, root: Schema) -> JsonValue | Schema:
-    """Return the target of a reference such as `#/$defs/Color` in `root`; `None` if there is none."""
+    """Return the target of a reference such as `#/$defs/Color` in `root`; `None` if there is no such target."""
     if reference != "#" and not reference.startswith("#/"):
         return None
     found: JsonValue | Schema = root
@@ -80,10 +80,10 @@ def target_of(reference: str, root: Schema) -> JsonValue | Schema:
 
 
 def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
-    """Return a schema merged with the target of its reference into `root`, and with the targets of further references.
+    """Return a schema merged with the schemas it refers to in `root`, directly or through other references.
 
-    Keywords next to a reference take precedence over those of its target. The result is empty for `true`, for an
-    invalid schema, and for a broken reference.
+    Keywords beside a reference take precedence over those of its target. The result is empty for `true`, for an invalid
+    schema, and for a broken reference.
     """
     beside: dict[str, JsonValue] = {}
     for part in followed(schema, root):
@@ -93,7 +93,7 @@ def resolved(schema: JsonValue | Schema, root: Schema) -> Schema:
 
 
 def references_of(schema: JsonValue | Schema, root: Schema) -> frozenset[str]:
-    """Return the reference of a schema into `root`, and those that follow from its target on."""
+    """Return the references into `root` that a schema follows: its own, and those of their targets."""
     return frozenset(reference for part in followed(schema, root) if isinstance(reference := part.get("$ref"), str))
 
 
@@ -168,7 +168,7 @@ ALL_TYPES = frozenset({"string", "number", "integer", "boolean", "null", "array"
 """JSON Schema's names of types. A schema that allows `number` also allows `integer`."""
 
 TEXT: Schema = {"type": "string"}
-"""The schema of anything that is always text, such as the final answer."""
+"""The schema of a value that is always text, such as the final answer."""
 
 _TYPE_ORDER = ("string", "number", "integer", "boolean", "array", "object", "null")
 # References may be recursive: below this depth, a schema counts as open.
@@ -179,12 +179,12 @@ _MANY = 6
 
 
 def types_of(schema: Schema | None) -> frozenset[str]:
-    """Return the types that a schema allows; all of them if it is unknown or does not restrict them."""
+    """Return the types that a schema allows: all types if the schema is unknown or does not restrict them."""
     return _types(schema, schema or {}, _DEEPEST)
 
 
 def is_text(schema: Schema | None) -> bool:
-    """Return whether a schema allows only text; null is ignored, because a form has no way to type it."""
+    """Return whether a schema allows only text. Null is ignored because a form cannot enter it."""
     return types_of(schema) - {"null"} == {"string"}
 
 
@@ -255,7 +255,6 @@ def _value_word(value: object) -> str:
 
 
 def _words_of(types: frozenset[str]) -> list[str]:
-    """Return types in a fixed order."""
     # A number may be an integer, so "number or integer" would say the same twice.
     if "number" in types:
         types = types - {"integer"}
@@ -263,7 +262,7 @@ def _words_of(types: frozenset[str]) -> list[str]:
 
 
 def with_definitions(schema: Schema, root: Schema) -> Schema:
-    """Return a part of a schema as a schema of its own, with the whole's definitions for its references and dialect."""
+    """Return a part of a schema as a complete schema, with the dialect and definitions of `root`."""
     definitions = {}
     for name in ("$schema", "$defs", "definitions"):
         if name in root and name not in schema:
@@ -321,7 +320,7 @@ def _values(schema: object, root: Schema, depth: int) -> list[JsonValue] | None:
 def parts_of(schema: object, root: Schema, depth: int = _DEEPEST) -> Iterable[Schema]:
     """Yield a schema and the schemas that apply with it: its reference, its `allOf`, and a single non-null alternative.
 
-    References are into `root`. A nullable parameter is usually written as `anyOf` of its type and null.
+    References are resolved in `root`. A nullable parameter is usually written as `anyOf` of its type and null.
     """
     if not isinstance(schema, Mapping) or depth == 0:
         return
@@ -336,7 +335,8 @@ def parts_of(schema: object, root: Schema, depth: int = _DEEPEST) -> Iterable[Sc
 
 def _all_of(schema: Schema, root: Schema) -> Iterable[object]:
     if isinstance(reference := schema.get("$ref"), str):
-        # `root` may be a part with the definitions of the whole (`with_definitions`): then `#` would mean the part.
+        # `root` may be a part with the definitions of the whole schema (`with_definitions`). Then `#` would mean the
+        # part.
         yield None if reference == "#" else target_of(reference, root)
     yield from chain.from_iterable(alternatives_of(schema, "allOf"))
 
@@ -347,7 +347,7 @@ def suggested_value(schema: Schema | None) -> object | None:
 
 
 def suggested_values(schema: Schema | None) -> tuple[object, ...]:
-    """Return the schema's default, its listed values and its examples, without those that TOML cannot express."""
+    """Return the schema's default, listed values and examples, except values that TOML cannot express."""
     suggested = [keyword(schema, "default"), *(allowed_values(schema) or ()), keyword(schema, "example")]
     examples = keyword(schema, "examples")
     if isinstance(examples, list):
@@ -356,7 +356,7 @@ def suggested_values(schema: Schema | None) -> tuple[object, ...]:
 
 
 def sample_value(schema: Schema | None) -> object:
-    """Return a value for a schema: the one that it suggests, else a plain one of its type, such as an empty text."""
+    """Return a sample for a schema: its suggested value, or a plain value of its type, such as an empty text."""
     suggested = suggested_value(schema)
     if suggested is not None:
         return suggested

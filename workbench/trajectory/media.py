@@ -1,4 +1,4 @@
-"""Images and sounds in messages: their kind by content, their placeholder in text, and their place in a message."""
+"""Images and sounds in messages: type, placeholder in the text, and position."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from workbench.limits import MAX_MEDIA_BYTES
 from workbench.numerals import bytes_text
 
 _OPAQUE = {"opaque": True}
-"""Marks a field that is not searched for secrets: base64 and hashes may hold the letters of one by chance."""
+"""Marks a field that is not searched for secrets, because base64 text and hashes may match a secret by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An image or a sound of a message, known by its content.
+    """An image or a sound in a message, identified by its content.
 
-    `size` is the number of its bytes, `sha256` their hash, `width` and `height` are pixels. `file` is its path in the
-    folder of the suite, empty for one that a tool sent. `data` is its content as base64, empty where it is kept
-    elsewhere: a run holds each content once, up to a limit.
+    `size` is in bytes, `sha256` is the hash of the bytes, `width` and `height` are in pixels. `file` is the path in the
+    suite's folder; it is empty for media sent by a tool. `data` is the content as base64. It is empty where the content
+    is stored elsewhere: a run stores each content once, up to a limit.
     """
 
     media_type: str
@@ -41,7 +41,7 @@ class Media:
 
     @property
     def placeholder(self) -> str:
-        """The text that stands for the medium in the text of its message, such as `[image/png, 640×480, 23 kB]`."""
+        """The text in place of the medium in its message, such as `[image/png, 640×480, 23 kB]`."""
         if self.width is not None and self.height is not None:
             return f"[{self.media_type}, {self.width}×{self.height}, {size_text(self.size)}]"
         return f"[{self.media_type}, {size_text(self.size)}]"
@@ -70,7 +70,7 @@ def media_of(content: bytes, file: str = "") -> Media | None:
 
 
 def media_of_base64(text: str) -> Media | None:
-    """Return the image or sound in a base64 text; `None` for another kind, for invalid base64, and above the limit."""
+    """Return the image or sound in a base64 text; `None` for other kinds, invalid base64, or too much content."""
     if len(text) > MAX_MEDIA_BYTES * 4 // 3 + 4:
         return None
     try:
@@ -80,10 +80,9 @@ def media_of_base64(text: str) -> Media | None:
 
 
 def media_type_of(content: bytes) -> str | None:
-    """Return the type of an image or a sound that models take, by its first bytes; `None` for any other content.
+    """RAW Return the media type of an image or a sound that models take, by its first bytes; `None` for other content.
 
-    >>> media_type_of(b"GIF89a")
-    'image/gif'
+    >>> media_type_of(b"GIF89a") 'image/gif'
     """
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
@@ -100,7 +99,7 @@ def media_type_of(content: bytes) -> str | None:
 
 
 def pixels_of(content: bytes, media_type: str) -> tuple[int, int] | None:
-    """Return the width and height of an image; `None` if its head does not have them."""
+    """Return the width and height of an image; `None` if they cannot be read from its first bytes."""
     try:
         match media_type:
             case "image/png" if content[12:16] == b"IHDR":
@@ -119,7 +118,7 @@ def pixels_of(content: bytes, media_type: str) -> tuple[int, int] | None:
 
 
 _FRAMES_OF_JPEG = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-"""The markers of a frame's head, which has the size of the image."""
+"""The markers of a frame header, which holds the size of the image."""
 
 
 def _pixels_of_jpeg(content: bytes) -> tuple[int, int] | None:
@@ -153,9 +152,9 @@ def _pixels_of_webp(content: bytes) -> tuple[int, int] | None:
 
 
 def text_and_media(content: str, media: Iterable[Media]) -> Iterator[str | Media]:
-    """Yield the texts of a message and its images and sounds in the places of their placeholders.
+    """Yield the texts of a message, with its images and sounds in place of their placeholders.
 
-    An image or a sound whose placeholder a person has deleted is left out; so are blank texts."""
+    Blank texts are left out, and so is an image or a sound whose placeholder a person deleted."""
     at = 0
     for each in media:
         found = content.find(each.placeholder, at)

@@ -1,4 +1,4 @@
-"""Recordings: files of one run each, which can be read, replayed and regraded on another machine.
+"""Recordings: files of one run each that can be read, replayed and regraded on another machine.
 
 A recording consists of JSON lines: a header, the events of the run, a result. `docs/recordings.md` describes version 1
 key by key.
@@ -63,8 +63,8 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.trajectory import Trajectory, TrajectoryError, TrajectoryFold
 
-# Events as JSON lines. Reading a written line gives an equal event. The names are part of the format, so they stay when
-# a class is renamed: `asked_again` did.
+# Events as JSON lines. Reading a written line gives an equal event. The names belong to the format, so they stay when a
+# class is renamed, as `asked_again` did.
 
 EVENT_NAMES: dict[type[EventPayload], str] = {
     RunStarted: "run_started",
@@ -107,7 +107,7 @@ _CLASSES = {name: cls for cls, name in EVENT_NAMES.items()}
 
 
 class _StoredField(NamedTuple):
-    """A field of an event: its key in a line, its name, and whether a line leaves it out if it is empty."""
+    """A field of an event: its key in a line, its name, and whether an empty field is left out of the line."""
 
     key: str
     name: str
@@ -125,7 +125,7 @@ _FIELDS = {cls: _stored_fields(cls) for cls in EVENT_NAMES}
 
 
 class EventLineError(ValueError):
-    """A line is not an event of this version; the message says why, without quoting the line."""
+    """A line is not an event of this version; the message gives the reason without quoting the line."""
 
     # A line may hold secrets that were not redacted, and messages reach logs and reports.
 
@@ -138,7 +138,7 @@ def event_to_line(event: Event) -> str:
     payload = event.payload
     cls = type(payload)
     if cls in _DELTAS:
-        # Most events are pieces of an answer: a general encoder would take five times as long.
+        # Most events are pieces of an answer. A general encoder would take five times as long for them.
         return (
             f'{{"event":"{EVENT_NAMES[cls]}","run":{_quoted(event.run_id)},"seq":{event.sequence},'
             f'"ms":{event.time_ms!r},{_DELTAS[cls](payload)}}}'
@@ -211,9 +211,9 @@ _ENVELOPE = reader_of(_Envelope)
 
 
 VERSION = 1
-"""The version of the format that this program writes; it reads no newer one."""
+"""The version of the format that this program writes. Newer versions cannot be read."""
 
-# Every time zone has these years, and a duration can be added to any of their times without leaving Python's range.
+# In this range, every time zone is defined, and adding a duration to a time does not exceed Python's range.
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000
 
 SUFFIX = ".run.jsonl"
@@ -222,7 +222,7 @@ SUFFIX = ".run.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class RecordedSuite:
-    """The suite of a recorded run: the name of its file, the SHA-256 of the file's bytes, and its text.
+    """The suite of a recorded run: its file name, the SHA-256 of the file's bytes, and its text.
 
     If possible, the text is reduced to the case of the run.
     """
@@ -236,8 +236,8 @@ class RecordedSuite:
 class Header:
     """The first line of a recording, which identifies the run.
 
-    `program` is the version of Workbench that made the run, `started_at` an ISO 8601 time, empty if it is unknown;
-    `repeat` counts from 0. `by` is the deciding grader if it differs from that of the case.
+    `program` is the version of Workbench that made the run. `started_at` is an ISO 8601 time, or empty if the time is
+    unknown. `repeat` counts from 0. `by` is the deciding grader if it differs from that of the case.
     """
 
     program: str
@@ -254,8 +254,8 @@ class Header:
 class Recording:
     """A recording that was read from `path`.
 
-    `result` is the status, error, score and grades of the run as JSON; `None` if it was not written, because the
-    program was killed or the run has not ended.
+    `result` is the status, error, score and grades of the run as JSON. It is `None` if the program was killed or the
+    run has not ended.
     """
 
     path: Path
@@ -297,7 +297,7 @@ def result_line(run_id: str, result: Mapping[str, JsonValue]) -> str:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a recording; an incomplete one is read up to the last whole line.
+    """Read a recording; read an incomplete one up to its last whole line.
 
     Raises RecordingError if the file cannot be read, is not a recording, or comes from a newer version.
     """
@@ -314,7 +314,7 @@ def read_recording(path: Path) -> Recording:
 
 
 def read_header(path: Path) -> Header:
-    """Read the first line of a recording alone; raise RecordingError as `read_recording` does."""
+    """Read only the first line of a recording; raise RecordingError as `read_recording` does."""
     with _opened(path) as file:
         line = file.readline()
     reading = _Reading(path)
@@ -327,20 +327,18 @@ def read_header(path: Path) -> Header:
 def _opened(path: Path) -> Iterator[BinaryIO]:
     try:
         if path.exists() and not path.is_file():
-            # A suite from elsewhere may name a device or a pipe, and reading that would never end.
+            # The path in a foreign suite may name a device or a pipe, and reading it would never end.
             kind = "folder" if path.is_dir() else "special file"
             raise RecordingError(f"{path} cannot be read: it is a {kind}")
         with path.open("rb") as file:
             yield file
-    # ValueError: the path holds a null character.
+    # ValueError: the path contains a null character.
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise RecordingError(f"{path} cannot be read: {reason}") from error
 
 
 class _Reading:
-    """A recording that is being read line by line."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self._header: Header | None = None
@@ -360,8 +358,8 @@ class _Reading:
         return Recording(self._path, self.header, tuple(self._events), trajectory, self._result)
 
     def take(self, number: int, line: bytes, *, may_be_cut: bool = False) -> None:
-        """Read the next line, whose number counts from 1; raise RecordingError if it does not belong there."""
-        # A program that is killed may leave half of the last line.
+        """Read the next line; `number` counts from 1. Raise RecordingError if the line is out of place."""
+        # A killed program may leave half of the last line.
         try:
             data = parsed_json(line.decode("utf-8"))
         except ValueError as error:
@@ -384,7 +382,7 @@ class _Reading:
             self._add(number, data)
 
     def _read_header(self, data: dict[str, object]) -> Header:
-        # `isinstance` would take `true` for version 1.
+        # `isinstance` would accept `true` as version 1.
         version = data.get("recording")
         if type(version) is int and version > VERSION:
             raise RecordingError(
@@ -418,7 +416,7 @@ class _Reading:
 
 
 def _known_time(text: str) -> str:
-    """Return an ISO 8601 time with its zone, that of this machine if it has none; empty for any other text."""
+    """Return an ISO 8601 time with its zone (by default the local zone); an empty text if `text` is not a time."""
     try:
         at = datetime.fromisoformat(text)
         if not _FIRST_YEAR <= at.year <= _LAST_YEAR:

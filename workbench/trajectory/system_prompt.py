@@ -1,4 +1,4 @@
-"""The system prompt of a request: the text of the suite, below it the instructions of MCP servers, then the time."""
+"""The system prompt of a request: the text of the suite, then the instructions of MCP servers, then the time."""
 
 from __future__ import annotations
 
@@ -8,26 +8,20 @@ from datetime import datetime
 from workbench.limits import MAX_INSTRUCTIONS_BYTES
 from workbench.trajectory.events import RunStarted, ServerInstructions
 
-# The form and the limit are those of Claude Code, so that scores hold for users of such a client.
+# The form and the limit are those of Claude Code, so scores apply to users of Claude Code.
 _HEAD = """# MCP Server Instructions
 
 The following MCP servers have provided instructions for how to use their tools and resources:"""
 
 
 def with_instructions(system: str | None, instructions: Sequence[ServerInstructions]) -> str | None:
-    """Return a system prompt with the instructions of servers below it; `None` if there is neither.
+    """RAW Return a system prompt followed by the instructions of servers; `None` if both are empty.
 
-    Instructions that the prompt has already, because it was captured from a client that sends them, are not repeated.
+    Instructions that the prompt already contains are not repeated: the prompt may come from a client that sends them.
 
-    >>> print(with_instructions("Be brief.", [ServerInstructions("shop", "Call `find` first.")]))
-    Be brief.
-    <BLANKLINE>
-    # MCP Server Instructions
-    <BLANKLINE>
-    The following MCP servers have provided instructions for how to use their tools and resources:
-    <BLANKLINE>
-    ## shop
-    Call `find` first.
+    >>> print(with_instructions("Be brief.", [ServerInstructions("shop", "Call `find` first.")])) Be brief. <BLANKLINE>
+    # MCP Server Instructions <BLANKLINE> The following MCP servers have provided instructions for how to use their
+    tools and resources: <BLANKLINE> ## shop Call `find` first.
     """
     added = []
     for each in instructions:
@@ -42,11 +36,11 @@ def with_instructions(system: str | None, instructions: Sequence[ServerInstructi
 
 
 def prompt_of(start: RunStarted, system: str | None) -> str | None:
-    """Return the system prompt of a request of a run; `system` is that of its beginning, or of a step of a chain."""
+    """Return the system prompt of a request; `system` is the suite's text at the start of the run or of a step."""
     prompt = with_instructions(system, start.instructions)
     if start.clock is None:
         return prompt
-    # The time comes last, so that the part before it can be read from the provider's cache.
+    # The time comes last, so the text before it can be cached by the provider.
     return "\n\n".join(filter(None, (prompt, time_text(start.clock))))
 
 
@@ -64,13 +58,13 @@ def time_text(clock: str) -> str:
 
 
 def cut_instructions(text: str) -> str:
-    """Return the part of a server's instructions that is sent, in whole characters of UTF-8."""
+    """Cut a server's instructions to the size limit, at a whole character of UTF-8."""
     content = text.strip().encode("utf-8", "replace")
     return content[:MAX_INSTRUCTIONS_BYTES].decode("utf-8", "ignore")
 
 
 def too_long(text: str) -> str | None:
-    """Return the predicate which says that instructions exceed the limit; `None` if they are sent as a whole."""
+    """Return a message that instructions exceed the size limit; `None` if they do not."""
     size = len(text.strip().encode("utf-8", "replace"))
     if size <= MAX_INSTRUCTIONS_BYTES:
         return None

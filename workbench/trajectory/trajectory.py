@@ -55,7 +55,7 @@ from workbench.trajectory.events import (
 )
 
 CUT_OFF = "an answer was cut off at the token limit: raise `max_tokens`"
-"""The notice of a run that ended with an answer cut off at the token limit."""
+"""The notice of a run with an answer cut off at the token limit."""
 
 
 # `weakref_slot`, because `ByIdentity` keeps the text of a call as long as the record lives.
@@ -67,7 +67,7 @@ class CallRecord:
     round: int
     complete: bool = True
     server: str | None = None
-    """The name of the server that really executed the call; `None` for a mocked one."""
+    """The name of the server that executed the call; `None` for a mocked call."""
     result: ResultReceived | None = None
     """The result as the model reads it."""
     edited: Mapping[str, JsonValue] | None = None
@@ -75,9 +75,9 @@ class CallRecord:
     unedited: ResultReceived | None = None
     """The result before a person edited it."""
     by_provider: bool = False
-    """Whether the provider of the model runs the call itself, so that no tool or person answers it."""
+    """Whether the model's provider runs the call itself. No tool or person answers such a call."""
     asked: tuple[ServerAsked, ...] = ()
-    """The requests that the server sent while it executed the call, with their replies."""
+    """The requests that the server sent during the call, with their replies."""
 
     @property
     def tool(self) -> str:
@@ -85,24 +85,24 @@ class CallRecord:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the model wrote arguments that are not a JSON object, or never completed them."""
+        """Whether the model's arguments are incomplete or are not a JSON object."""
         return self.call.problem is not None or not self.complete
 
     @property
     def sent(self) -> ToolCall:
-        """The call as it is answered and sent back to the model: with the edited arguments, if there are some."""
+        """The call as it is answered and sent back to the model, with edited arguments if a person changed them."""
         if self.edited is None:
             return self.call
         return ToolCall(self.call.id, self.call.tool, self.edited)
 
     @property
     def is_open(self) -> bool:
-        """Whether the call still needs a result of a tool or a person."""
+        """Whether the call still needs a result from a tool or a person."""
         return self.result is None and not self.by_provider
 
     @property
     def touched(self) -> bool:
-        """Whether a person changed the call or its result, or answered its server."""
+        """Whether a person changed the call or its result, or answered a request of its server."""
         answered = self.result is not None and self.result.source in ("edited", "skipped")
         answered = answered or any(asked.source == "person" for asked in self.asked)
         return answered or self.edited is not None or self.unedited is not None
@@ -113,20 +113,20 @@ class CallRecord:
 
 
 class OfTool(Protocol):
-    """A call of a tool: one that was made, or one that a case expects."""
+    """A call with a tool's name: a call in a run, or an expected call of a case."""
 
     @property
     def tool(self) -> str: ...
 
 
 def tools_of(calls: Iterable[OfTool]) -> tuple[str, ...]:
-    """Return the names of the tools of some calls, one for each call, in order."""
+    """Return the tool of each call, in order."""
     return tuple([call.tool for call in calls])
 
 
 @dataclass(frozen=True, slots=True)
 class UserTurn:
-    """What the user of a conversation did in one turn, which counts from 1; a turn without `said` has no answer."""
+    """What the user of a conversation did in one turn; `number` counts from 1, and without `said` nothing was sent."""
 
     number: int
     requests: tuple[UserRequestStarted, ...] = ()
@@ -142,7 +142,7 @@ class UserTurn:
 
     @property
     def spent(self) -> list[UserRefused | UserSaid | UserEnded]:
-        """The events that hold tokens, latency and cost of the model that plays the user."""
+        """The events with tokens, latency and cost of the model that plays the user."""
         return [each for each in (*self.refused, self.said, self.ended) if each is not None]
 
     @property
@@ -157,7 +157,6 @@ class UserTurn:
 
 
 def _sum_of(usages: Iterable[Usage | None]) -> Usage | None:
-    """Return the sum of the tokens that were counted; `None` if none were."""
     counted_usages = [usage for usage in usages if usage is not None]
     if not counted_usages:
         return None
@@ -166,7 +165,7 @@ def _sum_of(usages: Iterable[Usage | None]) -> Usage | None:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A model request, its answer, and the results of the calls in it; `number` counts from 1."""
+    """A model request, its answer, and the results of the answer's calls; `number` counts from 1."""
 
     number: int
     reasoning: str = ""
@@ -177,41 +176,42 @@ class Round:
     first_token_ms: float | None = None
     latency_ms: float | None = None
     waited_ms: float = 0.0
-    """The time that the request waited at the endpoint for others, if known; the other times omit it."""
+    """The known time that the request waited at the endpoint behind other requests, in milliseconds. The other times
+    exclude it."""
     cost_usd: float | None = None
     """The cost in US dollars as the agent reports it; `None` for a model."""
     errors: tuple[str, ...] = ()
-    """The errors of earlier attempts of this request, and of the last one if it failed."""
+    """The errors of the failed attempts of this request, in order."""
     provider_state: JsonValue = None
     deviations: tuple[Deviation, ...] = ()
     """The deviations of the endpoint that were repaired in the answer."""
     step: StepStarted | None = None
     """The step of a chain that the request belongs to."""
     added: tuple[str, ...] = ()
-    """Messages that a person added before the request, after the step's own message."""
+    """Messages that a person added before the request; they follow the step's own message."""
     superseded: tuple[Round, ...] = ()
     """Earlier answers to the same request, which a person discarded."""
     replayed: bool = False
-    """Whether the round is replayed from another run, without asking a model."""
+    """Whether the round is replayed from another run without a model request."""
     not_offered: tuple[CallRecord, ...] = ()
-    """Calls of tools that the suite does not offer, of the provider or of an agent; they are only shown."""
+    """Calls that the provider or an agent ran, of tools that the suite does not offer. These calls are only shown."""
     turn: int | None = None
     """The turn of a conversation that the request belongs to, counted from 1; `None` outside of a conversation."""
     round_in_turn: int = 0
     """The number of the round within its turn, counted from 1."""
     said: UserSaid | None = None
-    """The message of the user that begins the turn, in its first round."""
+    """The user's message at the start of the turn; set only in the first round of the turn."""
     notes: tuple[AgentNoted, ...] = ()
-    """What an agent told beside its answer: plans, refused permissions, calls that never reached Workbench."""
+    """The notes of an agent beside its answer: plans, refused permissions, calls that never reached Workbench."""
 
     @property
     def calls_to_answer(self) -> tuple[CallRecord, ...]:
-        """The calls whose results go back to the model: all but those that the provider ran."""
+        """The calls whose results are sent back to the model; calls that the provider ran are excluded."""
         return tuple([call for call in self.calls if not call.by_provider])
 
     @property
     def answered(self) -> int:
-        """The number of calls before the first one that still needs a result."""
+        """The number of calls before the first call without a result."""
         for number, call in enumerate(self.calls):
             if call.is_open:
                 return number
@@ -224,7 +224,7 @@ class Round:
 
     @property
     def user_message(self) -> str | None:
-        """The user's message before the request, of a step or of a conversation; `None` if there is none."""
+        """The user's message before the request, from a step or a conversation; `None` if there is none."""
         if self.said is not None:
             return self.said.text
         return self.step.user if self.step is not None else None
@@ -260,7 +260,7 @@ class Round:
     @property
     def retries(self) -> int:
         """The number of retries of the request."""
-        # Every failure but a final one was followed by a retry.
+        # Every failure except a final one was followed by a retry.
         if self.errors and self.stop_reason is None:
             return len(self.errors) - 1
         return len(self.errors)
@@ -268,7 +268,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """The course of a run (one case with one model, once): its start, rounds and end."""
+    """One run of a case with a model: its start, rounds and end."""
 
     run_id: str
     start: RunStarted | None = None
@@ -277,8 +277,8 @@ class Trajectory:
     duration_ms: float = 0.0
     """The time from the start to the last event, in milliseconds, without the time while the run was held."""
     loop_ms: float = 0.0
-    """The time of the agent loop by the wall clock, in milliseconds: answers, tools, failed attempts and waits before
-    retries. Time while held, waiting for an endpoint's turn and judging is left out."""
+    """The wall-clock time of the agent loop, in milliseconds: answers, tools, failed attempts and waits before retries.
+    It excludes the time while held, the time in the queue of an endpoint, and judging."""
     held_ms: float = 0.0
     """The time while the run was held, in milliseconds."""
     agent: AgentStarted | None = None
@@ -286,11 +286,11 @@ class Trajectory:
     fork: Forked | None = None
     """The event that ends the replayed part of a forked run."""
     added: tuple[str, ...] = ()
-    """The messages that a person added since the last request; if the run has ended, the model never reads them."""
+    """The messages that a person added after the last request. If the run has ended, the model never reads them."""
     own_calls: tuple[OwnCallAnswered, ...] = ()
     """The calls that the suite made itself, before and after the run."""
     asked_by_servers: tuple[ServerAsked, ...] = ()
-    """The requests of servers, with their replies, in all calls of the run and of the suite itself."""
+    """The requests of servers with their replies, in all calls of the run and of the suite."""
     user_turns: tuple[UserTurn, ...] = ()
     """The turns of the user of a conversation."""
 
@@ -365,7 +365,7 @@ class Trajectory:
             notices = self.start.notices
         if self.finish_reason == "truncated":
             notices += (CUT_OFF,)
-        # An answer that does not fit the request ends the run with an error, so it needs no notice.
+        # An answer that does not fit the request ends the run with an error, so no notice is needed.
         for asked in self.asked_by_servers:
             if asked.problem is None and asked.notice is not None and asked.notice not in notices:
                 notices += (asked.notice,)
@@ -373,7 +373,7 @@ class Trajectory:
 
     @property
     def server_outputs(self) -> tuple[ServerOutput, ...]:
-        """The standard error of servers that failed: those that did not start, then the one that ended the run."""
+        """The standard error of failed servers: servers that did not start, then the server that ended the run."""
         outputs: tuple[ServerOutput, ...] = ()
         if self.start is not None:
             outputs = self.start.server_outputs
@@ -384,7 +384,8 @@ class Trajectory:
     @property
     def final_answer(self) -> str:
         """The text of the answer that ended the run; empty if the run ended in another way."""
-        # An answer with calls, or one that was cut off or refused, does not count, even as the last one of a chain.
+        # Even as the last answer of a chain, an answer counts only if it was neither cut off nor refused and has no
+        # calls.
         if self.finish is None or self.finish.reason not in _ENDED_WITH_ANSWER or not self.rounds:
             return ""
         last = self.rounds[-1]
@@ -404,12 +405,12 @@ class Trajectory:
 
     @property
     def user_requests(self) -> int:
-        """The number of requests to the model that plays the user, without answers from the cache."""
+        """The number of requests to the model that plays the user; answers from the cache do not count."""
         return sum(not request.cached for turn in self.user_turns for request in turn.requests)
 
     @property
     def user_cost_usd(self) -> float | None:
-        """The cost of the model that plays the user, in US dollars: 0 if none was asked, `None` if it is unknown."""
+        """The cost of the model that plays the user, in US dollars: 0 without requests, `None` if it is unknown."""
         total = 0.0
         for turn in self.user_turns:
             for each in turn.spent:
@@ -430,7 +431,7 @@ class Trajectory:
 
     @property
     def asked(self) -> list[Round]:
-        """All answers of a model in this run, including superseded ones and excluding replayed ones."""
+        """All rounds that asked a model: superseded answers are included, replayed rounds are not."""
         answers = []
         for round_ in self.rounds:
             answers += [answer for answer in (round_, *round_.superseded) if not answer.replayed]
@@ -449,12 +450,12 @@ class Trajectory:
 
 _ENDED_WITH_ANSWER = ("answered", "steps done", "user done", "user gave up", "stopped by rule", "turns exhausted")
 
-# The fold adds events one by one, so that a live view and a finished run are computed by the same code: what is graded
-# is what was shown. During the fold, calls and rounds are mutable and hold their text in pieces.
+# A live view and a finished run use the same fold, so the grades apply to the run as it was shown. During the fold,
+# calls and rounds are mutable and hold their text in pieces.
 
 
 class TrajectoryError(ValueError):
-    """Events that cannot come from one run in the given order."""
+    """The events cannot come from one run in this order."""
 
 
 @dataclass
@@ -509,7 +510,7 @@ class _OpenRound:
     notes: list[AgentNoted] = field(default_factory=list)
 
     def unanswered(self, **changes: Any) -> _OpenRound:
-        """Return the round of the same request before its answer."""
+        """Return a copy with the same request and without the answer."""
         return _OpenRound(
             self.number,
             step=self.step,
@@ -558,7 +559,7 @@ class _OpenRound:
 
 
 class TrajectoryFold:
-    """A trajectory to which events are added one by one, in sequence from 0 without gaps."""
+    """A trajectory built event by event; sequence numbers start at 0 without gaps."""
 
     def __init__(self) -> None:
         self._run_id = ""
@@ -583,7 +584,7 @@ class TrajectoryFold:
         self._said: UserSaid | None = None
 
     def add(self, event: Event) -> None:
-        """Add an event; raise TrajectoryError if it cannot follow the events before it."""
+        """Add an event; raise TrajectoryError if it cannot follow the previous events."""
         if event.sequence != self._next_sequence:
             raise TrajectoryError(f"event {event.sequence} where {self._next_sequence} was due")
         if self._finish is not None:
@@ -613,7 +614,7 @@ class TrajectoryFold:
             case RequestFailed(round=number, error=error):
                 self._round(number).errors.append(error)
             case PromptProgress(round=number) | AnswerPaused(round=number):
-                # The progress of a prompt leaves nothing behind in the trajectory; its round must be the current one.
+                # Prompt progress is not stored in the trajectory, but its round must be the current one.
                 self._round(number)
             case AgentStarted():
                 self._agent = what
@@ -641,7 +642,7 @@ class TrajectoryFold:
             case ExecutionStarted(call_id=call_id, server=server):
                 self._call(call_id).server = server
             case ExecutionProgress(call_id=call_id):
-                # The progress of an execution leaves nothing behind either; its call must exist.
+                # Execution progress is not stored either, but its call must exist.
                 self._call(call_id)
             case CallEdited(call_id=call_id, arguments=arguments):
                 self._call(call_id).edited = arguments
@@ -664,14 +665,14 @@ class TrajectoryFold:
             case UserEnded(turn=turn):
                 self._in_turn(turn, ended=what)
             case Forked():
-                # Everything up to here came from the original run.
+                # All rounds so far came from the original run.
                 self._fork = what
                 for round_ in self._rounds:
                     round_.replayed = True
                     round_.superseded = tuple(replace(answer, replayed=True) for answer in round_.superseded)
             case ServerAsked():
                 self._asked += (what,)
-                # A call of the suite itself has no record until it is answered.
+                # A call of the suite has no record until it is answered.
                 if (asking := self._calls.get(what.call_id)) is not None:
                     asking.asked += (what,)
             case OwnCallAnswered():
@@ -703,13 +704,13 @@ class TrajectoryFold:
 
     @property
     def last_round(self) -> Round:
-        """The latest round so far; there must be one."""
+        """The latest round; there must be one."""
         return self._rounds[-1].record()
 
     def _outside_before(self, event: Event) -> float:
-        """Return the part of the milliseconds since the last event that was spent outside the agent loop."""
+        """Return how many of the milliseconds since the last event were spent outside the agent loop."""
         since_last_ms = event.time_ms - self._time_ms
-        # The time while held comes with `Resumed`.
+        # `Resumed` adds the time while held.
         if self._is_held:
             return 0.0
         match event.payload:
@@ -718,12 +719,12 @@ class TrajectoryFold:
             case RequestStarted():
                 inside_ms, self._retry_wait_ms = self._retry_wait_ms, 0.0
             case StepStarted() | RunFinished(reason="step failed"):
-                # A judge may have been asked whether the step before failed.
+                # A judge may have been asked whether the previous step failed.
                 inside_ms = 0.0
             case ServerAsked(call_id=call_id) if call_id in self._calls:
                 return 0.0
             case UserSaid() | UserRefused() | UserEnded() | UserRequestStarted():
-                # The user is no part of the agent either.
+                # The user is not part of the agent either.
                 inside_ms = 0.0
             case ServerAsked() | OwnCallAnswered():
                 # The suite's own calls are not part of the agent's work.
@@ -731,7 +732,7 @@ class TrajectoryFold:
             case ResultReceived(source="provider"):
                 return 0.0  # it arrives within an answer
             case ResultReceived(latency_ms=latency_ms):
-                # A judge may have been asked whether a mock applies, before the tool's own latency.
+                # Before the tool began, a judge may have been asked whether a mock applies.
                 inside_ms = latency_ms
             case ResponseFinished(waited_ms=waited_ms):
                 return waited_ms
@@ -740,7 +741,9 @@ class TrajectoryFold:
         return max(since_last_ms - inside_ms, 0.0)
 
     def _opened(self, number: int) -> _OpenRound:
-        """Return the round of a new request, in the turn of the user's message before it or of the round before it."""
+        """Return the round of a new request.
+
+        A new user message begins its turn; otherwise the turn of the last round goes on."""
         opened = _OpenRound(number, step=self._step, added=self._added, said=self._said)
         if self._said is not None:
             opened.turn, opened.round_in_turn = self._said.turn, 1
@@ -757,7 +760,7 @@ class TrajectoryFold:
         self._turns[-1] = replace(self._turn(number), **changes)
 
     def _begin_again(self, failed: _OpenRound) -> None:
-        """Discard the answer of a failed attempt before its retry, and keep its error."""
+        """Discard a failed attempt's partial answer before the retry, and keep the error."""
         self._forget_calls(failed)
         self._rounds[-1] = failed.unanswered(errors=failed.errors)
 
