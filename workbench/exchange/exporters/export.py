@@ -1,4 +1,4 @@
-"""Export of runs into files, from a folder of recordings or from the history, without holding all runs in memory."""
+"""Export runs from recordings or the history into files, without holding all runs in memory."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _make(folder: Path) -> None:
 def _free(folder: Path, name: str) -> Path:
     """Return the path of a new file in a folder: `name`, shortened and numbered where necessary."""
     stem, dot, ending = name.rpartition(".")
-    # This ending has two parts, which stay together.
+    # This extension has two parts, which stay together.
     if ".atif." in name:
         stem, dot, ending = name.partition(".atif.")
     safe = re.sub(r"[^\w.+-]+", "-", stem).encode()[:_MAX_NAME_BYTES].decode(errors="ignore").strip("-.") or "run"

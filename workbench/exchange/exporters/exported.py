@@ -1,4 +1,4 @@
-"""A recorded run as input of every exporter: without secrets, with its conversation and the times of its parts."""
+"""A recorded run as the input of exporters: redacted, with its conversation and the times of its parts."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Span(NamedTuple):
 class ExportedRun:
     """A run without secrets.
 
-    `expected` are the expectations of its case, one line per call. `requests` are the times of requests by the numbers
-    of their rounds, `answers` those of calls by their ids, `ended_ms` is the end of the run.
+    `expected` are the expectations of its case, one line per call. `requests` are the times of requests by round
+    number, `answers` the times of calls by id, and `ended_ms` is the end of the run.
     """
 
     header: Header
@@ -118,9 +118,9 @@ class ExportedRun:
 
     @property
     def conversation(self) -> list[Entry]:
-        """All messages, system prompts too.
+        """All messages, including system prompts.
 
-        An answer that broke off is left out, because the next round did not send it to the model.
+        An answer that broke off is left out: the next round did not send it to the model.
         """
         return list(conversation(self.result, len(self.result.trajectory.rounds)))
 
@@ -136,7 +136,7 @@ def conversation(result: RunResult, rounds: int) -> Iterator[Entry]:
     for message in start.messages:
         yield Entry(message.role, message)
     for done in result.trajectory.rounds[:rounds]:
-        # A step of a chain may set another system prompt, which then stands in front of its request.
+        # A step of a chain may set another system prompt, which then precedes the step's request.
         yield from _before(done, start, system)
         system = _prompt_of(done, start) or system
         # This answer broke off, and the next round repeats the request.
@@ -186,8 +186,8 @@ def last_text_of(role: str, entries: Iterable[Entry]) -> str | None:
 def exported_run(recording: Recording, secrets: Secrets, result: RunResult | None = None) -> ExportedRun:
     """Return a recorded run without secrets, so that it can be published.
 
-    `result` replaces that of the recording, where a newer one is known. Raises RecordingError for a recording whose
-    result cannot be read.
+    `result` replaces the recording's result if a newer one is known. Raises RecordingError for a recording whose result
+    cannot be read.
     """
     header = recording.header
     if result is None:
@@ -199,7 +199,7 @@ def exported_run(recording: Recording, secrets: Secrets, result: RunResult | Non
     if case is not None:
         expected = tuple(expected_lines(case, result.grade))
     return ExportedRun(
-        # The suite's text is removed: no form has a field for it, and it may hold more than this case.
+        # The suite's text is removed: no form has a field for it, and it may contain more than this case.
         secrets.redacted(replace(header, suite=replace(header.suite, text=""))),
         secrets.redacted(result),
         secrets.redacted(expected),

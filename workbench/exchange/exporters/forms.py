@@ -21,10 +21,10 @@ class ExportError(Exception):
 
 
 class Form(NamedTuple):
-    """A form: its writer as `module:function`, the ending of its file, and its description.
+    """A form: its writer as `module:function`, its file's extension, and its description.
 
-    A form without an ending has several files, and its writer yields their names and texts. A form without a writer is
-    a form of reports (`workbench.show.forms`).
+    A form without an extension has several files, and its writer yields their names and texts. A form without a writer
+    is a form of reports (`workbench.show.forms`).
     """
 
     writer: str
@@ -44,12 +44,12 @@ FORMS: dict[str, Form] = {
 
 
 def lines_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[str]:
-    """Yield the text of a form that has one file, in pieces."""
+    """Yield the text of a form with one file, in pieces."""
     yield from _writer(form)(runs)
 
 
 def files_of(form: str, runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterable[str]]]:
-    """Yield the names of a form's files and their texts in pieces, which must be consumed in order."""
+    """Yield the names of a form's files, each with its text in pieces. Consume the texts in order."""
     yield from _writer(form)(runs)
 
 

@@ -1,4 +1,4 @@
-"""Logs of Inspect, read by `inspect view`: one file per suite and model, one sample per run."""
+"""Logs of Inspect, for `inspect view`: one file per suite and model, one sample per run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.version import __version__
 
 Json = dict[str, JsonValue]
 
-# Inspect's own words. It has none for a refusal, so that becomes `content_filter`, the nearest one.
+# Inspect's own words. Inspect has no word for a refusal; `content_filter` is the nearest.
 _STOP_REASONS = {"answered": "stop", "tool calls": "tool_calls", "truncated": "max_tokens", "refused": "content_filter"}
 _KEPT_IN_MEMORY_BYTES = 1 << 20
 
@@ -39,7 +39,7 @@ class _Log:
 
 
 def files_of_inspect(runs: Iterable[ExportedRun]) -> Iterator[tuple[str, Iterator[str]]]:
-    """Yield the name of a file and its text in pieces, for each suite with each model."""
+    """For each suite with each model, yield the name of a file and its text in pieces."""
     logs: dict[tuple[str, str], _Log] = {}
     with ExitStack() as stack:
         for run in runs:

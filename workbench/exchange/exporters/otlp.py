@@ -59,7 +59,7 @@ def lines_of_otlp(runs: Iterable[ExportedRun]) -> Iterator[str]:
 def resource_spans(run: ExportedRun, *, content: bool) -> Json:
     """Return the trace of a run.
 
-    Without `content`, the trace holds names, counts, times and verdicts, but no messages, arguments or results.
+    Without `content`, it has names, counts, times and verdicts, but no messages, arguments or results.
     """
     # Phoenix takes the name of a project from an attribute of OpenInference.
     resource = {"service.name": "workbench", "service.version": __version__, "openinference.project.name": run.suite}
@@ -109,7 +109,7 @@ class _Trace:
             for each in run.conversation[-1:]:
                 if each.answer is not None:
                     final.append(each)
-            # Phoenix shows the input and output of a trace only if its root has them.
+            # Phoenix shows a trace's input and output only if the root has them.
             attributes |= {
                 "gen_ai.input.messages": _messages(before),
                 "gen_ai.output.messages": _messages(final),
@@ -133,7 +133,7 @@ class _Trace:
         result = self._run.result
         if self._content:
             return result.reason or result.status
-        # Reasons quote arguments and answers, so that without content only the names in an issue are sent.
+        # Reasons quote arguments and answers. So without content, only the names in an issue are sent.
         issues = result.grade.issues if result.grade is not None else ()
         deciding = [issue for issue in issues if issue.decides] or issues
         return _named(deciding[0]) if deciding else result.status
@@ -215,8 +215,8 @@ class _Trace:
             "attributes": _attributes(attributes),
         }
 
-    # Ids are derived from the run, so that a second export of a run has the same trace id. W3C's Trace Context gives a
-    # span 8 bytes, and a trace 16.
+    # Ids are derived from the run, so a second export of a run has the same trace id. By W3C's Trace Context, a span's
+    # id has 8 bytes, a trace's id 16.
     def _id(self, which: str) -> str:
         return hashlib.sha256(f"{self._run.key} {which}".encode(errors="surrogatepass")).hexdigest()[:16]
 
@@ -225,7 +225,7 @@ class _Trace:
 
 
 def _named(issue: Issue) -> str:
-    """Return the kind of an issue with the names of its tool and argument, and without any of its values."""
+    """Return the kind of an issue with the names of its tool and argument, and without values."""
     where = ".".join(filter(None, (issue.tool, issue.argument)))
     if where:
         return f"{issue.kind}: {where}"
@@ -250,7 +250,7 @@ def _tool_definition(function: Json) -> JsonValue:
 
 
 def _messages(entries: Iterable[Entry]) -> str | None:
-    """Return messages in the form of the conventions, without system prompts, which have an attribute of their own."""
+    """Return messages in the conventions' form, without system prompts, which have their own attribute."""
     return _json([_message(each) for each in entries if each.role != "system"])
 
 
@@ -302,7 +302,7 @@ def _any_value(value: object) -> JsonValue:
 
 
 def _valid(text: str) -> str:
-    """Return a text without lone surrogates, which UTF-8, and so protobuf, cannot encode."""
+    """Return a text without lone surrogates, which UTF-8 and so protobuf cannot encode."""
     return text.encode(errors="replace").decode()
 
 
@@ -328,7 +328,7 @@ class Collector:
 
 
 def collector_of(asked: str, environment: Mapping[str, str], secrets: Secrets, *, content: bool) -> Collector:
-    """Return the collector at the address `asked`, or at that of the environment, with the environment's headers.
+    """Return the collector at the address `asked`, or at the environment's address, with the environment's headers.
 
     The values of the headers are added to `secrets`. Raises ExportError for a missing or invalid address."""
     base = asked or environment.get(ENDPOINT, "")
@@ -412,7 +412,7 @@ async def _send(runs: Iterable[ExportedRun], collector: Collector) -> int:
 
 
 def _requests(runs: Iterable[ExportedRun], collector: Collector) -> Iterator[tuple[int, bytes]]:
-    """Yield the number of runs and the body of each request: one request holds several small runs, or one large run."""
+    """Yield the number of runs and the body of each request. Small runs share requests, a large run has its own."""
     count, waiting = 0, _request_of([])
     for run in runs:
         more = _request_of([resource_spans(run, content=collector.content)])

@@ -1,7 +1,7 @@
-"""Reads evaluation sets of Google's ADK: sets with `eval_cases`, and the older lists of turns.
+"""Read evaluation sets of Google's ADK: sets with `eval_cases`, and the older lists of turns.
 
-A turn of the older lists has `query`, `expected_tool_use` and `reference`. Each turn of a conversation is a case, with
-the turns before it as its conversation.
+A turn of the older lists has `query`, `expected_tool_use` and `reference`. Each turn of a conversation becomes a case;
+the preceding turns become the case's conversation.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _read(source: Source) -> Imported:
 
 
 def _conversations(source: Source, notes: list[Note]) -> Iterator[tuple[str, list[Node]]]:
-    """Yield each conversation of a set: its name, and its turns."""
+    """Yield each conversation of a set: its name and its turns."""
     if _at(source.root, "eval_cases").value is None:
         if source.records and _is_turn(source.records[0]):
             yield source.name, source.records
@@ -213,7 +213,7 @@ def _answer_of(turn: Node) -> str:
 
 
 def _messages(turn: Node, notes: list[Note]) -> Iterator[JsonValue]:
-    """Yield a turn as messages of OpenAI: the request, and the expected answer, if there is one."""
+    """Yield a turn as messages of OpenAI: the request, and the expected answer, if any."""
     asked = _at(turn, "user_content")
     request = turn.need("query").text() if asked.value is None else _text(asked, notes)
     yield {"role": "user", "content": request}

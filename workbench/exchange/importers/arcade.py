@@ -1,4 +1,4 @@
-"""Imports suites of Arcade evals from the output of `workbench.exchange.importers.scripts`, which ran their files."""
+"""Import suites of Arcade evals from the output of `workbench.exchange.importers.scripts`, which ran their files."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def _recognizes(source: Source) -> bool:
 def suite_documents(root: dict[str, JsonValue]) -> list[dict[str, JsonValue]]:
     """Return one document for each suite file to write.
 
-    Suites with the same servers share a file. Comparative cases get a file of their own, because the tools of a track
-    are offered in that track alone.
+    Suites with the same servers share a file. Comparative cases get their own file, because a track's tools are offered
+    only in that track.
     """
     documents: dict[str, dict[str, JsonValue]] = {}
 
@@ -157,7 +157,7 @@ def _servers(root: Node, added: Iterable[Node], notes: list[Note]) -> dict[str |
 
 
 def _server_name(entry: Table, taken: set[str]) -> str:
-    """Return a unique name for a server: the name of its gateway, program or host, with a number if that is taken."""
+    """Return a unique name for a server: its gateway, program or host, with a number if that name is taken."""
     name = entry.pop("name", None)
     if not isinstance(name, str) or not name:
         args = entry.get("args")
@@ -173,7 +173,7 @@ def _server_name(entry: Table, taken: set[str]) -> str:
 
 
 def _mcp_address(url: str) -> str:
-    """Return the address to which Arcade connects: with `/mcp` appended, unless a part of its path is `mcp`."""
+    """Return the address to which Arcade connects: with `/mcp` appended, unless the path has a part `mcp`."""
     parts = urlsplit(url)
     segments = list(filter(None, parts.path.split("/")))
     if "mcp" not in segments:
@@ -192,7 +192,7 @@ def _variant(name: str, servers: list[Table], tools: list[Table]) -> Table:
 
 
 def _dotted_names(tools: Iterable[Node]) -> dict[str, str]:
-    """Return the names of tools by the names that expected calls may use, which have `_` in place of dots."""
+    """Map the names in expected calls, with `_` in place of dots, to the names of tools."""
     names = {}
     for tool in tools:
         name = tool.text_of("name")
@@ -241,7 +241,7 @@ def _case(case: Node, names: dict[str, str], usual: dict[str, JsonValue], of_cas
         expected, mapped = _expectation(case, names, notes)
         calls = expected.get("unordered")
         if isinstance(calls, list) and len(calls) > 1:
-            # As in Arcade, the case has one list of critics for all its calls.
+            # As in Arcade, all calls of the case share one list of critics.
             critics = _grading(_rubric(case), usual, {"weights": _weights_of(calls)})["critics"]
             own["critics"] = critics
         if own:
@@ -261,7 +261,7 @@ def _case(case: Node, names: dict[str, str], usual: dict[str, JsonValue], of_cas
 
 
 def _weights_of(calls: Iterable[Table]) -> Table:
-    """Take the weights out of the checks of calls, and return them by the names of the arguments."""
+    """Take the weights out of the checks of calls; return them by the names of the arguments."""
     weights: Table = {}
     for call in calls:
         args = call["args"]
@@ -274,7 +274,7 @@ def _weights_of(calls: Iterable[Table]) -> Table:
 
 
 def _expectation(case: Node, names: dict[str, str], notes: list[Note]) -> tuple[Table, list[Mapped]]:
-    """Return the expected calls of a case, or of a track of it, with its critics as checks."""
+    """Return the expected calls of a case or of a track of it, with the critics as checks."""
     calls = case.need("calls").items()
     critics = {}
     for critic in case.need("critics").items():
@@ -310,12 +310,12 @@ def _expectation(case: Node, names: dict[str, str], notes: list[Note]) -> tuple[
 
 
 def _check(name: str, critic: Node | None, value: Node, notes: list[Note]) -> Table | None:
-    """Return the check that corresponds to a critic of an argument, `None` if there is none."""
+    """Return the check for a critic of an argument; `None` if no check corresponds."""
     kind = "NoneCritic"
     weight: object = 0
     if critic is not None:
         kind = critic.text_of("critic")
-        # A weight is a number or one of Arcade's names, which a suite accepts too.
+        # A weight is a number or one of Arcade's names, which suites also accept.
         weight = critic.need("weight").value
 
     def refused(why: str) -> Table | None:

@@ -1,4 +1,4 @@
-"""Reads ATIF trajectories (Agent Trajectory Interchange Format 1.0 to 1.7): one per file, a list, or one per line."""
+"""Read ATIF trajectories (Agent Trajectory Interchange Format 1.0 to 1.7): one per file, a list, or one per line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Reads single-turn rows of the Berkeley Function Calling Leaderboard.
+"""Read single-turn rows of the Berkeley Function Calling Leaderboard.
 
-The accepted values are in a file of their own: `possible_answer/NAME` beside the rows, or
-`STEM.possible_answer.ENDING`. docs/compatibility.md lists the differences.
+The accepted values are in a separate file: `possible_answer/NAME` beside the rows, or `STEM.possible_answer.ENDING`.
+docs/compatibility.md lists the differences.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TYPES: dict[str, str | None] = {
     "": None,
 }
 _EMPTY: dict[JsonValue, JsonValue] = {"string": "", "any": "", "array": [], "tuple": [], "ArrayList": [], "Array": []}
-"""The empty values that the leaderboard accepts for an optional parameter, by the parameter's type there."""
+"""The empty values that the leaderboard accepts for an optional parameter, by the parameter's declared type."""
 
 _LEAVE_OUT = ""
 """Marks a parameter as optional when it is among the accepted values."""
@@ -66,7 +66,7 @@ def _read(source: Source) -> Imported:
 
 
 def _answers(source: Source) -> dict[str, Node]:
-    """Return the accepted values by the ids of the rows: from the file beside this one, or from the rows."""
+    """Return the accepted values by the ids of the rows: from the separate file, or from the rows."""
     path = source.path
     rows = list(source.records)
     for beside in (path.parent / "possible_answer" / path.name, path.with_suffix(f".possible_answer{path.suffix}")):
@@ -92,7 +92,7 @@ def _case(row: Node, answers: dict[str, Node], no_call: bool, any_call: bool) ->
     opening = Conversation(row.place, conversation.messages, conversation.system, tools, name=row_id)
     asked = case_of(opening, last_request(opening.messages))
     table = asked.table_without("expect_nothing_yet")
-    # The leaderboard judges the first answer, and runs no tools.
+    # The leaderboard judges the first answer and runs no tools.
     table |= {"id": row_id, "limits": {"max_rounds": 1}}
     notes: list[Note] = []
     if row_id in answers:
@@ -168,7 +168,7 @@ def _call(functions: dict[str, Node], answer: Node) -> Table:
 
 
 def _declared(function: Node, *keys: str) -> JsonValue:
-    """Return the declaration of a function's parameters at some keys; `None` where there is none."""
+    """Return the declaration of a function's parameters at some keys; `None` without one."""
     found = function.at("parameters")
     for key in keys:
         found = found.at(key)
@@ -199,14 +199,14 @@ def _check(node: Node, *, in_table: bool = False) -> Table:
         return _table_check(node)
     if isinstance(value, list) and (holds_table(value) or holds_null(value)):
         return {"same_elements": [_check(each) for each in node.items()], "in_order": True}
-    # The leaderboard ignores case, blanks and punctuation, also in the texts of lists, but not of lists inside tables.
+    # The leaderboard ignores case, blanks and punctuation, even in the texts of lists, but not of lists inside tables.
     if isinstance(value, str) or (isinstance(value, list) and not in_table):
         return {"equals_text": value}
     return {"equals": value, "cast": False}
 
 
 def _table_check(node: Node) -> Table:
-    """Return the check of an accepted table, in which every field lists its own accepted values."""
+    """Return the check of an accepted table. In the table, every field lists its accepted values."""
     fields: Table = {}
     for name in node.table():
         listed = node.at(name).listed()

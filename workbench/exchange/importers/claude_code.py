@@ -1,4 +1,4 @@
-"""Reads sessions of Claude Code: one JSON line for each message, linked to the message before it."""
+"""Read sessions of Claude Code: one JSON line for each message, linked to the preceding message."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _read(source: Source) -> Imported:
 
 
 def _last_branch(lines: list[Node]) -> list[Node]:
-    """Return the lines that lead to the last one, without those that the user rewound."""
+    """Return the lines that lead to the last line, without lines that the user rewound."""
     known = {line.text_of("uuid"): line for line in lines}
     found: list[Node] = []
     line = lines[-1] if lines else None
@@ -85,7 +85,7 @@ def _is_request(line: Node) -> bool:
 
 def _case(turn: list[Node]) -> ImportedCase:
     messages: list[JsonValue] = []
-    # Answers by the endpoint's id, which all lines of one answer share.
+    # Answers by the endpoint's id; all lines of an answer have the same id.
     written: dict[str, dict[str, JsonValue]] = {}
     model = ""
     for line in turn:

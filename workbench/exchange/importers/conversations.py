@@ -1,7 +1,7 @@
 """Cases made of conversations.
 
-The messages before the last request become the case's conversation, and those after it a run, whose calls the case
-expects.
+The messages before the last request become the case's conversation. The messages after the request become a run, and
+the case expects the run's calls.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from workbench.trajectory.events import (
 )
 from workbench.trajectory.external_run import ExternalResult, ExternalRound
 
-# The result of reading a file: cases, their runs, and notes on the parts that are left out.
+# The result of reading a file: cases, their runs, and notes on omitted parts.
 
 NO_TOOLS = "no definitions of tools: write [[tools]] or [[servers]] into the suite"
-"""The note on a case that calls tools which its file does not define."""
+"""The note on a case that calls tools without definitions in its file."""
 
 
 NoteKind = Literal["other", "not imported", "check calls", "expects nothing yet", "no tools", "no mock"]
 """The kinds of notes, for code that drops or counts them.
 
-`not imported` counts as left out. `check calls` is dropped if the file states its own expectations, and `expects
-nothing yet` and `no tools` if the case gets some.
+`not imported` counts as left out. `check calls` is dropped if the file states its own expectations. `expects nothing
+yet` is dropped if the case gets expectations, and `no tools` if it gets tools.
 """
 
 
@@ -66,12 +66,12 @@ class Note:
 
 
 def notes_without(notes: Iterable[Note], *kinds: NoteKind) -> list[Note]:
-    """Return the notes except those of these kinds."""
+    """Return the notes without these kinds."""
     return [note for note in notes if note.kind not in kinds]
 
 
 def without_tool_note(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Return notes without the one about missing definitions of tools."""
+    """Return notes without the note on missing definitions of tools."""
     return tuple(note for note in notes if note.why != NO_TOOLS)
 
 
@@ -86,7 +86,7 @@ def not_imported(place: str, why: str) -> Note:
 
 
 class Mapped(NamedTuple):
-    """A part of the file and the key of the case that it became. `into` is empty if both have the same name."""
+    """A part of the file, and the key of the case that it became. `into` is empty if both have the same name."""
 
     what: str
     into: str = ""
@@ -122,7 +122,7 @@ class ImportedRun:
 
 @dataclass(frozen=True)
 class ImportedCase:
-    """A case as the suite has it, with its tools; `mapped` lists which part of the file became which key."""
+    """A case as the suite has it, with its tools. `mapped` lists the parts of the file with their keys."""
 
     place: str
     table: Table
@@ -191,7 +191,7 @@ def graded_as(repeat_rule: RepeatRule | None = None) -> Table:
 def gathered(
     source_cases: Iterable[Callable[[], ImportedCase]],
 ) -> tuple[tuple[ImportedCase, ...], tuple[Note, ...]]:
-    """Make a case of each node; return the cases, and a note on each node for which that failed."""
+    """Make a case of each node; return the cases, and a note on each node that failed."""
     cases: list[ImportedCase] = []
     notes: list[Note] = []
     for make in source_cases:
@@ -222,10 +222,10 @@ _MAX_NAME_CHARS = 60
 
 @dataclass(frozen=True)
 class Conversation:
-    """A conversation from a file of any form. Each call has an id of its own.
+    """A conversation from a file of any form.
 
-    Keyed by message index: reasoning, latencies and times to the first token in milliseconds, tokens, and the repaired
-    deviations of the endpoint.
+    Each call has a unique id. Reasoning, latencies and times to the first token in milliseconds, tokens and repaired
+    deviations of the endpoint are keyed by message index.
     """
 
     place: str
@@ -245,7 +245,7 @@ class Conversation:
 
 
 class Calls:
-    """The calls of one conversation. Each gets an id of its own, so that each result belongs to one call."""
+    """The calls of one conversation. Each gets a unique id, so each result belongs to one call."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -271,7 +271,7 @@ class Calls:
         raw: str | None = None
         if problem is not None:
             raw = arguments if isinstance(arguments, str) else json_text(arguments)
-        # The same repairs as for an endpoint's answers, so that an imported run is graded like one made here.
+        # The same repairs as for an endpoint's answers, so imported runs are graded like Workbench's own.
         if problem is not None and isinstance(arguments, str) and (found := repaired([arguments])) is not None:
             read, problem = found.arguments, None
             self.repaired[call_id] = Deviation(found.kind, DETAILS[found.kind], call_id)
@@ -279,10 +279,10 @@ class Calls:
         return ToolCall(call_id, tool, done.arguments, done.raw, done.problem)
 
     def answered(self, given_id: str, tool: str = "") -> str | None:
-        """Return the id of the call that a result answers; `None` if there is none.
+        """Return the id of the call that a result answers; `None` without one.
 
-        The call is the unanswered one with the same id, or the first unanswered call of the tool for a result without
-        an id.
+        The call is the unanswered call with the result's id. For a result without an id, it is the first unanswered
+        call of the tool.
         """
         for index, (call_id, theirs, name) in enumerate(self._open):
             if (given_id and theirs == given_id) or (not given_id and tool in ("", name)):
@@ -321,12 +321,12 @@ def results_in(messages: Iterable[Message]) -> dict[str, ExternalResult]:
 def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCase:
     """Make a case of a conversation, with its run if an answer followed the request.
 
-    The request is the message with the index `asked`, by default the last one of the user that was answered. Raises
-    RefusedError for a conversation without a message of a user.
+    The request is the message with the index `asked`, by default the user's last answered message. Raises RefusedError
+    for a conversation without a user's message.
     """
     messages = conversation.messages
     requests = list(indices_of("user", messages))
-    # A request without an answer, such as the last one of an abandoned session, has no calls to expect.
+    # A request without an answer, such as the last request of an abandoned session, has no calls to expect.
     followed = []
     for at in requests:
         if at + 1 < len(messages) and messages[at + 1].role == "assistant":
@@ -355,7 +355,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
         mapped.append(Mapped(counted(len(conversation.tools), "tool")))
     later = requests[requests.index(asked) + 1 :]
     end = len(messages)
-    # A run is the answer to one request, so later requests are left out.
+    # A run answers one request, so later requests are left out.
     if later:
         end = later[0]
         then = "and what followed" if set(later) & set(followed) else "which no answer followed"
@@ -374,7 +374,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
 def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
     """Merge cases with the same request and conversation into one case with all their runs.
 
-    The case expects the calls of the first run that its source did not judge wrong.
+    The case expects the calls of the first run that the source did not judge wrong.
     """
     found: dict[str, ImportedCase] = {}
     for case in cases:
@@ -383,7 +383,7 @@ def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
         first = found.get(key)
         if first is None:
             found[key] = case
-        # All earlier runs were judged wrong, so this one defines the expectations.
+        # All earlier runs were judged wrong, so this run defines the expectations.
         elif first.expects_nothing_yet:
             found[key] = replace(case, runs=(*first.runs, *case.runs), place=first.place)
         else:
@@ -399,7 +399,7 @@ def joined(cases: Iterable[ImportedCase]) -> tuple[ImportedCase, ...]:
 
 def name_of(text: str, place: str) -> str:
     """Return a name for a case: the first line of its request, cut after a word."""
-    # The name is shown on one line of a tree, and the id of the case is derived from it.
+    # A tree shows the name on one line, and the case's id is derived from it.
     line = " ".join(next(filter(str.strip, text.splitlines()), "").split())
     if len(line) > _MAX_NAME_CHARS:
         line = line[:_MAX_NAME_CHARS].rpartition(" ")[0] or line[:_MAX_NAME_CHARS]
@@ -433,7 +433,7 @@ def tool_of(node: Node) -> Table:
 
 
 def rounds_of(conversation: Conversation, first: int, end: int) -> tuple[ExternalRound, ...]:
-    """Return the answers among the messages from `first` to before `end`, with the results of their calls."""
+    """Return the answers in the messages from `first` to before `end`, with the results of their calls."""
     rounds: list[ExternalRound] = []
     for index in range(first, end):
         message = conversation.messages[index]
@@ -460,7 +460,7 @@ def _add_result(rounds: list[ExternalRound], call_id: str, result: ExternalResul
 def _expecting(
     table: Table, rounds: tuple[ExternalRound, ...], place: str
 ) -> tuple[Table, tuple[Mapped, ...], tuple[Note, ...]]:
-    """Return a case that expects the calls of a run, with mocks of their results; the mapped parts; notes."""
+    """Return a case that expects the calls of a run and mocks their results, with the mapped parts and the notes."""
     notes: list[Note] = []
     mapped: list[Mapped] = []
     ordered: list[Table] = []
@@ -475,7 +475,7 @@ def _expecting(
                 notes.append(Note(place, f"the call of {call.tool} is not expected: its arguments are {call.problem}"))
                 continue
             group.append(expected_call(call))
-        # Calls of one answer are made at the same time, so their order has no meaning.
+        # Calls of one answer are made at once, so their order has no meaning.
         if len(group) > 1:
             ordered.append({"any_order": group})
         else:
@@ -519,7 +519,7 @@ def without_expectations(case: ImportedCase) -> ImportedCase:
 
 
 def unless_wrong(case: ImportedCase) -> ImportedCase:
-    """Return a case, without its expectations if the original system judged its first run wrong."""
+    """Return a case. If the original system judged its first run wrong, omit the expectations."""
     if not case.runs or not case.runs[0].is_wrong:
         return case
     score = next(each for each in case.runs[0].scores if not each.passed)
@@ -538,7 +538,7 @@ def of_reference(
     match: Match | None = None,
     answers: Sequence[Sequence[ToolCall]] = (),
 ) -> ImportedCase:
-    """Return a case that expects the calls of a reference, with mocks of their `results`, which are keyed by call id.
+    """Return a case that expects the calls of a reference, with mocks of their `results` (by call id).
 
     `match`, if given, selects the key in place of `key`; `answers` are the same calls grouped by answer.
     """
@@ -576,7 +576,7 @@ def of_reference(
 
 
 def _by_answer(answers: Iterable[Sequence[ToolCall]], expected: Mapping[str, Table]) -> list[Table]:
-    """Return expected calls in order; those of one answer form a group that must share an answer in the run too."""
+    """Return expected calls in order. The calls of one answer form a group that must share an answer in the run."""
     found: list[Table] = []
     for calls in answers:
         group = [expected[call.id] for call in calls if call.id in expected]

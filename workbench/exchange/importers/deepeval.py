@@ -30,7 +30,7 @@ _READ = {"input", "name", "expected_output", "expected_tools", "actual_output", 
 
 
 def _keys(source: Source) -> set[str]:
-    # A CSV file names its columns even if the first record leaves them empty.
+    # A CSV file names its columns even if they are empty in the first record.
     keys = set(source.columns)
     if isinstance(first := source.beginning.value, dict):
         keys.update(first)

@@ -1,7 +1,7 @@
-"""Imports tests of the five-dimension evaluator, from a script that `scripts` has executed.
+"""Import tests of the five-dimension evaluator, from a script that `scripts` has executed.
 
-Users copy the code of this system, so field names differ: fields are recognized by words in their names, and lists of
-calls or keywords by their values.
+Users copy this system's code, so field names differ. Fields are recognized by words in their names, and lists of calls
+or keywords by their values.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _field(test: Node, names: tuple[str, ...], used: set[str]) -> Node | None:
 
 
 def _list(test: Node, names: tuple[str, ...], used: set[str], kind: type) -> Node | None:
-    """Return the list under one of some names, or else the test's only list of such values."""
+    """Return the list under one of some names, or else the test's only list with values of this type."""
     of_kind = []
     for name, value in test.table().items():
         if name not in used and isinstance(value, list) and all(isinstance(each, kind) for each in value):
@@ -141,7 +141,7 @@ def _list(test: Node, names: tuple[str, ...], used: set[str], kind: type) -> Nod
 
 
 def _expected(call: Node, notes: list[Note]) -> Table:
-    """Return an expected call, with checks for its required values and its validators."""
+    """Return an expected call, with checks for required values and validators."""
     tool = call.first(*_TOOL)
     if tool is None:
         raise call.refused("is an expected call without a tool")
@@ -183,12 +183,12 @@ def _value_checks(name: str, required: dict[str, JsonValue], call: Node, notes: 
     elif holds_null(value):
         notes.append(Note(call.place, f"the value of {name} is not mapped: null inside a value"))
     else:
-        # A plain table could look like a check, so `equals` wraps it.
+        # A plain table could look like a check, so it is wrapped in `equals`.
         yield {"equals": value} if isinstance(value, dict) else value
 
 
 def _with_infinity(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return a check with infinities in place of the texts that the runner writes for open ends of ranges."""
+    """Return a check in which infinities replace the runner's texts for open ends of ranges."""
     found: dict[str, JsonValue] = {}
     for key, each in value.items():
         if isinstance(each, list) and key in ("all_of", "any_of", "none_of"):

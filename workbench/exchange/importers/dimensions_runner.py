@@ -1,8 +1,8 @@
-"""Runs a script of the five-dimension evaluator in the Python that it is written for, and prints its tests as JSON.
+"""Run a script of the five-dimension evaluator in the Python that it is written for, and print its tests as JSON.
 
 `PYTHON dimensions_runner.py FILE [VARIABLE …] < FILE`: it needs only the standard library and the imports of the file.
-The file runs as a program until it tries to connect to a model, which is refused: by then its `TestCase` objects
-exist. The file's own output goes to standard error.
+The file runs as a program until it tries to connect to a model. The connection is refused; by then the file's
+`TestCase` objects exist. The file's own output goes to standard error.
 
 A validator is a function of one value. Validators that compare the value with constants are printed as checks of a
 suite.
@@ -49,7 +49,7 @@ SOURCES: dict[str, str] = {}
 
 
 def record_instances() -> list[Any]:
-    """Have the classes of the system record their instances, wherever they are defined; return the list."""
+    """Make the system's classes record their instances, wherever they are defined; return the list."""
     made: list[Any] = []
     build = builtins.__build_class__
 
@@ -104,7 +104,7 @@ def node_of(function: Any) -> Any:
                 and tuple(arg.arg for arg in node.args.args) == code.co_varnames[: code.co_argcount]
             ):
                 found.append(node)
-    # Of several lambdas on one line, take the one in the same columns, which Python records from 3.11 on.
+    # Of several lambdas on one line, take the lambda in the same columns; Python records columns since 3.11.
     if len(found) > 1 and hasattr(code, "co_positions"):
         columns = set(code.co_positions())
         found = [node for node in found if isinstance(node, ast.Lambda) and extent(node.body) in columns]
@@ -219,7 +219,7 @@ class Reader:
         return isinstance(node, ast.Constant) and node.value is None
 
     def is_value(self, node: ast.expr) -> bool:
-        """Return whether an expression is the value itself, its length, or its text in lower case."""
+        """Return whether an expression is the validated value, its length, or its text in lower case."""
         return self.is_own(node) or self.is_length(node) or self.is_lowered(node)
 
     def is_own(self, node: ast.expr) -> bool:
@@ -341,7 +341,7 @@ def main(path: str) -> None:
     module = types.ModuleType("__main__")
     module.__file__ = file
     sys.modules["__main__"] = module
-    # Clients refuse to be constructed without a key; nothing is sent with this one.
+    # Clients cannot be constructed without a key; this one is never sent.
     os.environ.setdefault("ANTHROPIC_API_KEY", "not-needed")
     made = record_instances()
     SOURCES[file] = source.decode("utf-8", "replace")

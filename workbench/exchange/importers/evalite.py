@@ -30,10 +30,10 @@ from workbench.trajectory.events import SourceScore
 from workbench.trajectory.external_run import ExternalRun
 
 _REQUESTS = ("prompt", "input", "question", "query", "userMessage", "user", "message", "content", "text")
-"""The keys of an input that is a table, one of which holds the request."""
+"""The keys of an input that is a table. One of them holds the request."""
 
 _CHECKS = {"exact match": "equals", "contains": "contains", "levenshtein": "similar"}
-"""The checks that correspond to Evalite's scorers of a text, by the names of the scorers in lower case."""
+"""The checks for Evalite's scorers of a text, by the scorers' names in lower case."""
 
 _CALLS_SCORER = "tool call accuracy"
 _GOOD = 0.8
@@ -78,7 +78,7 @@ def _case(suite: Node, result: Node) -> ImportedCase:
     if run is None:
         return case.noted(Note(result.place, f"the output is not a run: {why}"))
     if run.rounds[-1].calls:
-        # A task without further steps ends with the model's calls, so a run to compare with it must end there too.
+        # A task without further steps ends with the model's calls, so a run to compare must also end there.
         case.table["limits"] = {"max_rounds": len(run.rounds)}
     name = suite.text_of("variantName") or "imported"
     # Version 0 writes the times of SQLite, which are UTC.
@@ -107,7 +107,7 @@ def _request(given: Node) -> str:
 
 
 def _expecting(case: ImportedCase, result: Node) -> ImportedCase:
-    """Return a case with the expectations of an eval: its calls, and its scorers as checks of the answer."""
+    """Return a case with an eval's expectations: its calls, and its scorers as checks of the answer."""
     table, notes, mapped = dict(case.table), list(case.notes), list(case.mapped)
     scores = {score.text_of("name").lower(): score for score in result.items_of("scores")}
     metadata = scores.get(_CALLS_SCORER, Node({})).at("metadata")
@@ -150,8 +150,8 @@ def _expecting(case: ImportedCase, result: Node) -> ImportedCase:
 def _expected_calls(expected: Node, metadata: Node) -> list[Node] | None:
     """Return the expected calls of an eval; `None` if the file has none.
 
-    Calls that were given to the scorer alone are read from its metadata, which has all of them in flexible mode, and
-    otherwise only shows whether there are any."""
+    Calls that only the scorer has are read from its metadata. In flexible mode the metadata has all of them; in other
+    modes it only shows whether there are any."""
     listed = expected.get("toolCalls") or expected
     if isinstance(listed.value, list) and all(each.has("toolName") for each in listed.items()):
         return listed.items()

@@ -1,6 +1,6 @@
 """The forms of files that can be imported.
 
-To add one, write a module with a `Format`, a row here and in docs/importing.md, and a sample for its tests in
+To add a form, write a module with a `Format`, a row here and in docs/importing.md, and a sample for its tests in
 `tests/exchange/importers/samples.py`.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Form(NamedTuple):
-    """A form of files: its module, the attribute with its `Format`, and its description."""
+    """A form of files: its module, the name of its `Format` in the module, and its description."""
 
     module: str
     attribute: str
@@ -59,7 +59,7 @@ def format_of(name: str) -> Format:
 def forms_that_fit(source: Source) -> list[str]:
     """Return the names of all forms that a file clearly has.
 
-    A file with mapped fields is a table; a CSV file is a table only if it has no other form.
+    A file with mapped fields is a table. A CSV file is a table only if it has no other form.
     """
     if source.fields is not None:
         return ["table"]

@@ -1,6 +1,6 @@
 """Import a file, or a folder whose files have one form.
 
-An import recognizes the form, writes a suite and recordings, and reports the parts that were left out.
+An import recognizes the form, writes a suite and recordings, and reports omitted parts.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def made_suite(imported: Imported, name: str, path: Path, secrets: Secrets) -> M
             cases.append(replace(case, table=table, notes=(*case.notes, *replaced)))
     file = _file(top, cases, path, secrets)
     if file.suite is None:
-        # Loading each case alone finds the faulty ones, but is slow, so it is done only when the whole suite fails.
+        # Loading each case alone finds the faulty cases but is slow, so it is done only if the whole suite fails.
         sound: list[ImportedCase] = []
         for case in cases:
             alone = _file(top, [case], path, secrets)
@@ -111,9 +111,9 @@ def _notes_on_secrets(place: str, before: Table, after: Table) -> Iterator[Note]
 
 
 def fitted(case: Table, top: Table) -> Table:
-    """Return an imported case for another suite, changed so that the model gets the same prompt and tools there.
+    """Adapt an imported case to another suite, so that the model gets the same prompt and tools there.
 
-    `top` is the suite without its cases. Keys of the case that repeat the suite are left out."""
+    `top` is the suite without its cases. Keys of the case that repeat the suite's keys are left out."""
     shared, tools = _tools(top), _tools(case)
     changed = dict(case)
     changed.pop("tools", None)
@@ -147,7 +147,7 @@ def _file(top: Table, cases: Sequence[ImportedCase], path: Path, secrets: Secret
 
 
 def _with_ids(tables: Iterable[Table]) -> list[Table]:
-    """Return cases with unique ids; an id is written only if it differs from the one derived from the name."""
+    """Return cases with unique ids. An id is written only if it differs from the id derived from the name."""
     taken: set[str] = set()
     found: list[Table] = []
     for table in tables:
@@ -168,8 +168,8 @@ def _with_ids(tables: Iterable[Table]) -> list[Table]:
 def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[Table], list[Table]]:
     """Move tools that several cases share into the suite, and return these tools and the changed cases.
 
-    A tool is shared if it has one definition and at least two cases offer it. A case keeps its other tools, and gets an
-    `offer` if the suite, or with `offers_others` a server, has tools that it does not offer."""
+    A tool is shared if it has one definition and at least two cases offer it. A case keeps its other tools. It gets an
+    `offer` if the suite has tools that the case does not offer, or with `offers_others` a server has."""
     definitions: dict[str, list[Table]] = {}
     offered: Counter[str] = Counter()
     for table in tables:
@@ -183,7 +183,7 @@ def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[T
     least = min(2, len(tables))
     shared: dict[str, Table] = {}
     for name, known in definitions.items():
-        # Tools with several definitions stay in their cases, because a suite has one tool of each name.
+        # Tools with several definitions stay in their cases: a suite has one tool of each name.
         if len(known) == 1 and offered[name] >= least:
             shared[name] = known[0]
     found = []
@@ -229,7 +229,7 @@ def run_of(file: SuiteFile, case: Case, run: ImportedRun, repeat: int) -> tuple[
 
 
 def agreement_of(made: MadeSuite) -> tuple[Agreement, ...]:
-    """Return the agreement between the scores of runs in their own system and the grades of their cases."""
+    """Return the agreement between the source's scores of runs and the grades of their cases."""
     assert made.file.suite is not None
     results: list[RunResult] = []
     for case, imported in zip(made.file.suite.cases, made.cases, strict=True):
@@ -273,14 +273,14 @@ def _payloads(planned: PlannedRun, run: ImportedRun) -> Iterator[EventPayload]:
     yield RunFinished(reason)
 
 
-# Definitions of tools for a file without them, taken from a suite or from a server's list of tools.
+# Definitions of tools for a file without them, from a suite or from a server's list of tools.
 
 
 def with_tools_from(imported: Imported, path: Path, output: Path) -> Imported:
     """Return the imported cases with the tools of another file.
 
-    The other file is a suite with `tools` and `servers`, or a JSON file with the answer of a server to tools/list. A
-    tool that the imported file defines itself keeps that definition. Raises RefusedError.
+    The other file is a suite with `tools` and `servers`, or a JSON file with a server's answer to tools/list. The
+    imported file's own definitions take precedence. Raises RefusedError.
     """
     if path.suffix.lower() == ".toml":
         tools, servers = _tools_of_suite(path)
@@ -348,9 +348,9 @@ class ImportOptions:
     """The file to import, and the files to write.
 
     `file` may be a folder. If `form` is `None`, it is recognized. `fields` maps meanings to fields of a table, `match`
-    is the comparison of a reference's calls, and `tools_from` the file that defines tools. Only with `force` are
-    existing files replaced and recordings added to a folder that has some; with `dry` nothing is written. `source` is
-    the output of an executed Python file (`workbench.exchange.importers.scripts.executed`).
+    is the comparison of a reference's calls, and `tools_from` is the file that defines tools. With `force`, existing
+    files are replaced, and recordings may join others in a folder. With `dry` nothing is written. `source` is the
+    output of an executed Python file (`workbench.exchange.importers.scripts.executed`).
     """
 
     file: Path
@@ -434,7 +434,7 @@ def import_file(options: ImportOptions, secrets: Secrets) -> ImportReport:
         form = options.form or _form_of(source)
         read, name = _Read(form, _imported(form, source), [source.root.value]), source.name
     form, imported = read.form, read.imported
-    # Keys are registered first, so that none of them gets into the suite, the recordings or the report.
+    # Keys are registered first, so that they do not get into the suite, the recordings or the report.
     keys = learn_keys(read.values, "IMPORTED_KEY", secrets)
     if options.tools_from is not None:
         imported = with_tools_from(imported, options.tools_from, options.output)
@@ -466,7 +466,7 @@ def _imported(form: str, source: Source) -> Imported:
 
 @dataclass(frozen=True)
 class _Read:
-    """The content of a file or folder: its form, the cases made from it, and all values in it."""
+    """The content of a file or folder: its form, its cases, and all values in it."""
 
     form: str
     imported: Imported
@@ -477,7 +477,7 @@ def _read_folder(options: ImportOptions) -> _Read:
     """Read the visible files of a folder as one file, without its subfolders.
 
     Notes give the reason for each omitted file. Raises RefusedError if no file can be read, or if the files have
-    several forms and `options` names none.
+    several forms and `options` does not choose.
     """
     read: dict[Path, tuple[str, Imported, JsonValue]] = {}
     notes: list[Note] = []
@@ -499,7 +499,7 @@ def _read_folder(options: ImportOptions) -> _Read:
         if len(notes) > 1:
             why += f", and {counted(len(notes) - 1, 'other')}"
         raise RefusedError(why)
-    # In reverse, so that each form ends up with its first file.
+    # In reverse order, so that each form ends up with its first file.
     forms = {form: file.name for file, (form, _, _) in reversed(read.items())}
     if len(forms) > 1:
         named = ", ".join(f"{name}: {form}" for form, name in forms.items())
@@ -544,14 +544,14 @@ def written(
     force: bool,
     agreement: AgreementFold | None = None,
 ) -> int:
-    """Write a suite and the recordings of its runs, each where it has a path, and return the number of recorded runs.
+    """Write a suite and the recordings of its runs, each only if it has a path; return the number of recorded runs.
 
     The runs are added to `agreement`. Raises RefusedError.
     """
     if suite is not None and (why := why_not_writable(suite)) is not None:
         raise RefusedError(f"{suite} cannot be written: {why}")
     try:
-        # Recordings are written first, so that a failure leaves no suite that looks like a finished import.
+        # Recordings are written first: a failure then leaves no suite that looks like a finished import.
         recorded = 0
         if recordings is not None:
             recorded = record_runs(made, recordings, secrets, agreement)

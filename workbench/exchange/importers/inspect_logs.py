@@ -1,4 +1,4 @@
-"""Reads logs of Inspect: `.json` and `.eval` (see `source_files`). A sample becomes a case, and its epochs runs."""
+"""Read logs of Inspect: `.json` and `.eval` (see `source_files`). A sample becomes a case, its epochs become runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _read(source: Source) -> Imported:
     cases, notes = gathered(partial(_case, each, evaluation) for each in samples)
     if not cases:
         raise RefusedError(notes[0].why, notes[0].place)
-    # Each epoch of a sample is a sample of its own in the log.
+    # The log has a separate sample for each epoch of a sample.
     return Imported(joined(cases), {"name": evaluation.need("task").text()}, notes)
 
 
@@ -53,7 +53,7 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
             answers.append(each)
     # The event of a request has the tokens and the time of its answer; the message lacks them.
     measured = {_id_of_answer(event): event for event in asked}
-    # In a log without ids of answers, events and answers are matched by order if there are equally many.
+    # In a log without ids of answers, events and answers are matched by order if their numbers are equal.
     if "" in measured:
         measured = {}
         if len(answers) == len(asked):
@@ -84,7 +84,7 @@ def _case(sample: Node, evaluation: Node) -> ImportedCase:
     conversation = replace(
         conversation, place=place, name=_said(sample, "id"), started_at=sample.text_of("started_at"), notes=tuple(notes)
     )
-    # Agents write notes to themselves as messages of a user, so the request is the last user message of the input.
+    # Agents write notes to themselves as user messages, so the request is the input's last user message.
     index = None
     if last_input is not None:
         at = sum(each.text_of("role") != "system" for each in messages[:last_input])
@@ -115,7 +115,7 @@ def _id_of_answer(event: Node) -> str:
 
 
 def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
-    """Return a message in OpenAI's form, with the tokens and the time of the request that it answers."""
+    """Return a message in OpenAI's form, with the tokens and the time of its request."""
     parts = []
     for part in message.listed_of("content"):
         parts.append(_resolved(part, attached))
@@ -158,7 +158,7 @@ def _message(message: Node, attached: Node, event: Node | None) -> JsonValue:
 
 
 def _usage(usage: Node | None) -> JsonValue:
-    """Return token counts in the form of Anthropic's Messages API, whose input tokens also exclude cached ones."""
+    """Return token counts in the form of Anthropic's Messages API: its input tokens also exclude cached ones."""
     if usage is None:
         return None
     tokens = usage.table()
@@ -172,7 +172,7 @@ def _usage(usage: Node | None) -> JsonValue:
 
 
 def _resolved(part: Node, attached: Node) -> Node:
-    """Return a part of a message's content, with the attachments that a log references for long texts filled in."""
+    """Return a part of a message's content with its attachments, which a log references for long texts."""
     text = part.value if isinstance(part.value, str) else part.text_of("text")
     if not text.startswith(_ATTACHMENT):
         return part

@@ -49,7 +49,7 @@ def is_trajectory(record: Node) -> bool:
 
 def is_example(record: Node) -> bool:
     """Return whether a record belongs to a dataset of LangSmith, in which outputs are the reference."""
-    # agentevals has the same keys, but not these, which LangSmith adds when it exports a dataset.
+    # agentevals has the same keys, except for these, which LangSmith adds to an exported dataset.
     marked = record.first("dataset_id", "source_run_id", "modified_at") is not None
     return marked and not record.has("reference_outputs")
 
@@ -98,7 +98,7 @@ def _agentevals_case(record: Node, match: Match) -> ImportedCase:
 
 
 def _asked(record: Node, messages: Node) -> list[JsonValue]:
-    """Return the messages of `inputs`, which a trajectory needs if it does not begin with the request itself."""
+    """Return the messages of `inputs`. A trajectory needs them if it does not begin with the request."""
     if any(each.text_of("role") in ("user", "human") for each in messages.items()):
         return []
     inputs = record.get("inputs")
@@ -195,7 +195,7 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
 
 
 def _messages(table: Node) -> list[Node]:
-    """Return the messages of inputs or outputs: a list of them, or the only value if that is one message."""
+    """Return the messages of inputs or outputs: a list, or the only value if that is one message."""
     table.table()
     listed = table.get("messages")
     if listed is None and len(table.table()) == 1:
@@ -217,7 +217,7 @@ def _message(node: Node) -> Node | None:
         return node
     kind, inner = node.text_of("type"), node
     if kind == "constructor" and (given := node.get("kwargs")) is not None:
-        # LangChain serializes the path of a class as `id`, such as `[…, "messages", "HumanMessage"]`.
+        # LangChain serializes a class's path as `id`, such as `[…, "messages", "HumanMessage"]`.
         path = bare_values(node.listed_of("id"))
         kind = str(path[-1]).removesuffix("Chunk").removesuffix("Message").lower() if path else ""
         inner = given

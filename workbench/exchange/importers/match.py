@@ -18,7 +18,7 @@ class _Mode(NamedTuple):
     key: Literal["ordered", "unordered"]
     extra_calls: Literal["allow", "forbid"]
     by_answer: bool = False
-    """Whether calls that share an answer in the reference must share one in the run too, in any order."""
+    """Whether calls that share an answer in the reference must also share an answer in the run, in any order."""
     optional: bool = False
 
 
@@ -55,9 +55,9 @@ class Match:
         return _MODES[self.mode].by_answer
 
     def expected(self, call: Table, place: str = "") -> Table:
-        """Return an expected call that names all arguments, with the arguments compared in this mode.
+        """Return an expected call, which names all arguments, with its arguments compared in this mode.
 
-        Raises RefusedError, which names the place of the reference.
+        Raises RefusedError with the place of the reference.
         """
         args = call.get("args")
         assert isinstance(args, dict)
@@ -84,9 +84,9 @@ def _optional(value: object) -> Table:
 
 
 def _at_paths(tool: str, args: Table, paths: Sequence[str], place: str) -> Table:
-    """Return the arguments of a call at these dotted paths, each with a comparison of its own.
+    """Return the arguments of a call at these dotted paths, each with its own comparison.
 
-    Raises RefusedError for a path that the reference lacks, since no run could have the same value there."""
+    Raises RefusedError for a path that the reference lacks, because no run could have the same value there."""
     kept: Table = {}
     for path in paths:
         names = path.split(".")

@@ -1,4 +1,4 @@
-"""Reads lists of messages of OpenAI and Anthropic: requests, logs, examples for fine-tuning, trajectories.
+"""Read lists of messages of OpenAI and Anthropic: requests, logs, examples for fine-tuning, trajectories.
 
 A file holds one conversation or several, as a list or as JSON lines.
 """
@@ -192,7 +192,7 @@ def _usage(node: Node | None) -> Usage | None:
         return None
     count = UsageCount()
     count.update(node.value)
-    # The three wire formats count cached tokens differently, so each is recognized by keys that only it has.
+    # The three wire formats count cached tokens differently. Each is recognized by keys that the others lack.
     if node.has("prompt_tokens"):
         usage = count.chat()
     elif node.first("cache_read_input_tokens", "cache_creation_input_tokens") is not None:
@@ -283,7 +283,7 @@ ANTHROPIC = Format(
 
 _OF_ANSWERS = {"message", "function_call", "custom_tool_call", "reasoning"}
 _RESULTS = {"function_call_output", "custom_tool_call_output"}
-# Items of the type "message" also occur in plain lists of messages, so they identify nothing.
+# Items of the type "message" also occur in plain lists of messages, so they identify no form.
 _TYPED = (_OF_ANSWERS | _RESULTS) - {"message"}
 
 
@@ -388,7 +388,7 @@ def _added(answer: dict[str, JsonValue], kind: str, item: Node) -> dict[str, Jso
 
 
 def _nodes(source: Source) -> list[Node]:
-    """Return the records of a file that may hold items; a list that is one conversation is one record."""
+    """Return the records of a file that may hold items. A list that is one conversation is one record."""
     if source.kind != "lines" and has_items(source.root):
         return [source.root]
     return source.records

@@ -1,4 +1,4 @@
-"""Reads configurations and results of promptfoo, also from other programs, with assertions about tool calls."""
+"""Read configurations and results of promptfoo, also from other programs, with assertions about tool calls."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from workbench.numerals import counted
 from workbench.suite.render import Table
 from workbench.trajectory.events import JsonValue, Message, SourceScore
 
-# The files that a configuration of promptfoo names: prompts, tests, tools, variables. Only data below the
-# configuration's folder is read, and code is never run, because the configuration may come from a stranger and its
-# files are copied into the suite.
+# The files that a configuration of promptfoo names: prompts, tests, tools, variables. A configuration may come from a
+# stranger, and its files are copied into the suite. So only data below the configuration's folder is read, and code is
+# never run.
 
 _SCHEME = "file://"
 _DATA = {".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".csv", ".tsv"}
@@ -72,7 +72,7 @@ class Files:
         self._folder = folder
 
     def filled(self, node: Node, level: int = 0) -> Node:
-        """Return a value in which names of files are replaced by their content."""
+        """Return a value with the content of files in place of their names."""
         match node.value:
             case dict() as table:
                 filled: dict[str, JsonValue] = {}
@@ -92,7 +92,7 @@ class Files:
         return [self.filled(each, level).value for each in nodes]
 
     def tests(self, node: Node) -> list[Node]:
-        """Return the tests of a configuration, including those in the files that it names."""
+        """Return the tests of a configuration, including the tests in files."""
         found: list[Node] = []
         for each in node.listed():
             named = each
@@ -176,7 +176,8 @@ def _content(path: Path) -> JsonValue:
 def _tests_of_rows(rows: list[JsonValue]) -> list[JsonValue]:
     """Return the rows of a CSV file as tests.
 
-    Columns that begin with `__` are expectations, others are variables. An empty cell is an empty variable.
+    Columns whose names begin with `__` are expectations, all other columns variables. An empty cell is an empty
+    variable.
     """
     tables = [row for row in rows if isinstance(row, dict)]
     names: dict[str, None] = {}
@@ -308,7 +309,8 @@ def conversation_of_prompt(prompt: Node, filled: Callable[[str], str] = lambda t
 def _with_calls(message: Node) -> Iterator[Node]:
     """Yield a message of an earlier turn, with the calls that promptfoo's `_conversation` writes into its text.
 
-    promptfoo executes no tool, so each of these calls gets an empty result, without which a provider refuses it.
+    promptfoo executes no tool, and providers refuse a call without a result. So each of these calls gets an empty
+    result.
     """
     content = message.value_of("content")
     if message.text_of("role") != "assistant" or not isinstance(content, str) or message.has("tool_calls"):
@@ -493,7 +495,7 @@ def _calls(output: Node) -> list[JsonValue] | None:
     return made or None
 
 
-# Longer prefixes come first, because the first one that fits is used.
+# Longer prefixes come first: the first match counts.
 _MODELS = {
     "openai:chat:": "openai:",
     "openai:responses:": "openai-responses:",
@@ -505,7 +507,7 @@ _READ = {"prompts", "providers", "targets", "tests", "defaultTest", "description
 
 
 def _config(source: Source) -> Node:
-    """Return the configuration: the file itself, or the part of a file of results that holds it."""
+    """Return the configuration: the file itself, or its part of a file of results."""
     root = source.root
     if root.has("results", "config"):
         return root.at("config")
@@ -595,7 +597,7 @@ def _tools_in(options: Node) -> Iterator[Node]:
     for each in [*options.listed_of("tools"), *options.listed_of("functions")]:
         # Each file of tools adds a list, so lists are flattened.
         for tool in each.listed():
-            # A text here names a file that could not be read, on which `Files` has made a note.
+            # A text here names an unreadable file, which has a note from `Files`.
             if not isinstance(tool.value, str):
                 yield tool
 

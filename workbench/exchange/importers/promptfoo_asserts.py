@@ -17,7 +17,7 @@ from workbench.suite.expected_calls import ANY_TOOL
 from workbench.suite.render import Table, holds_null
 from workbench.trajectory.events import JsonValue
 
-# The two idioms of JavaScript that promptfoo documents for calls: a comparison of the first call's name, and of one of
+# The two idioms of JavaScript in promptfoo's documentation of calls: comparisons of the first call's name and of one of
 # its arguments.
 _NAME = r"output(?:\[0\])?(?:\.function)?\.name"
 _ARGUMENT = r"JSON\.parse\(\s*output(?:\[0\])?(?:\.function)?\.arguments\s*\)\.([A-Za-z_]\w*)"
@@ -50,7 +50,7 @@ class Expectations:
         self._at_most: Table = {}
         # The expected number of calls by tool name or pattern of names.
         self._used: dict[str, tuple[int, float]] = {}
-        # Tools that may also be called in addition when all other calls are forbidden.
+        # Tools that may be called although all other calls are forbidden.
         self._repeatable: set[str] = set()
         self._no_others = False
         self._valid_calls = False
@@ -117,7 +117,7 @@ class Expectations:
         return {"tool": self._tools[0] if self._tools else ANY_TOOL}
 
     def _expect_uses(self, tool: str, least: int, most: float) -> None:
-        """Expect a number of calls of a tool, less those that other assertions already expect."""
+        """Expect a number of calls of a tool; calls that other assertions expect are subtracted."""
         known = sum(each.get("tool") == tool for each in self._calls)
         least = max(0, least - known)
         if most == 0:
@@ -264,7 +264,7 @@ class Expectations:
         names = list(dict.fromkeys(filter(None, map(str.strip, given))))
         threshold = self._number(node, "threshold") if node.has("threshold") else 1
         count = len(names)
-        # One surplus name gives an F1 of 2n/(2n+1), a missing one less: a threshold above that requires equal sets.
+        # One surplus name gives an F1 of 2n/(2n+1), a missing name less. So a higher threshold requires equal sets.
         if not names or threshold <= 2 * count / (2 * count + 1):
             raise node.refused(f"a threshold of {threshold} allows missing or extra calls; see the accuracy grader")
         for name in names:
@@ -359,7 +359,7 @@ class Expectations:
         return name
 
 
-# A marker other than `None`, because that stands for JavaScript's null.
+# A marker other than `None`, which stands for JavaScript's null.
 _NONE = object()
 
 _OF_CALLS: dict[str, Callable[[Expectations, Node], str | None]] = {

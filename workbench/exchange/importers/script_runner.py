@@ -1,4 +1,4 @@
-"""Runs a file of Arcade evals or Toolvaluator in the Python that it is written for, and prints what it tests as JSON.
+"""Run a file of Arcade evals or Toolvaluator in the Python that it is written for, and print its tests as JSON.
 
 `PYTHON script_runner.py FILE [VARIABLE …] < FILE`: it needs only the standard library and the imports of the file. The
 file's own output goes to standard error. No model is asked and no MCP server of Arcade evals is started; the requests
@@ -36,7 +36,7 @@ RUBRIC = (
 
 
 def plain(value: Any) -> Any:
-    """Return a value that JSON cannot express as one that it can: enumerations by value, times as ISO 8601."""
+    """Convert a value that JSON lacks: enumerations to their values, times to ISO 8601."""
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, (datetime.datetime, datetime.date)):
@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the type and message of an error; for a group of errors, those of its parts."""
+    """Return the type and message of an error; for a group of errors, return those of its parts."""
     parts = getattr(error, "exceptions", ())
     if not parts:
         return f"{type(error).__name__}: {error}"
@@ -59,7 +59,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def loaded(name: str) -> Any:
-    """Return a package; `None` if this Python does not have it."""
+    """Import and return a package; `None` if this Python lacks it."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -67,7 +67,7 @@ def loaded(name: str) -> Any:
 
 
 def attributes_of(value: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the attributes of a value that exist in the installed version of its package."""
+    """Return a value's attributes that exist in the installed version of its package."""
     found = {}
     for name in names:
         if hasattr(value, name):
@@ -75,13 +75,13 @@ def attributes_of(value: object, names: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-# Arcade evals: the suites are built, and their calls that add servers are recorded.
+# Arcade evals: suites are built, and their calls that add servers are recorded.
 
 ADDS_SERVER = ("add_mcp_server", "add_mcp_http_server", "add_mcp_stdio_server", "add_arcade_gateway")
 
 
 class AddedServer:
-    """A server that a suite adds, recorded from the call that would load its tools."""
+    """A server that a suite adds, recorded at the call that would load its tools."""
 
     def __init__(self, kind: str, load: Any, arguments: dict[str, Any]) -> None:
         self.kind, self.load, self.arguments = kind, load, arguments
@@ -89,7 +89,7 @@ class AddedServer:
         self.tools: set[str] | None = None
 
     def table(self, show: Any) -> dict[str, Any]:
-        """Return the server in the form of a client's configuration, with its track and the variables passed to it."""
+        """Return the server in the form of a client's configuration, with its track and the variables that it gets."""
         given = self.arguments
         if given.get("command"):
             command = list(given["command"])
@@ -109,7 +109,7 @@ class AddedServer:
 
 
 def recorded(kind: str, load: Any) -> Any:
-    """Return a replacement for a suite's method that adds a server: it records the server and does not start it."""
+    """Return a replacement for a suite's method that adds a server. It records the server without starting it."""
     signature = inspect.signature(load)
 
     @functools.wraps(load)
@@ -130,7 +130,7 @@ def servers_of(suite: Any) -> list[AddedServer]:
 
 
 def asking_servers(method: Any) -> Any:
-    """Return a replacement for a method that reports a suite's tools: it loads those of the suite's servers first."""
+    """Return a replacement for a method that reports a suite's tools; it first loads those of the suite's servers."""
 
     @functools.wraps(method)
     def report(suite: Any, track: str | None = None) -> Any:
@@ -159,7 +159,7 @@ def load_tools(suite: Any, server: AddedServer, errors: list[BaseException]) -> 
 
 
 def record_servers(package: Any) -> None:
-    """Have suites record their servers, in versions of the package that support servers."""
+    """Make suites record their servers, in versions of the package with servers."""
     kind = package.EvalSuite
     for name in ADDS_SERVER:
         if inspect.iscoroutinefunction(getattr(kind, name, None)):
@@ -197,7 +197,7 @@ def critic_of(critic: Any) -> dict[str, Any]:
 
 
 def expected_by(case: Any) -> dict[str, Any]:
-    """Return the expected calls of a case, and the list of critics that they share."""
+    """Return the expected calls of a case, and their shared list of critics."""
     return {
         "calls": [{"tool": call.name, "args": call.args} for call in case.expected_tool_calls],
         "critics": list(map(critic_of, case.critics or [])),
@@ -235,7 +235,7 @@ def comparative_case_of(suite: Any, case: Any) -> dict[str, Any]:
 
 
 def tools_of(suite: Any, registry: Any, track: str | None) -> list[Any]:
-    """Return the definitions that a suite adds itself, without those that a server listed."""
+    """Return a suite's own definitions of tools, without definitions from servers."""
     listed: set[str] = set()
     for server in servers_of(suite):
         if server.track == track and server.tools:
@@ -257,7 +257,7 @@ def suite_of(suite: Any, show: Any) -> dict[str, Any]:
 
 
 def arcade_suites(module: types.ModuleType, show: Any) -> dict[str, Any]:
-    """Return the suites of a file: its variables, and what its decorated functions build."""
+    """Return the suites of a file: its variables, and the results of its decorated functions."""
     suites: list[Any] = []
     problems: list[dict[str, str]] = []
     for name, value in list(vars(module).items()):
@@ -274,15 +274,15 @@ def arcade_suites(module: types.ModuleType, show: Any) -> dict[str, Any]:
     return {"arcade_suites": [suite_of(suite, show) for suite in unique], "problems": problems}
 
 
-# Toolvaluator: the file runs as a program, and the datasets that it evaluates are recorded.
+# Toolvaluator: the file runs as a program, and the datasets of its evaluations are recorded.
 
 
 class AskedError(BaseException):
-    """The file itself sends a request to a model, so only the datasets that exist by now can be imported."""
+    """The file sends a request to a model, so only the datasets that exist by now can be imported."""
 
 
 class Evaluations:
-    """The datasets of the evaluations that a file starts, and the server whose tools they name."""
+    """The datasets of a file's evaluations, and the server whose tools they name."""
 
     def __init__(self) -> None:
         self.examples: dict[int, tuple[Any, dict[str, Any]]] = {}
@@ -402,7 +402,7 @@ def without_none(example: Any, key: str) -> dict[str, Any]:
 
 
 def mock_of(mock: Any) -> dict[str, Any]:
-    """Return a mock of a chain: its text, or the import path of the function that computes it."""
+    """Return a mock of a chain: its text, or the import path of its function."""
     if not callable(mock):
         return {"result": str(mock)}
     module, name = getattr(mock, "__module__", ""), getattr(mock, "__qualname__", "")
@@ -438,8 +438,7 @@ def main(path: str, names: list[str]) -> None:
     os.dup2(2, 1)
     source = sys.stdin.buffer.read()
     file = str(Path(path).resolve())
-    # This file's own folder is removed from `sys.path`, because its modules could shadow packages that the file
-    # imports.
+    # This file's folder is removed from `sys.path`: its modules could shadow packages that the file imports.
     sys.path[0] = str(Path(file).parent)
     values = {name: os.environ[name] for name in names}
 
@@ -450,7 +449,7 @@ def main(path: str, names: list[str]) -> None:
             return list(map(show, value))
         if isinstance(value, str):
             for name, passed in values.items():
-                # Short values are not replaced, because one such as a number can be a part of many texts.
+                # Short values are not replaced: a value such as a number can be a part of many texts.
                 if passed and (value == passed or len(passed) > 7):
                     value = value.replace(passed, f"${{{name}}}")
         return value
@@ -465,7 +464,7 @@ def main(path: str, names: list[str]) -> None:
         sys.modules[module.__name__] = module
         if is_program:
             sys.argv = [path]
-            # Scripts refuse to run without a key; nothing is sent with this one.
+            # Scripts refuse to run without a key; this key is never sent.
             os.environ.setdefault("OPENAI_API_KEY", "not-needed")
             evaluations.record()
         elif (package := loaded("arcade_evals")) is not None and "arcade_evals" in packages:

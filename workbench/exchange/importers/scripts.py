@@ -1,7 +1,7 @@
-"""Runs Python files that must be executed to be imported: Arcade evals, Toolvaluator, the five-dimension evaluator.
+"""Run Python files whose import needs an execution: Arcade evals, Toolvaluator, the five-dimension evaluator.
 
-The files run under the Python interpreter that has their packages (see `script_runner`, `dimensions_runner`), and only
-with the user's consent.
+The files run only with the user's consent, under the Python interpreter with their packages (see `script_runner`,
+`dimensions_runner`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _NOT_SEARCHED = ("node_modules", "__pycache__", "venv", "env", "build", "dist", 
 
 
 def scripts_of(file: Path, form: str | None) -> tuple[Path, ...]:
-    """Return the files that must be run to import a file or folder: the file, or the folder's `eval_*.py` in order.
+    """Return the files to run for the import of a file or folder: the file, or the folder's `eval_*.py` in order.
 
-    A folder is searched as by `arcade evals`: with its subfolders, but without hidden ones, environments and build
+    A folder is searched as by `arcade evals`: with its subfolders, except hidden folders, environments and build
     output.
     """
     if form is not None and form not in FORMS_OF_SCRIPTS:
@@ -64,8 +64,8 @@ def executed(
 ) -> Source:
     """Run the code of a file in the current folder, and return the suites, datasets or tests that the code defines.
 
-    The code gets only the environment variables that any program needs, and those named in `passed`. Raises
-    RefusedError if it fails or takes too long, or a variable is not set."""
+    The code gets only the environment variables that any program needs, and the variables `passed`. Raises RefusedError
+    if the code fails or takes too long, or if a variable is not set."""
     kept = {name: environment[name] for name in _PASSED_ON if name in environment}
     for name in passed:
         if name not in environment:
@@ -112,10 +112,10 @@ def _runner_of(code: bytes) -> Path:
 def gathered_sources(
     files: Mapping[Path, Source | RefusedError], *, python: str | None = None, cwd: str = ""
 ) -> list[Source]:
-    """Return the content of each suite file, from the result of running each Python file, which may be an error.
+    """Return the content of each suite file, from the output or error of each Python file.
 
     `python` is the interpreter that the user named for the files, and `cwd` the folder in which they ran, relative to
-    that of the suites. Raises RefusedError if no file can be run."""
+    the suites' folder. Raises RefusedError if no file can be run."""
     read = {file: source for file, source in files.items() if isinstance(source, Source)}
     problems: list[JsonValue] = []
     for file, error in files.items():

@@ -1,4 +1,4 @@
-"""Reads files of other tools (JSON, JSON lines, YAML and CSV) as values that know their place in the file."""
+"""Read files of other tools (JSON, JSON lines, YAML and CSV) as values that know their place in the file."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from workbench.encoding import SAVE_AS_UTF_8, csv_limit, why_not_utf_8
 from workbench.limits import MAX_FILE_BYTES, MAX_FILE_VALUES, MAX_JSON_LEVELS, MAX_YAML_BYTES, MAX_YAML_NUMBER_CHARS
 from workbench.trajectory.events import JsonValue
 
-# Limits of imported files. Values are counted in the text before it is parsed, because a parsed file takes many times
-# its size in memory and a later limit would come too late.
+# Limits of imported files. Values are counted in the text before it is parsed: a parsed file takes many times its size
+# in memory, so a later limit would come too late.
 
 _TOKENS_OF_A_VALUE = 3
-"""A key with a text as its value, and the comma after it."""
+"""The tokens of a key with a text as its value: the key, the value, and the comma after it."""
 _TOKEN = re.compile(r'[\[{,]|"[^"]*+(?:"|\Z)')
 
 
 class RefusedError(Exception):
-    """A file, or a part of one, that cannot be imported.
+    """A file, or a part of a file, that cannot be imported.
 
     `place` is the position in the file, empty for the whole file. A message about a whole file begins with `file`, if
-    that is given; `reason` is the message without this prefix.
+    given; `reason` is the message without this prefix.
     """
 
     def __init__(self, why: str, place: str = "", file: Path | None = None) -> None:
@@ -46,7 +46,7 @@ class RefusedError(Exception):
 
 
 class FewValues:
-    """Parser for the JSON texts of one file, which refuses a text unparsed if the file then has too many values."""
+    """A parser for the JSON texts of one file. It refuses to parse a text that would give the file too many values."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -65,7 +65,7 @@ class FewValues:
 # `.eval` files of Inspect: zip archives of the parts of a log.
 
 _STEP_BYTES = 4_096
-"""Bytes unpacked at once: a part may expand to more than the size that its archive declares."""
+"""Bytes unpacked at once: a part may be larger than its archive declares."""
 _ZSTANDARD = 93
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTANDARD)
 
@@ -128,14 +128,14 @@ Kind = Literal["json", "lines", "yaml", "csv"]
 class Node:
     """A value of the file and its place there, such as `line 3.messages[0].role`.
 
-    A method raises RefusedError for a value of a kind that it cannot use.
+    A method raises RefusedError for a value of the wrong kind.
     """
 
     value: JsonValue
     place: str = ""
 
     def get(self, key: str) -> Node | None:
-        """Return a table's value under a key; `None` if there is no value, for null, and if this is not a table."""
+        """Return a table's value under a key; `None` without a value, for null, and for a node that is not a table."""
         if not isinstance(self.value, dict) or self.value.get(key) is None:
             return None
         return Node(self.value[key], self._place_of(key))
@@ -151,14 +151,14 @@ class Node:
         return f"{self.place}.{key}".lstrip(".")
 
     def first(self, *keys: str) -> Node | None:
-        """Return a table's value under the first of some keys that it has."""
+        """Return a table's value under the first existing key."""
         for key in keys:
             if (found := self.get(key)) is not None:
                 return found
         return None
 
     def value_of(self, *keys: str) -> JsonValue:
-        """Return the bare value under the first of some keys that a table has; `None` if it has none of them."""
+        """Return a table's bare value under the first existing key; `None` without any."""
         found = self.first(*keys)
         return None if found is None else found.value
 
@@ -186,7 +186,7 @@ class Node:
         return [Node(value, f"{self.place}[{index}]") for index, value in enumerate(self.value)]
 
     def items_of(self, *keys: str) -> list[Node]:
-        """Return the elements of the list under the first of some keys that a table has; empty if it has none."""
+        """Return the elements of a table's list under the first existing key; empty without any."""
         found = self.first(*keys)
         return [] if found is None else found.items()
 
@@ -197,7 +197,7 @@ class Node:
         return [self]
 
     def listed_of(self, *keys: str) -> list[Node]:
-        """Return `listed` of the value under the first of some keys that a table has; empty if it has none."""
+        """Return `listed` of a table's value under the first existing key; empty without any."""
         found = self.first(*keys)
         return [] if found is None else found.listed()
 
@@ -215,14 +215,14 @@ class Node:
         return self.value
 
     def text_of(self, *keys: str) -> str:
-        """Return the text under the first of some keys that holds one; empty if none does."""
+        """Return the text under the first key with a text; empty without any."""
         for key in keys:
             if isinstance(found := self.at(key).value, str):
                 return found
         return ""
 
     def parsed(self) -> Node:
-        """Return the value of a JSON text; a value that is not text stays as it is."""
+        """Return the value of a JSON text; any other value stays as it is."""
         if not isinstance(self.value, str):
             return self
         try:
@@ -240,17 +240,17 @@ def bare_values(nodes: Iterable[Node]) -> list[JsonValue]:
 
 
 def texts_of(nodes: Iterable[Node], key: str) -> list[str]:
-    """Return the texts that tables have under a key, without empty and missing ones."""
+    """Return the texts of tables under a key, without empty and missing texts."""
     return list(filter(None, (node.text_of(key) for node in nodes)))
 
 
 def placed_at(place: str, values: Iterable[JsonValue]) -> list[Node]:
-    """Return values as nodes that share one place: the part of the file from which they were made."""
+    """Return values as nodes with one shared place, the part of the file from which they were made."""
     return [Node(value, place) for value in values]
 
 
 def has_type(nodes: Iterable[Node], types: Collection[str]) -> bool:
-    """Return whether any of the tables has one of these texts as its `type`."""
+    """Return whether the `type` of any table is one of these texts."""
     return any(node.text_of("type") in types for node in nodes)
 
 
@@ -260,7 +260,7 @@ def holds_table(values: Iterable[JsonValue]) -> bool:
 
 
 def as_text(value: JsonValue) -> str:
-    """Return a text as it is, an empty text for null, any other value as its JSON."""
+    """Return a text unchanged, an empty text for null, and any other value as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json_text(value)
@@ -288,7 +288,7 @@ class Source:
     """The content of a file.
 
     `root` is the whole content; for JSON lines and CSV, the list of records. `fields` are the fields of records that
-    the user has mapped, by their meaning.
+    the user mapped, by meaning.
     """
 
     path: Path
@@ -316,7 +316,7 @@ class Source:
 
     @cached_property
     def records(self) -> list[Node]:
-        """The elements of a file that is a list; any other file is one record."""
+        """The elements of a list; any other file is one record."""
         records = self.root.listed()
         if not self.line_numbers:
             return records
@@ -324,7 +324,7 @@ class Source:
 
 
 def read_source(path: Path, fields: dict[str, str] | None = None) -> Source:
-    """Read a file. Raises RefusedError when it cannot be read or is not of one of the four kinds."""
+    """Read a file. Raises RefusedError if it is unreadable or has another form than the four."""
     try:
         if path.is_dir():
             raise RefusedError("cannot be read: it is a folder", file=path)
@@ -377,14 +377,14 @@ def source_of(path: Path, content: bytes, fields: dict[str, str] | None = None) 
             raise RefusedError(f"is not JSON: {error.msg}", f"line {error.lineno}") from error
     except ValueError as error:
         raise RefusedError(f"is not JSON: {error}") from error
-    # JSON lines are recognized by their content too: many tools write them into a file that ends with `.json`.
+    # JSON lines are also recognized by their content: many tools write them into a `.json` file.
     few = FewValues(path)
     values: list[JsonValue] = []
     for at, each in lines.items():
         try:
             values.append(_checked(few.parsed(each)))
         except ValueError as problem:
-            # If not even the first line is JSON, the file was not meant as JSON lines, so the error of the whole text
+            # If even the first line is not JSON, the file was not meant as JSON lines, so the error of the whole text
             # counts.
             place = f"line {at if values else _error_line(text)}"
             raise RefusedError(f"is not JSON: {problem}", place) from problem
@@ -461,8 +461,8 @@ def _yaml(text: str) -> JsonValue:
 def _checked(value: object) -> JsonValue:
     """Return a value in JSON's types, with dates as texts.
 
-    Raises RefusedError for one that nests too deeply or holds more values than a file may. An alias of YAML counts
-    each time it is used, because aliases can expand a small file to billions of values.
+    Raises RefusedError for a value that nests too deeply or holds too many values. Each use of a YAML alias counts,
+    because aliases can expand a small file to billions of values.
     """
     count = 0
 

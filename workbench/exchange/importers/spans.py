@@ -1,4 +1,4 @@
-"""Reads traces of OpenTelemetry as OTLP JSON. A file holds one export, or one on each line as collectors write them."""
+"""Read traces of OpenTelemetry as OTLP JSON: one export per file, or one per line as collectors write them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from workbench.trajectory.events import JsonValue, Usage
 
 _Numbered = TypeVar("_Numbered")
 
-# Messages, tools and token counts in the attributes of a span: those of the GenAI conventions and those of
-# OpenInference, OpenLLMetry, Logfire with Pydantic AI, and Vercel's AI SDK. All are read as messages of OpenAI.
+# Messages, tools and token counts in the attributes of a span, by the GenAI conventions or as OpenInference,
+# OpenLLMetry, Logfire with Pydantic AI, or Vercel's AI SDK write them. All are read as messages of OpenAI.
 
 _MESSAGE = re.compile(r"llm\.(input|output)_messages\.(\d{1,6})\.message\.(.+)")
 _PROMPT = re.compile(r"gen_ai\.(prompt|completion)\.(\d{1,6})\.(.+)")
@@ -74,7 +74,7 @@ _TOKENS = {
 
 
 class Attributes:
-    """The attributes of a span by their names, with its place in the file."""
+    """The attributes of a span by name, with the span's place in the file."""
 
     def __init__(self, values: Mapping[str, JsonValue], place: str) -> None:
         self.values = values
@@ -96,14 +96,14 @@ class Attributes:
         return [] if found is None else found.items()
 
     def first(self, *keys: str) -> JsonValue:
-        """Return the value of the first attribute that the span has; `None` if it has none of them."""
+        """Return the value of the first attribute that the span has; `None` without any."""
         for key in keys:
             if (value := self.values.get(key)) is not None:
                 return value
         return None
 
     def text(self, *keys: str) -> str:
-        """Return the first non-empty text among some attributes; empty if there is none."""
+        """Return the first non-empty text among some attributes; empty without any."""
         for key in keys:
             if isinstance(value := self.values.get(key), str) and value:
                 return value
@@ -129,7 +129,7 @@ def is_of_whole_run(span: Attributes) -> bool:
 
 
 def usage_of(span: Attributes) -> Usage | None:
-    """Return the token counts of a span; `None` if it has none."""
+    """Return the token counts of a span, if any."""
     counts: dict[str, int] = {}
     for name, keys in _TOKENS.items():
         value = next(filter(lambda number: number is not None, map(whole_number, map(span.values.get, keys))), None)
@@ -150,7 +150,7 @@ def whole_number(value: JsonValue) -> int | None:
 
 
 def tool_result_of(span: Attributes) -> tuple[str, str] | None:
-    """Return the id of the call that the span of a tool answers, and the answer; `None` for any other span."""
+    """Return the id of the answered call and the answer in the span of a tool; `None` for any other span."""
     call_id = span.text("gen_ai.tool.call.id", "ai.toolCall.id")
     result = span.first("gen_ai.tool.call.result", "tool_response", "ai.toolCall.result")
     if not call_id or result is None:
@@ -163,7 +163,7 @@ def tools_of(span: Attributes) -> list[JsonValue]:
     for key in ("gen_ai.tool.definitions", "ai.prompt.tools"):
         if (given := span.node(key)) is not None:
             return [each.parsed().value for each in given.listed()]
-    # A text under this key need not be JSON, so it is parsed only if it can hold tools.
+    # A text under this key may not be JSON, so it is parsed only if it can hold tools.
     if '"tools"' in as_text(span.values.get("request_data")):
         request = span.node("request_data")
         if request is not None and request.has("tools"):
@@ -220,7 +220,7 @@ def _texts(value: JsonValue) -> str:
 
 
 def _of_parts(message: Node) -> Iterator[JsonValue]:
-    """Yield a message of the conventions as messages of OpenAI, where each result of a tool is a message of its own."""
+    """Yield a message of the conventions as messages of OpenAI, with a separate message for each result of a tool."""
     role = message.need("role").text()
     texts: list[str] = []
     thoughts: list[str] = []
@@ -272,7 +272,7 @@ def _of_events(span: Attributes) -> Iterator[JsonValue]:
 
 
 def _of_requests(span: Attributes) -> Iterator[JsonValue]:
-    """Yield the messages of a request to OpenAI or Anthropic and of its answer, whose bodies Logfire records."""
+    """Yield the messages of a recorded request to OpenAI or Anthropic and of its answer, from Logfire."""
     if '"messages"' not in as_text(span.values.get("request_data")):
         return
     request, response = span.node("request_data"), span.node("response_data")
@@ -292,7 +292,7 @@ def _of_requests(span: Attributes) -> Iterator[JsonValue]:
 
 
 def _of_vercel(span: Attributes) -> Iterator[JsonValue]:
-    # The span of a whole run has `ai.prompt`, that of one request `ai.prompt.messages`; some have both.
+    # The span of a whole run has `ai.prompt`, the span of one request `ai.prompt.messages`; some spans have both.
     prompt, listed = None, span.node("ai.prompt.messages")
     if "ai.prompt.messages" not in span.values:
         prompt = span.node("ai.prompt")
@@ -358,9 +358,9 @@ def _of_openinference(span: Attributes) -> list[JsonValue]:
 
 
 def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], last: str) -> list[JsonValue]:
-    """Return the messages that a span has in numbered attributes, those of `last` after the others.
+    """Return the messages in a span's numbered attributes, the attributes of `last` after the others.
 
-    Raises RefusedError if one in between is missing: SDKs silently drop attributes beyond their limit.
+    Raises RefusedError if a number is missing: SDKs silently drop attributes beyond their limit.
     """
     messages: dict[tuple[bool, int], dict[str, JsonValue]] = {}
     calls: dict[tuple[bool, int], dict[int, dict[str, JsonValue]]] = {}
@@ -403,7 +403,7 @@ def _numbered(span: Attributes, match_of: Callable[[str], Match[str] | None], la
 
 
 def _parts_in(value: JsonValue) -> JsonValue:
-    """Return a content as its parts if it is a JSON text of parts; any other content stays as it is."""
+    """Return a content that is a JSON text of parts as these parts; any other content stays as it is."""
     if not isinstance(value, str) or not value.startswith("[{"):
         return value
     try:
@@ -414,7 +414,7 @@ def _parts_in(value: JsonValue) -> JsonValue:
     return parts if typed else value
 
 
-# SDKs write several dialects at once: the first one that finds messages is taken.
+# SDKs write several dialects at once: the first dialect with messages counts.
 _DIALECTS: tuple[Callable[[Attributes], Iterator[JsonValue] | list[JsonValue]], ...] = (
     _of_conventions,
     _of_events,
@@ -506,7 +506,7 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
             "no span of a model holds its messages: record content at the source",
             place,
         )
-    # Each request repeats the conversation so far: the longest holds all others of the same agent.
+    # Each request repeats the conversation so far, so the longest one contains all others of the same agent.
     span, messages = max(
         asked, key=lambda each: (len(each[1]), not is_of_whole_run(each[0].attributes), each[0].start_ns)
     )
@@ -516,7 +516,7 @@ def _case(trace: str, spans: list[_Span]) -> ImportedCase:
         if (found := tool_result_of(tool.attributes)) is None:
             continue
         call_id, result = found
-        # A result that no later request has repeated is only in the span of its tool.
+        # A result that no later request repeats is only in its tool's span.
         if call_id not in answered and _makes(messages, call_id):
             answered.add(call_id)
             messages.append({"role": "tool", "tool_call_id": call_id, "content": result})
@@ -554,16 +554,16 @@ def _roles(messages: list[JsonValue]) -> list[JsonValue]:
 
 
 def _spoken(roles: list[JsonValue]) -> list[JsonValue]:
-    """Return the roles of messages without those that set the system prompt."""
+    """Return the roles of messages without the roles of system prompts."""
     return [role for role in roles if role not in ("system", "developer")]
 
 
 def _measured(
     conversation: Conversation, spans: list[tuple[_Span, list[JsonValue]]]
 ) -> tuple[dict[int, float], dict[int, Usage]]:
-    """Return the milliseconds and the tokens of the answers, by the indices of their messages.
+    """Return the milliseconds and the tokens of the answers, by message index.
 
-    The time and tokens of a span belong to the last of its answers, or to none if it stands for several answers.
+    A span's time and tokens belong to its last answer. A span of several answers gives none.
     """
     answers = list(indices_of("assistant", conversation.messages))
     latencies: dict[int, float] = {}
@@ -591,7 +591,7 @@ def _same(messages: list[JsonValue], others: list[JsonValue]) -> bool:
 def _first_request(messages: list[JsonValue]) -> JsonValue:
     texts = (each.get("content") for each in messages if isinstance(each, dict) and each.get("role") == "user")
     first = next(texts, None)
-    # Spans of one trace may write a request as a text, or as a list with this text alone.
+    # A trace may have the request as a text in one span, and as a list with only this text in another.
     if isinstance(first, list) and len(first) == 1 and isinstance(first[0], dict):
         return first[0].get("text")
     return first

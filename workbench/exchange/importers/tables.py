@@ -46,7 +46,7 @@ def fields_of(words: str) -> dict[str, str]:
 
 
 def _records(source: Source) -> list[Node]:
-    """Return the rows of a file: the elements of its list, or of the only list of objects in its one object."""
+    """Return the rows of a file: the elements of its list, or of the only list in its one object."""
     if source.kind in ("lines", "csv") or isinstance(source.root.value, list):
         return source.records
     lists: list[Node] = []
@@ -93,10 +93,11 @@ _INDEX = re.compile(r"\[(\d+)\]")
 
 
 def _at(row: Node, field: str) -> Node | None:
-    """Return a row's value under a field; dots in the field's name lead into tables, and into each table of a list.
+    """Return a row's value under a field.
 
-    `calls[0].tool` and `calls.0.tool` take one element of a list, and `prompt+question` the texts of two fields."""
-    # A column may have a dot in its name, so the whole name comes first.
+    Dots in the field's name lead into tables, and into each table of a list. `calls[0].tool` and `calls.0.tool` take
+    one element of a list, and `prompt+question` takes the texts of two fields."""
+    # A column's name may have a dot, so the whole name is tried first.
     if (whole := row.get(field)) is not None:
         return whole
     if "+" in field:
@@ -116,7 +117,7 @@ def _below(node: Node, path: list[str]) -> Node | None:
     if key.isdecimal():
         elements = node.items()
         return _below(elements[int(key)], rest) if int(key) < len(elements) else None
-    # A missing value keeps its place, because the arguments of a call are found by the index of its tool.
+    # A missing value keeps its place: a call's arguments are found by the index of its tool.
     found = [_below(each, path) for each in node.items()]
     if found and not any(found):
         return None
@@ -188,7 +189,7 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
     if len(listed) != len(tools):
         raise args.refused(f"has arguments of {len(listed)} calls, and the tool field names {len(tools)}")
     calls: list[object] = []
-    # The call is written like an imported one, so that arguments that look like checks stay values.
+    # The call is written like an imported one, so arguments that look like checks stay values.
     for tool, each in zip(tools, listed, strict=True):
         if each.value is None:
             calls.append({"tool": tool})
@@ -201,7 +202,7 @@ def _expect(table: Table, row: Node, fields: dict[str, str], given: dict[str, No
 
 
 def _tools(node: Node) -> list[str]:
-    """Return names of tools, from a list, its JSON text, or a single name. Tables have the name under `name`."""
+    """Return names of tools from a list, its JSON text, or a single name. A table has its name under `name`."""
     if isinstance(node.value, str) and node.value.lstrip().startswith("["):
         node = node.parsed()
     names = []

@@ -1,6 +1,6 @@
-"""Reads results of tau-bench and tau2-bench: conversations of an agent with a simulated user.
+"""Read results of tau-bench and tau2-bench: conversations of an agent with a simulated user.
 
-Each turn in which the agent called tools becomes a case with its run; the messages before it are its conversation.
+Each turn with tool calls becomes a case with its run; the preceding messages become the case's conversation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from workbench.suite.sameness import same
 from workbench.trajectory.events import JsonValue, SourceScore, ToolCall
 
 _ROUNDING = 1e-6
-"""The largest distance from 1 at which a reward counts as success, in both systems."""
+"""The largest difference from 1 of a reward that counts as success, in both systems."""
 
 
 _READERS = ("get_*", "find_*", "search_*", "list_*", "calculate", "think", "transfer_to_human_agents")
@@ -46,7 +46,7 @@ _SORTED = {
     "exchange_delivered_order_items": ("item_ids", "new_item_ids"),
     "modify_pending_order_items": ("item_ids", "new_item_ids"),
 }
-"""The arguments that are lists whose order does not matter to the database. All other lists are compared in order."""
+"""Arguments that are lists without a meaningful order. All other lists are compared in order."""
 
 
 class _Action(NamedTuple):
@@ -123,7 +123,7 @@ def _read(source: Source) -> Imported:
         raise first_refusal(notes, "holds no conversation")
     systems = {str(case.table.get("system", "")) for case in cases}
     suite: Table = {}
-    # The system prompt is the policy of the domain. It is moved to the suite, because every case would repeat it.
+    # The system prompt is the domain's policy. It is moved to the suite, because every case would repeat it.
     if len(systems) == 1 and "" not in systems:
         suite["system"] = systems.pop()
         cases = [replace(case, table=case.table_without("system")) for case in cases]
@@ -191,7 +191,7 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
 
 
 def _expecting(case: ImportedCase, actions: list[_Action], task: _Task) -> ImportedCase:
-    """Return a case that expects the actions of a turn, and exactly the changes that they make."""
+    """Return a case that expects the actions of a turn and exactly their changes."""
     case = without_expectations(case)
     notes: list[Note] = []
     if task.all_actions and actions:
@@ -208,11 +208,11 @@ def _expecting(case: ImportedCase, actions: list[_Action], task: _Task) -> Impor
 
 
 def _by_turn(actions: Sequence[_Action], calls: list[list[ToolCall]], answered: int) -> dict[int, list[_Action]]:
-    """Return the actions of a task by the turn, from 1, in which the agent made them.
+    """Return the actions of a task by the turn (from 1) in which the agent executed them.
 
-    An action that was never made is expected in the last turn with calls, or else in the turn `answered`."""
-    # Calls with the same arguments are matched first, over all turns: otherwise an action could take the call that
-    # belongs to a later one.
+    An action that was not executed is expected in the last turn with calls, or else in the turn `answered`."""
+    # Calls with the same arguments are matched first over all turns. Otherwise an action could take the call of a later
+    # action.
     free = []
     for number, made in enumerate(calls, start=1):
         for call in made:
@@ -274,7 +274,7 @@ def _task(record: Node, results: Node | None) -> _Task | None:
 
 
 def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore, ...]:
-    """Return the reward of a conversation, which judges all of its turns together."""
+    """Return the reward of a conversation. It judges all turns together."""
     system, of_run = "tau-bench", record
     if results is not None:
         system, of_run = "tau2-bench", record.at("reward_info")
@@ -285,7 +285,7 @@ def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore,
 
 
 def _openai_messages(message: Node, about: list[Note]) -> Iterator[JsonValue]:
-    """Yield a message of tau2 in OpenAI's form. Calls that the user makes of the user's own tools are left out."""
+    """Yield a message of tau2 in OpenAI's form. Calls of the user's own tools are left out."""
     table = message.table()
     inner = message.get("tool_messages")
     if inner is not None:

@@ -1,7 +1,7 @@
-"""Imports datasets of Toolvaluator: examples with one decision each, and chains of decisions.
+"""Import datasets of Toolvaluator: examples with one decision each, and chains of decisions.
 
-`workbench.exchange.importers.scripts` has executed the script that builds them. A dataset that is saved as JSON has the
-fields of a `dspy.Example` in each record.
+`workbench.exchange.importers.scripts` has executed the script that builds them. A dataset in JSON has the fields of a
+`dspy.Example` in each record.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _read(source: Source) -> Imported:
         return Imported(cases, _top(), others)
     found = source.root.at("toolvaluator")
     top = _top()
-    # A server that the suite can start lists its own tools; for any other server, each example defines its tools.
+    # A server that the suite can start lists its own tools. For any other server, each example defines its tools.
     served: tuple[Table, ...] = ()
     listed = tuple(map(tool_of, found.items_of("tools")))
     if (server := found.get("server")) is not None and server.value is not None:

@@ -1,7 +1,7 @@
-"""Conversations on the wire: which request continues which, and the case that each conversation makes.
+"""Conversations on the wire: which request continues which, and the case made of each conversation.
 
-An `Observer` receives requests and answers in the order in which they pass, and reports observations to a listener. It
-is independent of connections and screens; use it on one thread.
+An `Observer` receives requests and answers in their order, and reports observations to a listener. It is independent of
+connections and screens; use it on one thread.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from workbench.trajectory.events import Deviation, JsonValue, Message, ToolCall,
 Key = tuple[str, str, tuple[tuple[str, str, str], ...], str]
 """The part of a message that every request repeats: role, text without blanks, calls, id of an answered call.
 
-Blanks are dropped because clients reformat them when they repeat a conversation.
+Blanks are dropped: clients change them when they repeat a conversation.
 """
 
 
@@ -79,7 +79,7 @@ class StepEnded:
 
 @dataclass(frozen=True)
 class ConversationEnded:
-    """A conversation at the end of the recording, with the case made of it, or `None` and the reason."""
+    """The end of a conversation at the end of the recording: the case made of it, or `None` and the reason."""
 
     number: int
     case: ImportedCase | None
@@ -99,7 +99,7 @@ Listener = Callable[[Observation], object]
 
 @dataclass(eq=False)
 class Step:
-    """One request of a conversation and its answer, `None` until it has ended. Times are in seconds since 1970."""
+    """One request of a conversation, and its answer once that has ended. Times are in seconds since 1970."""
 
     messages: list[JsonValue]
     head: dict[str, JsonValue]
@@ -200,7 +200,7 @@ class ObservedConversation:
 
 
 def _deviations(read: Conversation, answers: Mapping[int, Answer]) -> Iterator[tuple[int, tuple[Deviation, ...]]]:
-    """Yield the index and the deviations of each answer, with the ids of its calls in the conversation."""
+    """Yield the index and the deviations of each answer, with the ids of the conversation's calls."""
     for index, answer in answers.items():
         calls = read.messages[index].tool_calls if index < len(read.messages) else ()
         ids = {}
@@ -237,7 +237,7 @@ class Observer:
     def asked(self, wire: Provider, body: bytes, encoding: str, address: str) -> Step | None:
         """Record a request: its body, its compression, and the address to which it is forwarded.
 
-        Returns the step of the request; `None`, with a note, if it cannot be read.
+        Returns the step of the request; `None` and a note if the request is unreadable.
         """
         self._requests += 1
         try:
@@ -249,7 +249,7 @@ class Observer:
         conversation: ObservedConversation | None = None
         if parent is None:
             conversation = self._continued(wire, step.keys)
-        # A request that continues an earlier step than the last one begins a conversation of its own.
+        # A request that continues an earlier step than the last one begins a separate conversation.
         elif self._of_step[parent].steps[-1] is parent:
             conversation = self._of_step[parent]
         if conversation is None:
@@ -266,7 +266,7 @@ class Observer:
         return step
 
     def answered(self, step: Step) -> None:
-        """Record the answer to a request if it has been read to its end."""
+        """Record the answer to a request once it has been read to its end."""
         if step.answer is not None or step.reading.answer is None:
             return
         answer = step.answer = step.reading.answer
@@ -304,8 +304,7 @@ class Observer:
         notes: list[Note] = []
         messages = messages_in(wire, body, notes)
         if wire == "openai-responses":
-            # Here the endpoint stores the conversation, and a request names the response or conversation that it
-            # continues.
+            # Here the endpoint stores the conversation, and a request names the response or conversation to continue.
             if (of := body.get("conversation")) is not None:
                 kept = of.text_of("id") or str(of.value)
             previous = body.text_of("previous_response_id")
@@ -326,7 +325,7 @@ class Observer:
         return Step(messages, head, conversation, keys, reading, self._clock(), tuple(notes)), parent, kept
 
     def _continued(self, wire: Provider, keys: list[Key]) -> ObservedConversation | None:
-        """Return the conversation that a request continues: the one of which it repeats the most messages."""
+        """Return the conversation that a request continues: the one with the most repeated messages."""
         fitting = []
         for each in self.conversations:
             if each.wire == wire and _continues(keys, each.steps[-1]):
@@ -375,9 +374,9 @@ def _meant(call: ToolCall) -> str:
     return json_text(dict(sorted(call.arguments.items())))
 
 
-# Running conversations on disk, so that none is lost if the program ends: a file of JSON lines, one for each answered
-# request, without secrets. The file is removed once suite and recordings are written; a file that an interrupted
-# recording left behind can be read back.
+# Running conversations on disk, so that none is lost if the program ends. The file has a redacted JSON line for each
+# answered request. It is removed once suite and recordings are written; a file of an interrupted recording can be read
+# back.
 
 SUFFIX = ".kept.jsonl"
 """The ending of the file, after the name of the suite or of the folder of recordings."""
@@ -387,8 +386,8 @@ SUFFIX = ".kept.jsonl"
 class _Kept:
     """A request with its answer.
 
-    Requests repeat the whole conversation, so storing them completely would make the file grow quadratically.
-    Therefore the first `same` messages are those of the conversation's previous request, and `head` is `None` if it
+    Requests repeat the whole conversation, and storing all repetitions would make the file grow quadratically.
+    Therefore the first `same` messages are taken from the conversation's previous request, and `head` is `None` if it
     has not changed since. Times are in seconds since 1970.
     """
 
@@ -433,7 +432,7 @@ class Keeper:
             )
 
     def ended(self, conversation: ObservedConversation, step: Step) -> None:
-        """Record that a step has its answer."""
+        """Write an answered step into the file."""
         assert step.answer is not None
         before = self._before.get(conversation.number)
         self._before[conversation.number] = step
@@ -537,7 +536,8 @@ def _step(kept: _Kept, conversation: ObservedConversation, secrets: Secrets) -> 
     )
 
 
-# Calls as servers received them, in the logs of their tees, matched with conversations by time, tool and arguments.
+# Calls as servers received them, from the logs of their tees. They are matched with conversations by time, tool and
+# arguments.
 
 _SLACK_S = 1.0
 """The largest difference between the clocks of two programs on one machine, in seconds."""
@@ -545,7 +545,7 @@ _SLACK_S = 1.0
 
 @dataclass(frozen=True, eq=False)
 class ServerCall:
-    """A call as a server received it, its time in seconds since 1970, and the server's answer."""
+    """A call as a server received it: the time in seconds since 1970, and the server's answer."""
 
     tool: str
     arguments: Mapping[str, JsonValue]
@@ -555,7 +555,7 @@ class ServerCall:
 
 @dataclass(frozen=True)
 class ServerLog:
-    """The log of a tee: the tools that the server listed, by name, and the calls that it answered."""
+    """The log of a tee: the server's tools by name, and its answered calls."""
 
     path: Path
     tools: Mapping[str, Table]
@@ -603,7 +603,7 @@ class Merger:
 
     @property
     def lines(self) -> list[str]:
-        """A line for each log, with the number of its calls that were found in conversations."""
+        """A line for each log, with the number of its calls in conversations."""
         return [
             f"{log.path}: {len(self._used.intersection(log.calls))} of {counted(len(log.calls), 'call')} matched"
             for log in self._logs
@@ -612,8 +612,8 @@ class Merger:
     def case(self, observed: ObservedConversation) -> ImportedCase:
         """Return the case of a conversation.
 
-        The mocks return the servers' results; the run has them in the form that the model read, which the client may
-        have shortened. Raises RefusedError.
+        The mocks return the servers' results. The run has the results that the model read, possibly shortened by the
+        client. Raises RefusedError.
         """
         as_read = observed.case()
         if not self._logs:
@@ -636,7 +636,7 @@ class Merger:
 
     def _answers(self, observed: ObservedConversation, messages: tuple[Message, ...]) -> dict[str, ToolAnswer]:
         """Return the servers' answers by the ids of calls."""
-        # The answer to a request is the message after those that the request contains.
+        # The answer to a request is the message after the request's own messages.
         ended: dict[int, float] = {}
         began: list[tuple[int, float]] = []
         for step in observed.steps:
@@ -648,7 +648,7 @@ class Merger:
         for index, message in enumerate(messages):
             if message.role != "assistant" or index not in ended:
                 continue
-            # A call is made between the end of the answer that requests it and the next request, which has its result.
+            # A call is made after the answer that requests it and before the next request, which has its result.
             until_s = min((at_s for at, at_s in began if at > index), default=float("inf"))
             for call in message.tool_calls:
                 match = self._match(call, ended[index] - _SLACK_S, until_s + _SLACK_S)
@@ -659,7 +659,7 @@ class Merger:
 
     def _match(self, call: ToolCall, from_s: float, to_s: float) -> ServerCall | None:
         arguments = self._secrets.redacted(dict(call.arguments))
-        # Logs are written without secrets, so calls are compared without them as well.
+        # Logs are written without secrets, so calls are compared without secrets.
         fitting: list[ServerCall] = []
         for each in chain.from_iterable(log.calls for log in self._logs):
             in_time = each not in self._used and from_s <= each.began_s <= to_s
@@ -695,7 +695,7 @@ def _listed_as(offered: str, listed: Mapping[str, Table]) -> Table | None:
 
 
 def _is_tool(offered: str, listed: str) -> bool:
-    """Return whether the name offered to the model is the server's tool, with or without a prefix such as `server_`."""
+    """Return whether an offered name is the server's tool, with or without a prefix such as `server_`."""
     return offered == listed or re.search(rf"[_./:-]{re.escape(listed)}$", offered) is not None
 
 
@@ -708,7 +708,7 @@ _NAME = "recorded"
 class Destination:
     """The paths of a suite and of recordings; one of them may be `None`.
 
-    Only with `force` is an existing suite replaced, or existing recordings added to.
+    With `force`, an existing suite is replaced, and recordings may join existing ones.
     """
 
     suite: Path | None
@@ -717,7 +717,7 @@ class Destination:
 
     @property
     def kept(self) -> Path:
-        """The file that keeps the conversations until suite and recordings are written; it is next to them."""
+        """The file beside the suite and recordings that keeps the conversations until both are written."""
         beside = self.suite or self.recordings
         assert beside is not None
         return beside.with_name(beside.name + SUFFIX)
@@ -740,10 +740,10 @@ class Saved:
 def save_observed(
     observer: Observer, destination: Destination, secrets: Secrets, logs: Iterable[ServerLog] = ()
 ) -> Saved:
-    """Write all conversations that can be used, with the results of their calls from the logs of servers.
+    """Write all usable conversations, with the results of their calls from the logs of servers.
 
-    The report names each conversation, with the reason if it could not be used. Raises RefusedError if nothing can
-    be written.
+    The report names each conversation, with the reason if it is unusable. Raises RefusedError if nothing can be
+    written.
     """
     values: list[JsonValue] = []
     for each in observer.conversations:

@@ -1,7 +1,7 @@
 """A recording proxy between a program and a model's endpoint.
 
-The proxy forwards every byte as it arrives, and reports requests and answers to an `Observer`. It listens on this
-machine only, and stores no headers.
+The proxy forwards every byte as it arrives, and reports requests and answers to an `Observer`. It listens only on this
+machine, and stores no headers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OF_ONE_CONNECTION = {
 }
 _CLOSING_S = 0.2
 """Time for open answers to end when the proxy is closed, in seconds."""
-# Headers with keys of endpoints. Their values become secrets, because a program may repeat its key in a message.
+# Headers with keys of endpoints. Their values become secrets: a program may repeat its key in a message.
 _KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 
 
@@ -44,14 +44,14 @@ class ListenError(Exception):
 
 @dataclass(frozen=True)
 class Listen:
-    """An address of this machine to listen on, and a port, 0 for a free one."""
+    """An address of this machine to listen on, and a port; 0 means any free port."""
 
     host: str
     port: int
 
 
 def listen_at(text: str) -> Listen:
-    """Read `HOST:PORT`, `:PORT` or `PORT`. Raises ListenError for an address that is not of this machine."""
+    """Read `HOST:PORT`, `:PORT` or `PORT`. Raises ListenError for an address of another machine."""
     host, _, port = text.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not port.isascii() or not port.isdecimal() or int(port) > 65535:
@@ -79,7 +79,7 @@ def upstream_at(text: str) -> str:
 class RecordingProxy:
     """A proxy that forwards requests to one endpoint.
 
-    `say` receives a line of text for each problem outside of conversations. Start and close it on one event loop.
+    `say` receives a line for each problem outside conversations. Start and close it on one event loop.
     """
 
     def __init__(self, upstream: str, observer: Observer, secrets: Secrets, say: Callable[[str], object]) -> None:
@@ -116,7 +116,7 @@ class RecordingProxy:
             why = error.strerror or str(error)
             raise ListenError(f"cannot listen on {listen.host}:{listen.port}: {why}; name another port") from error
         port = self._runner.addresses[0][1]
-        # The only host names that requests to this proxy may have; the docstring of `_refused` says why.
+        # The only host names that requests may have; the docstring of `_refused` says why.
         self._hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]", _in_url(listen.host))}
         tls = await asyncio.to_thread(tls_context) if self._parts.scheme == "https" else True
         self._session = aiohttp.ClientSession(
@@ -153,7 +153,7 @@ class RecordingProxy:
             body += chunk
             if len(body) > MAX_BODY_BYTES:
                 return _plain(413, MAX_BODY_BYTES.reached())
-        # Only POST requests an answer; other methods of these paths list or delete stored ones.
+        # Only POST requests an answer; other methods of these paths list or delete stored answers.
         wire = wire_at(request.path) if request.method == "POST" else None
         step: Step | None = None
         if wire is not None:
@@ -260,7 +260,7 @@ class RecordingProxy:
     def _refused(self, request: web.BaseRequest) -> str | None:
         """Return why a request is refused; `None` if it is accepted.
 
-        A web page could otherwise send requests here, through a host name of its own that resolves to this machine.
+        Otherwise a web page could send requests here through its own host name, resolved to this machine.
         """
         host = request.headers.get("host", "").lower()
         if host not in self._hosts:
@@ -282,7 +282,7 @@ def _in_url(host: str) -> str:
 
 
 def _kept(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """Return headers without those that concern a single connection (RFC 9110, section 7.6.1)."""
+    """Return headers without the headers of a single connection (RFC 9110, section 7.6.1)."""
     named = set()
     for value in headers.getall("connection", []):
         for name in value.split(","):

@@ -1,7 +1,7 @@
-"""Records the calls of an MCP server, as a program that a client starts in place of the server.
+"""Record the calls of an MCP server: a client starts this program in place of the server.
 
 The program starts the server, forwards every byte in both directions as it arrives, and logs tools and calls in a file.
-It writes nothing of its own to the client.
+It writes nothing else to the client.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ERROR = 2
 class ServerLogWriter:
     """Writes the log of a server: a line for the start, for each listing of tools, and for each call with its result.
 
-    Usable from several threads. The first write error is reported, and ends the log.
+    Several threads may use it. The first write error is reported, and ends the log.
     """
 
     def __init__(self, path: Path, secrets: Secrets, complain: Callable[[str], object]) -> None:
@@ -133,7 +133,7 @@ def run_tee(command: Sequence[str], to: Path, secrets: Secrets, complain: Callab
             return _NOT_FOUND
         return _CANNOT_RUN
 
-    # A client sends its signals to the program that it started, which is this one, so they are forwarded to the server.
+    # A client sends its signals to the program that it started, so they are forwarded to the server.
     def pass_on(number: int, _: FrameType | None) -> None:
         with suppress(OSError):
             server.send_signal(number)
@@ -168,9 +168,9 @@ def _learn_words(command: Sequence[str], secrets: Secrets) -> None:
 
 
 def _pump(source: int, target: int, log: ServerLogWriter, by_client: bool, at_end: Callable[[], object]) -> None:
-    """Forward bytes until their end, and log each whole line after forwarding it."""
+    """Forward bytes until their end; log each whole line after it was forwarded."""
     lines = _Lines()
-    # When one side ends, closing the stream to the other side informs it.
+    # When one side ends, the other side learns that from its closed stream.
     with suppress(OSError):
         while chunk := os.read(source, _PIECE_BYTES):
             view = memoryview(chunk)

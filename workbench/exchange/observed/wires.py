@@ -1,4 +1,4 @@
-"""Reads requests and answers between a program and a model in any of the three wire formats.
+"""Read requests and answers between a program and a model in any of the three wire formats.
 
 Requests become lists of messages; answers are read while they arrive.
 """
@@ -44,7 +44,7 @@ _PATHS: Mapping[str, Provider] = {
     "/messages": "anthropic",
 }
 READABLE_ENCODINGS = ("gzip", "deflate", "identity")
-"""The compressions that can be read here. The proxy offers the endpoint only those of them that the program accepts."""
+"""The readable compressions. The proxy offers the endpoint those among them that the program accepts."""
 
 
 def wire_at(path: str) -> Provider | None:
@@ -59,7 +59,8 @@ def wire_at(path: str) -> Provider | None:
 class Answer:
     """A model's answer, or the `problem` that makes it unusable.
 
-    Times are in milliseconds since the request. A later request of the Responses API may continue `response_id`.
+    Times are in milliseconds since the request. `response_id` is the id that a later request of the Responses API may
+    continue.
     """
 
     text: str = ""
@@ -106,7 +107,7 @@ def tools_in(body: Node) -> tuple[ToolDefinition, ...]:
 
 
 class Decompressed:
-    """The bytes of a body without its compression. Raises ValueError for one that cannot be read."""
+    """The decompressed bytes of a body. Raises ValueError for an unreadable body."""
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding.strip().lower() or "identity"
@@ -167,7 +168,7 @@ class AnswerReading:
             self.fail(f"the answer {error}")
 
     def feed(self, chunk: bytes) -> None:
-        """Read a piece of the body. An answer whose body marks its end ends with that mark."""
+        """Read a piece of the body. A body that marks its end ends the answer with that mark."""
         if self.answer is None and self._unpacked is not None:
             self._guarded(lambda: self._take(chunk))
 
@@ -247,7 +248,7 @@ class AnswerReading:
             if isinstance(document, dict):
                 self._response_id = str(document.get("id") or "")
             self._said(self._reader.feed_whole(document))
-            # The answer arrived as a whole, so there is no time to its first token.
+            # The answer arrived as a whole, so it has no time to the first token.
             self._first_token_ms = None
         elif self._held.strip():
             raise ValueError("it is neither a stream of events nor JSON")
@@ -268,7 +269,7 @@ class AnswerReading:
                     text.append(piece)
                 case ReasoningDelta(text=piece):
                     reasoning.append(piece)
-                # The model closed a tag of thoughts that it had not opened, so the text before it was reasoning.
+                # The model closed a tag of thoughts without opening it, so the text before the tag was reasoning.
                 case TextWasReasoning():
                     reasoning += text
                     text.clear()
