@@ -30,7 +30,8 @@ from workbench.evaluation.report import Report
 from workbench.grading.grade import RunResult
 from workbench.grading.resolution import resolved_case
 from workbench.grading.run import GRADER_OF, grade_run
-from workbench.suite.model import GRADERS, Case, Suite
+from workbench.suite.grading_model import GRADERS
+from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import JsonValue, RunFinished, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory

@@ -21,10 +21,10 @@ from benchmarks.sizes import sized
 from tests.tui.in_terminal import WORKBENCH, Terminal
 from workbench.config.folders import Folders, bundled
 from workbench.config.program import program_in
-from workbench.engine.agent_loop import Leave
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
 from workbench.engine.events import BatchListener, BatchStarted, RunEvent
+from workbench.engine.executor import Leave
 from workbench.engine.recordings import Recordings
 from workbench.engine.server_calls import Serving
 from workbench.engine.stepper import Until

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.suite.model import GRADERS
+from workbench.suite.grading_model import GRADERS
 
 ROOT = Path(__file__).parent.parent
 HEAVY = ("openai", "anthropic", "mcp", "textual")

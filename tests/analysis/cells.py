@@ -8,7 +8,7 @@ from dataclasses import replace
 from workbench.analysis.comparison import Cell, cell_of
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
-from workbench.suite.model import RepeatRule
+from workbench.suite.grading_model import RepeatRule
 from workbench.suite.settings import Grading
 
 FIGURES = RunSummary(

@@ -16,7 +16,8 @@ from workbench.analysis.gates import AggregateResult, aggregates_of, quality_of,
 from workbench.grading.grade import Grade, Metric, RunResult
 from workbench.grading.run import GRADER_OF, grade_run
 from workbench.grading.status import Status, Verdict
-from workbench.suite.model import Gate, GraderName, Statistic, Suite
+from workbench.suite.grading_model import Gate, GraderName, Statistic
+from workbench.suite.model import Suite
 from workbench.suite.rules import MEASURES, NUMBERS, STATISTICS
 
 SUITE = "suite.toml"

@@ -16,7 +16,7 @@ from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
 from workbench.history.records import SuiteRef, same_suites
 from workbench.show.views.batch_diff import notes_of
-from workbench.suite.model import GraderName
+from workbench.suite.grading_model import GraderName
 from workbench.suite.settings import CriticsOptions, Grading
 
 

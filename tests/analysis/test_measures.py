@@ -23,7 +23,7 @@ from workbench.analysis.totals import totals_of
 from workbench.grading.grade import Grade, Metric
 from workbench.grading.status import Status
 from workbench.suite import rules
-from workbench.suite.model import ComparedBy, Gate
+from workbench.suite.grading_model import ComparedBy, Gate
 
 
 @pytest.mark.parametrize("name", [*rules.MEASURES, "response.polite"])

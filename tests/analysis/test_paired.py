@@ -20,7 +20,7 @@ from workbench.analysis.statistics import LEVEL, mcnemar
 from workbench.grading.argument_counts import ToolArguments
 from workbench.grading.status import Status
 from workbench.numerals import p_text
-from workbench.suite.model import ComparedBy
+from workbench.suite.grading_model import ComparedBy
 from workbench.suite.settings import Grading
 
 STATUSES: tuple[Status, ...] = (

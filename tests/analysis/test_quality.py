@@ -18,7 +18,8 @@ from workbench.grading.run_summary import summary_of
 from workbench.grading.status import Status
 from workbench.show.spans import plain
 from workbench.show.views.gates import aggregate_demands, gate_demands
-from workbench.suite.model import Gate, Suite
+from workbench.suite.grading_model import Gate
+from workbench.suite.model import Suite
 
 
 def test_without_demands_a_failed_case_misses_and_a_warned_one_does_not() -> None:

@@ -21,7 +21,7 @@ from workbench.authoring.document import Document
 from workbench.authoring.proposal import AcceptError
 from workbench.config.secrets import Secrets
 from workbench.grading.run import grade_run
-from workbench.suite.model import GRADERS
+from workbench.suite.grading_model import GRADERS
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import ToolDefinition

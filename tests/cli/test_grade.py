@@ -12,7 +12,7 @@ from tests.cli.program import Program
 from tests.cli.suites import WEATHER, WRONG
 from tests.quick import first_of
 from tests.schemas import fits
-from workbench.suite.model import GRADERS, REPEAT_RULES
+from workbench.suite.grading_model import GRADERS, REPEAT_RULES
 
 RIGHT = "out/weather.right.offline.1.run.jsonl"
 WRONG_ONE = RIGHT.replace("right", "wrong")

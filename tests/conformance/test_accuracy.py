@@ -15,7 +15,8 @@ from workbench.analysis.published_reports import flexible_details, score_metadat
 from workbench.checks.check import Check
 from workbench.grading.accuracy import grade_accuracy
 from workbench.grading.critics import bound_to
-from workbench.suite.model import Case, GradingTable, Suite
+from workbench.suite.grading_model import GradingTable
+from workbench.suite.model import Case, Suite
 from workbench.suite.settings import Grading, settings_of
 from workbench.trajectory.events import ToolCall
 

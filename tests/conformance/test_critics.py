@@ -21,7 +21,8 @@ from workbench.grading.repeats import ArgumentStatistics, case_result
 from workbench.grading.scoring import resolve_weights
 from workbench.grading.status import Status
 from workbench.suite.expected_calls import same_tool
-from workbench.suite.model import Case, GradingTable
+from workbench.suite.grading_model import GradingTable
+from workbench.suite.model import Case
 from workbench.suite.settings import CriticsOptions, Grading
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory

@@ -17,7 +17,8 @@ from workbench.checks.check import EMPTY_CONTEXT, CheckContext
 from workbench.grading.grade import Grade, Issue
 from workbench.grading.run import graded_by
 from workbench.grading.status import Status
-from workbench.suite.model import Case, Gate, Suite
+from workbench.suite.grading_model import Gate
+from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 
 Vector = dict[str, Any]

@@ -20,7 +20,8 @@ from workbench.grading.requirements import rule_of
 from workbench.grading.status import Status
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.expected_calls import AnyOrder
-from workbench.suite.model import Case, Statistic
+from workbench.suite.grading_model import Statistic
+from workbench.suite.model import Case
 from workbench.suite.rules import cases_rules
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue

@@ -24,7 +24,7 @@ from workbench.grading.late_result import LateResult
 from workbench.history.packing import RunPacker
 from workbench.history.records import DoneRun
 from workbench.providers.model import Model, ModelError
-from workbench.suite.model import GRADERS
+from workbench.suite.grading_model import GRADERS
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import RunFinished, RunStarted

@@ -15,7 +15,8 @@ from tests.engine.making import Clock
 from tests.engine.scripted import Say, ScriptedModel
 from workbench.checks.check import CallPython
 from workbench.config.secrets import Secrets
-from workbench.engine.agent_loop import ExecutionQuestion, Leave, Permission, RunRequest, run_case
+from workbench.engine.agent_loop import RunRequest, run_case
+from workbench.engine.executor import ExecutionQuestion, Leave, Permission
 from workbench.engine.recorder import Recorder
 from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of

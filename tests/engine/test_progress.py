@@ -6,7 +6,7 @@ import asyncio
 import math
 
 from tests.engine.making import Clock
-from workbench.engine.agent_loop import MIN_INTERVAL_SECONDS, ProgressReports
+from workbench.engine.executor import MIN_INTERVAL_SECONDS, ProgressReports
 from workbench.engine.recorder import Recorder
 from workbench.trajectory.events import CallStarted, Event, ExecutionProgress, RequestStarted, RunStarted
 

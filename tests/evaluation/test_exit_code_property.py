@@ -17,7 +17,8 @@ from workbench.grading.grade import RunResult
 from workbench.grading.repeats import case_results
 from workbench.grading.status import Status
 from workbench.history.records import ShardRef
-from workbench.suite.model import REPEAT_RULES, Suite
+from workbench.suite.grading_model import REPEAT_RULES
+from workbench.suite.model import Suite
 from workbench.suite.rules import replaces_statuses
 from workbench.suite.settings import Grading
 from workbench.suite.suite_file import parse_suite

@@ -11,7 +11,8 @@ from tests.grading.cases import call, case_of
 from tests.trajectories import CallSpec, trajectory_of
 from workbench.grading.pairing_issues import describe_expected
 from workbench.grading.run import grade_run
-from workbench.suite.model import AccuracyTable, Case, GraderName, GradingTable, Suite
+from workbench.suite.grading_model import AccuracyTable, GraderName, GradingTable
+from workbench.suite.model import Case, Suite
 from workbench.trajectory.trajectory import Trajectory
 
 GRADERS = get_args(GraderName)

@@ -9,7 +9,8 @@ from tests.trajectories import CallSpec, trajectory_of
 from workbench.checks.check import CheckContext
 from workbench.grading.pairing import paired_in_turn
 from workbench.grading.run import GRADER_OF
-from workbench.suite.model import GraderName, Suite
+from workbench.suite.grading_model import GraderName
+from workbench.suite.model import Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import JsonValue
 

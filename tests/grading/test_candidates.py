@@ -19,7 +19,8 @@ from workbench.grading.pairing import NOT_ALL_COMPARED
 from workbench.grading.requirements import rule_of
 from workbench.grading.run import grade_run
 from workbench.grading.trajectory import grade_trajectory
-from workbench.suite.model import Case, GraderName, Suite
+from workbench.suite.grading_model import GraderName
+from workbench.suite.model import Case, Suite
 from workbench.suite.settings import Grading
 
 LOOSE = {

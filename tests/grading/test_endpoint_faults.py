@@ -15,7 +15,8 @@ from workbench.grading.endpoint_faults import CALL_AS_TEXT, RESIDUE, SENT_SEVERA
 from workbench.grading.grade import GradingError, RunResult
 from workbench.grading.run import graded_run
 from workbench.grading.run_summary import is_endpoint_fault, summary_of
-from workbench.suite.model import GRADERS, Case, Suite
+from workbench.suite.grading_model import GRADERS
+from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import (
     FinishReason,

@@ -18,7 +18,8 @@ from workbench.grading.grade import Grade
 from workbench.grading.result_json import outcome_from_json, outcome_of, outcome_to_json
 from workbench.grading.run import GRADER_OF, grade_run
 from workbench.history.packing import grading_from, grading_text
-from workbench.suite.model import Case, GraderName, Suite
+from workbench.suite.grading_model import GraderName
+from workbench.suite.model import Case, Suite
 from workbench.suite.settings import Grading, settings_of
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory

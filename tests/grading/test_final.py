@@ -22,7 +22,8 @@ from workbench.grading.final import final_issues
 from workbench.grading.grade import RunResult
 from workbench.grading.run import GRADER_OF, grade_run
 from workbench.grading.status import Status
-from workbench.suite.model import GRADERS, Case, Suite
+from workbench.suite.grading_model import GRADERS
+from workbench.suite.model import Case, Suite
 from workbench.suite.suite_file import parse_suite
 from workbench.trajectory.events import Forked, JsonValue, OwnCallAnswered, ResultReceived, RunFinished, ToolDefinition
 from workbench.trajectory.trajectory import Trajectory

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from workbench.grading.grade import Grade, GradingError, Issue
 from workbench.grading.run import graded_run
 from workbench.grading.status import Status
-from workbench.suite.model import GRADERS, Case, Suite
+from workbench.suite.grading_model import GRADERS
+from workbench.suite.model import Case, Suite
 from workbench.trajectory.events import ResultReceived, RunFinished, RunStarted, StopReason, ToolCall, Usage
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 

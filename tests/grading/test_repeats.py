@@ -19,7 +19,8 @@ from workbench.grading.repeats import CaseResult, case_result, case_results, joi
 from workbench.grading.run import grade_run
 from workbench.grading.run_summary import summary_of
 from workbench.grading.status import Status
-from workbench.suite.model import GraderName, RepeatRule, Suite
+from workbench.suite.grading_model import GraderName, RepeatRule
+from workbench.suite.model import Suite
 from workbench.suite.settings import CriticsOptions, Grading, settings_of
 
 RULES: tuple[RepeatRule, ...] = ("every", "last", "mean", "majority")

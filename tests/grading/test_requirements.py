@@ -13,7 +13,8 @@ from workbench.grading.dimensions import grade_dimensions
 from workbench.grading.grade import Issue
 from workbench.grading.requirements import requirement_issues
 from workbench.grading.run import GRADER_OF, graded_by
-from workbench.suite.model import Case, GraderName, Suite
+from workbench.suite.grading_model import GraderName
+from workbench.suite.model import Case, Suite
 from workbench.suite.settings import Grading, Limits, settings_of
 from workbench.trajectory.events import FinishReason, ToolCall
 from workbench.trajectory.trajectory import Trajectory

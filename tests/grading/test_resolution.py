@@ -17,7 +17,8 @@ from workbench.grading.grade import Grade, GradingError
 from workbench.grading.resolution import resolved_case
 from workbench.grading.run import graded_by
 from workbench.grading.status import Status
-from workbench.suite.model import GRADERS, GraderName, Suite
+from workbench.suite.grading_model import GRADERS, GraderName
+from workbench.suite.model import Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import JsonValue, ResultReceived, ToolCall, ToolDefinition
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory

@@ -11,7 +11,8 @@ from workbench.checks.patterns import CheckError
 from workbench.grading.grade import Grade
 from workbench.grading.run import grade_run
 from workbench.grading.status import Status
-from workbench.suite.model import Case, LimitsTable, Suite
+from workbench.suite.grading_model import LimitsTable
+from workbench.suite.model import Case, Suite
 from workbench.trajectory.events import JsonValue
 
 

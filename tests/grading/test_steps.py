@@ -19,7 +19,8 @@ from workbench.grading.grade import JudgementNeededError, StepGrade, reason_of
 from workbench.grading.run import GRADER_OF, grade_run_and_steps, grade_step, graded_by, graded_whole
 from workbench.grading.run import grade_steps as grade_steps_by
 from workbench.grading.status import Status
-from workbench.suite.model import Case, GraderName, Suite
+from workbench.suite.grading_model import GraderName
+from workbench.suite.model import Case, Suite
 from workbench.suite.settings import settings_of
 from workbench.trajectory.events import FinishReason, JsonValue, RunFinished, RunStarted, StepStarted, ToolCall
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory

@@ -13,7 +13,7 @@ from workbench.grading.grade import Grade
 from workbench.grading.run import GRADER_OF as GRADING
 from workbench.grading.status import Status
 from workbench.grading.traits import TRAITS
-from workbench.suite.model import GRADERS, GraderName
+from workbench.suite.grading_model import GRADERS, GraderName
 from workbench.suite.rules import NUMBERS
 from workbench.suite.settings import Grading
 

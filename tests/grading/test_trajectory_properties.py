@@ -18,7 +18,8 @@ from workbench.grading.run import grade_run, graded_by
 from workbench.grading.status import Status
 from workbench.grading.trajectory import grade_trajectory
 from workbench.suite.expected_calls import AnyOrder, DisallowedCall, ExpectedCall
-from workbench.suite.model import GRADERS, Case, Suite
+from workbench.suite.grading_model import GRADERS
+from workbench.suite.model import Case, Suite
 from workbench.suite.settings import Grading, settings_of
 
 TOOLS = st.sampled_from(["a", "b"])

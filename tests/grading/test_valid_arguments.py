@@ -10,7 +10,8 @@ import pytest
 
 from workbench.grading.run import graded_run
 from workbench.grading.valid_arguments import check_calls
-from workbench.suite.model import GRADERS, Case, GraderName, Suite
+from workbench.suite.grading_model import GRADERS, GraderName
+from workbench.suite.model import Case, Suite
 from workbench.trajectory.events import (
     JsonValue,
     ResultReceived,

@@ -30,7 +30,7 @@ from workbench.show.markdown import document
 from workbench.show.text import Paint, block_lines
 from workbench.show.views.comparison import comparison_view, summary_view
 from workbench.show.visible import one_line
-from workbench.suite.model import RepeatRule
+from workbench.suite.grading_model import RepeatRule
 
 SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "compare.schema.json"
 NAMES = {"weather.toml": "Weather", "home.toml": "Home"}

@@ -37,7 +37,7 @@ from workbench.show.json.report import (
     report_records,
     report_without_records,
 )
-from workbench.suite.model import Gate
+from workbench.suite.grading_model import Gate
 from workbench.trajectory.trajectory import fold
 
 CASE = case_of(call("t", {"city": "Oslo"}))

@@ -13,7 +13,7 @@ from workbench.grading.grade import Grade, Issue, RunResult, StepGrade
 from workbench.grading.status import Status
 from workbench.show.text import Paint
 from workbench.show.views.batch_text import Amount, text_report
-from workbench.suite.model import Gate
+from workbench.suite.grading_model import Gate
 from workbench.suite.settings import DimensionsOptions, Grading
 from workbench.trajectory.events import (
     CallFinished,

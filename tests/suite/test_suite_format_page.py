@@ -15,8 +15,8 @@ from tests.suite.examples import HEAD, parsed
 from workbench.checks.fields import NAMED_WEIGHTS
 from workbench.engine.turns import CONTINUE
 from workbench.suite.expected_calls import ExpectedCall
+from workbench.suite.grading_model import Aggregate
 from workbench.suite.model import (
-    Aggregate,
     Annotations,
     Case,
     FinalTable,

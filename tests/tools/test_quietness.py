@@ -15,7 +15,7 @@ import asyncio, os, sys
 from pathlib import Path
 from workbench.config.folders import Folders
 from workbench.config.program import program_in
-from workbench.suite.model import Case, Suite
+from workbench.suite.model import (Case, Suite)
 from workbench.tools.answer import ToolsError
 from workbench.suite.trust import needs_trust
 from workbench.tools.python_code import find_code

@@ -13,10 +13,10 @@ from textual.pilot import Pilot
 
 from workbench.config.folders import Folders
 from workbench.config.program import Program, program_in
-from workbench.engine.agent_loop import ExecutionQuestion, Leave
 from workbench.engine.breakpoints import Breakpoint
 from workbench.engine.checkpoint import Command
 from workbench.engine.events import BatchDone, BatchListener, BatchStarted, ExecutionAsked, RunDone, RunEvent, timed
+from workbench.engine.executor import ExecutionQuestion, Leave
 from workbench.engine.model_specs import FREE, cost_of
 from workbench.engine.plan import PlannedRun
 from workbench.engine.recordings import Recordings

@@ -20,7 +20,7 @@ from workbench.grading.grade import RunResult
 from workbench.grading.run import grade_run_and_steps
 from workbench.grading.status import Status
 from workbench.history.writer import HistoryWriter
-from workbench.suite.model import GraderName
+from workbench.suite.grading_model import GraderName
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event, EventPayload, JsonValue, RunFinished
 from workbench.trajectory.trajectory import fold

@@ -36,7 +36,7 @@ from workbench.grading.scoring import counted_score, counts_zero
 from workbench.grading.status import Status
 from workbench.history.records import SameSuites
 from workbench.numerals import duration_text, score_text, times_text
-from workbench.suite.model import GraderName
+from workbench.suite.grading_model import GraderName
 from workbench.suite.settings import Grading
 
 # The deciding graders of cases: another grader changes statuses although the model is the same.

@@ -18,7 +18,7 @@ from workbench.grading.repeats import Joined, graded_runs, joined
 from workbench.grading.run_summary import RunSummary, is_endpoint_fault, is_not_needed
 from workbench.grading.scoring import ROUNDING_SLACK, counted_score, known_values, mean
 from workbench.grading.status import Status, StatusCounts, counts_of, worst_of
-from workbench.suite.model import Gate, RepeatRule
+from workbench.suite.grading_model import Gate, RepeatRule
 
 CellKey = tuple[str, str, str]
 """The suite, the case's id, and the model of a cell."""

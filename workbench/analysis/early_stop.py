@@ -31,7 +31,7 @@ from workbench.grading.run_summary import NOT_NEEDED, RunSummary, is_not_needed
 from workbench.grading.scoring import mean
 from workbench.grading.status import Status
 from workbench.history.records import BatchRow, RunRow, Until
-from workbench.suite.model import Gate
+from workbench.suite.grading_model import Gate
 
 
 @dataclass(frozen=True, slots=True)

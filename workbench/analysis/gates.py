@@ -21,7 +21,8 @@ from workbench.grading.repeats import Cases, case_results, path_of_suite
 from workbench.grading.scoring import Scored, counted_score, counts_zero, mean
 from workbench.grading.status import Status
 from workbench.numerals import count_text
-from workbench.suite.model import Aggregate, Gate, Statistic, Suite
+from workbench.suite.grading_model import Aggregate, Gate, Statistic
+from workbench.suite.model import Suite
 from workbench.suite.rules import is_score
 from workbench.suite.settings import Grading
 

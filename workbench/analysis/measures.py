@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from workbench.analysis.totals import Latency
     from workbench.grading.argument_counts import ValidArguments
-    from workbench.suite.model import ComparedBy, Gate
+    from workbench.suite.grading_model import ComparedBy, Gate
 
 Unit = Literal["share", "ms", "tokens", "usd", "number"]
 """A share lies in 0..1; the other units have no upper bound."""

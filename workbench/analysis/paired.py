@@ -40,7 +40,7 @@ from workbench.analysis.statistics import (
 from workbench.dataclasses import dataclass
 from workbench.grading.scoring import mean
 from workbench.numerals import count_text, counted, decimals, of_text, p_text
-from workbench.suite.model import ComparedBy
+from workbench.suite.grading_model import ComparedBy
 
 if TYPE_CHECKING:
     from workbench.analysis.watched import PairWatched

@@ -21,7 +21,7 @@ from workbench.analysis.measures import Measure
 from workbench.analysis.paired import Paired, paired, together
 from workbench.dataclasses import dataclass
 from workbench.grading.run_summary import RunSummary, is_not_needed
-from workbench.suite.model import Gate, RepeatRule
+from workbench.suite.grading_model import Gate, RepeatRule
 
 if TYPE_CHECKING:
     from workbench.analysis.watched import PairWatched

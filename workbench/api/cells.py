@@ -12,7 +12,7 @@ from workbench.engine.plan import CellKey
 from workbench.evaluation.plan import FinishedRun, Plan
 from workbench.evaluation.report import Report
 from workbench.suite.files import absolute
-from workbench.suite.model import Gate
+from workbench.suite.grading_model import Gate
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,8 @@ from workbench.grading.status import Status
 from workbench.numerals import counted
 from workbench.providers.function import checked_call, external_result, with_ids
 from workbench.providers.wire.tool_calls import read_arguments
-from workbench.suite.model import Case, GraderName
+from workbench.suite.grading_model import GraderName
+from workbench.suite.model import Case
 from workbench.tools.listings import definitions_for
 from workbench.tools.python_code import PythonFunctions
 from workbench.trajectory.events import Event, EventPayload, JsonValue, RunFinished, ToolCall

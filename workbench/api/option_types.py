@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.api.suites import Cell, UsageError
 from workbench.evaluation.options import CommonOptions
-from workbench.suite.model import GRADERS, REPEAT_RULES
+from workbench.suite.grading_model import GRADERS, REPEAT_RULES
 
 _Fits = Callable[[Any], bool]
 

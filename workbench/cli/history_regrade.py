@@ -33,7 +33,7 @@ from workbench.show.json.history import NewVerdict, RegradedBatch, RegradedRepor
 from workbench.show.views.batch_list import called
 from workbench.show.views.grade_moves import Move
 from workbench.show.views.run import MovedRuns
-from workbench.suite.model import GraderName
+from workbench.suite.grading_model import GraderName
 from workbench.suite.suite_file import SuiteFile, load_suite
 
 

@@ -48,7 +48,7 @@ if executes(__name__):
     from workbench.show.views.server_output import output_lines
     from workbench.show.visible import one_line, visible
     from workbench.suite.files import SavingError, repository_of, resolved, save, state_of
-    from workbench.suite.model import GraderName
+    from workbench.suite.grading_model import GraderName
     from workbench.suite.problems import did_you_mean
     from workbench.suite.render import Table
     from workbench.suite.suite_file import SuiteFile, load_suite

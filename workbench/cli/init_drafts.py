@@ -44,7 +44,8 @@ from workbench.grading.grade import RunResult
 from workbench.numerals import counted
 from workbench.show.visible import one_line, visible
 from workbench.suite.files import FileState, save
-from workbench.suite.model import GraderName, Suite
+from workbench.suite.grading_model import GraderName
+from workbench.suite.model import Suite
 from workbench.suite.splice import SpliceError
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tools.pool import ServerPool

@@ -16,7 +16,8 @@ from workbench.grading.grade import RunResult
 from workbench.history.history import History
 from workbench.history.records import HistoryError
 from workbench.numerals import count_text
-from workbench.suite.model import Case, GraderName
+from workbench.suite.grading_model import GraderName
+from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import variant_of, varied_case
 from workbench.trajectory.recording import RecordingError, read_recording

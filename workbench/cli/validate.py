@@ -191,7 +191,7 @@ def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:
 def _unfreed(files: Iterable[SuiteFile]) -> Iterator[str]:
     """Yield a line for each grader whose default rule for surplus calls applies because suites set none."""
     from workbench.numerals import counted
-    from workbench.suite.model import NEW_SUITES_FREE
+    from workbench.suite.grading_model import NEW_SUITES_FREE
     from workbench.suite.settings import settings_of, surplus_calls_cost, surplus_rule
 
     suites: dict[tuple[str, str], dict[str, int]] = {}

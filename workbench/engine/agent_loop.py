@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Literal
 
-from workbench.checks.check import CheckVerdict
-from workbench.checks.combined_kinds import Judged
 from workbench.dataclasses import dataclass
 from workbench.engine.checkpoint import Checkpoint, RunControl
 from workbench.engine.conversation import Conversation
+from workbench.engine.executor import READ_ONLY, Executor, Permission
 from workbench.engine.fork import Fork, fork_refusal, replayed, system_prompt
 from workbench.engine.media_store import MediaStore
 from workbench.engine.own_calls import OwnCalls, unseen_changes
 from workbench.engine.recorder import Recorder, TimeLimit
-from workbench.engine.server_questions import CallQuestions, Review, as_answered
 from workbench.engine.turns import (
     Turn,
     answer_message,
@@ -50,35 +46,29 @@ from workbench.providers.model import (
 )
 from workbench.suite.model import Case
 from workbench.suite.settings import CaseSettings
-from workbench.tools.answer import ServerError, ToolAnswer, ToolsError
-from workbench.tools.audit import Allowed, Audit, AuditError, Outcome
-from workbench.tools.mocks import AskJudge, PlannedAnswer
+from workbench.tools.answer import ServerError, ToolsError
+from workbench.tools.audit import Audit
+from workbench.tools.mocks import AskJudge
 from workbench.tools.toolbox import Toolbox
 from workbench.trajectory.events import (
     CallFinished,
-    ExecutionProgress,
-    ExecutionStarted,
     JsonValue,
     Message,
-    Paused,
     RequestFailed,
     RequestStarted,
-    ResultReceived,
-    Resumed,
     RetryScheduled,
     RunFinished,
     RunStarted,
     ServerInstructions,
     ServerOutput,
     StepStarted,
-    ToolCall,
     ToolDefinition,
     usable,
 )
 from workbench.trajectory.external_run import ExternalRun
 from workbench.trajectory.media import Media
 from workbench.trajectory.system_prompt import prompt_of
-from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, TrajectoryError
+from workbench.trajectory.trajectory import Round, Trajectory, TrajectoryError
 
 
 # A model's latency covers only the successful attempt. Waiting for a turn at the endpoint and pauses before retries
@@ -144,233 +134,6 @@ async def _ask_once(model: Model, request: ModelRequest, recorder: Recorder) -> 
         return end.run.timed(recorder.ms_since(began))
     recorder.emit(end.response(request.round, first_token_ms, recorder.ms_since(began)))
     return recorder.last_round
-
-
-MIN_INTERVAL_SECONDS = 0.1
-"""The shortest time between two progress notices of one call."""
-
-
-class ProgressReports:
-    """Emits the progress notices of one call, at most one every `MIN_INTERVAL_SECONDS`.
-
-    Of notices in between, only the latest is emitted. Use this object on the engine's loop, and close it before the
-    result is emitted."""
-
-    def __init__(self, call_id: str, recorder: Recorder) -> None:
-        self._call_id = call_id
-        self._recorder = recorder
-        self._waiting: ExecutionProgress | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._closed = False
-
-    def __call__(self, progress: float, total: float | None, message: str | None) -> None:
-        """Record a progress notice."""
-        # A recording could not hold NaN or infinity, which JSON lacks.
-        if self._closed or not math.isfinite(progress):
-            return
-        if total is not None and not math.isfinite(total):
-            total = None
-        self._waiting = ExecutionProgress(self._call_id, progress, total, message)
-        if self._timer is None:
-            self._emit()
-
-    def close(self) -> None:
-        """Emit the pending notice, if there is one.
-
-        Later notices are dropped."""
-        self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._waiting is not None:
-            self._recorder.emit(self._waiting)
-
-    def _emit(self) -> None:
-        """Emit the pending notice and start the next interval."""
-        self._timer = None
-        if self._waiting is not None:
-            progress, self._waiting = self._waiting, None
-            self._timer = asyncio.get_running_loop().call_later(MIN_INTERVAL_SECONDS, self._emit)
-            self._recorder.emit(progress)
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionQuestion:
-    """Asks whether a call may be executed on its server.
-
-    The call's arguments and the tool's texts are untrusted data."""
-
-    run_id: str
-    call: ToolCall
-    tool: ToolDefinition
-
-
-Leave = Literal["no", "call", "run"]
-"""A person's answer: no, yes for this call only, or yes for all further calls of this tool in this run."""
-
-AskExecution = Callable[[ExecutionQuestion], Awaitable[Leave]]
-
-
-class ExecutionRefusedError(ToolsError):
-    """A call was not allowed to execute.
-
-    The message names the tool and how to allow it."""
-
-
-@dataclass(frozen=True)
-class Permission:
-    """Decides which tools of a run may be executed on their servers.
-
-    Tools marked read-only always may; with `all_tools`, or on `exempt` servers, every tool may. `ask` asks a person
-    about all other tools, which are refused without it."""
-
-    all_tools: bool = False
-    ask: AskExecution | None = None
-    exempt: bool = False
-
-    def unasked(self, tool: ToolDefinition) -> Allowed | None:
-        """Return the reason why the tool may be executed without asking; `None` if it may not."""
-        if tool.annotations.get("readOnlyHint") is True:
-            return "read-only"
-        if self.exempt:
-            return "exempt"
-        if self.all_tools:
-            return "all"
-        return None
-
-
-READ_ONLY = Permission()
-"""Allows only tools that are marked read-only."""
-
-
-class Executor:
-    """Answers the tool calls of a run, one after the other, from mocks and servers.
-
-    `permission` decides about executions on servers, and each is written to the audit log first; without an `audit`,
-    nothing is executed. `judge` judges conditions of mocks. `definitions` are the tools that the model is offered, by
-    default all. `media` has the content of images and sounds of the run."""
-
-    def __init__(
-        self,
-        tools: Toolbox,
-        recorder: Recorder,
-        permission: Permission,
-        limit: TimeLimit,
-        audit: Audit | None,
-        judge: AskJudge | None = None,
-        definitions: tuple[ToolDefinition, ...] | None = None,
-        media: MediaStore | None = None,
-    ) -> None:
-        self._tools = tools
-        self._recorder = recorder
-        self._permission = permission
-        self._limit = limit
-        self._audit = audit
-        self._judge = judge
-        self.media = media or MediaStore()
-        self._allowed: set[str] = set()
-        """Tools whose further calls in this run a person has allowed."""
-        self.definitions = tools.definitions if definitions is None else definitions
-        self._definitions = {definition.name: definition for definition in self.definitions}
-
-    def definition(self, tool: str) -> ToolDefinition | None:
-        """Return the definition of a tool; `None` when no tool of that name is offered."""
-        return self._definitions.get(tool)
-
-    async def answer(self, call: ToolCall, step_mock: JsonValue = None, review: Review = as_answered) -> ResultReceived:
-        """Answer a call from its step's mock, another mock or its server, and emit the events for it.
-
-        `review` may change the replies to requests that the server sends during the call. Raises ToolsError when its
-        server cannot answer, ExecutionRefusedError when it may not be executed, and AuditError when the execution
-        cannot be logged.
-        """
-        judge = None if self._judge is None else self._judged
-        planned = await self._tools.plan(call, step_mock, judge=judge)
-        if planned.source == "server" and planned.server is not None:
-            questions = CallQuestions(call, self._tools.answers, self._recorder, judge, review)
-            answer, latency_ms = await self._execute(call, planned, planned.server, questions)
-            questions.check()
-        else:
-            began = self._recorder.clock()
-            answer = await planned.run()
-            latency_ms = self._recorder.ms_since(began)
-        answer = self.media.taken(answer)
-        result = ResultReceived(
-            *(call.id, answer.content, answer.is_error, planned.source, latency_ms, answer.code), media=answer.media
-        )
-        self._recorder.emit(result)
-        return result
-
-    def replay(self, record: CallRecord, step_mock: JsonValue = None) -> None:
-        """Count a call of the forked run for the mocks that answer by the number of earlier calls.
-
-        No judge is asked and no tool is executed. Raises ToolsError."""
-        # The mock gave the answer before a person edited it.
-        answer = record.unedited or record.result
-        if answer is not None and answer.source == "replayed":
-            self._tools.count(record.sent, ToolAnswer(answer.content, answer.is_error), step_mock)
-
-    async def _judged(self, check: Judged, value: JsonValue) -> CheckVerdict:
-        """Ask the judge about a mock's condition."""
-        assert self._judge is not None
-        # The judge has a time limit of its own.
-        async with self._limit.suspended():
-            return await self._judge(check, value)
-
-    async def _execute(
-        self, call: ToolCall, planned: PlannedAnswer, server: str, ask: CallQuestions
-    ) -> tuple[ToolAnswer, float]:
-        """Return the server's answer and its latency in milliseconds."""
-        allowed = await self._permit(call, self._definitions[call.tool])
-        async with AsyncExitStack() as held:
-            async with self._limit.suspended():
-                await held.enter_async_context(planned.turn())
-            return await self._execute_in_turn(call, planned, server, allowed, ask)
-
-    async def _execute_in_turn(
-        self, call: ToolCall, planned: PlannedAnswer, server: str, allowed: Allowed, ask: CallQuestions
-    ) -> tuple[ToolAnswer, float]:
-        if self._audit is None:
-            raise AuditError(f"{call.tool} was not executed: this run has no audit log")
-        # The call is logged before it is sent, so that even an execution that kills the program is in the log.
-        audited = self._audit.log.begin(self._audit.caller, call, server, allowed)
-        self._recorder.emit(ExecutionStarted(call.id, server))
-        began = self._recorder.clock()
-        # The outcome stays unknown if the task is cancelled, which raises no ToolsError.
-        outcome: Outcome = "stopped"
-        reports = ProgressReports(call.id, self._recorder)
-        try:
-            answer = await planned.run(reports, ask)
-            outcome = answer.outcome
-        except ToolsError:
-            outcome = "server error"
-            raise
-        finally:
-            reports.close()
-            latency_ms = self._recorder.ms_since(began)
-            audited.end(outcome, latency_ms)
-        return answer, latency_ms
-
-    async def _permit(self, call: ToolCall, tool: ToolDefinition) -> Allowed:
-        unasked = self._permission.unasked(tool)
-        if unasked is not None:
-            return unasked
-        if tool.name in self._allowed:
-            return "asked"
-        if self._permission.ask is None:
-            raise ExecutionRefusedError(
-                f"{tool.name} of server {tool.server!r} is not marked read-only, so it is not executed: "
-                "mock it, or give --execute-all"
-            )
-        self._recorder.emit(Paused(f"may {tool.name} be executed on server {tool.server!r}?", call.id))
-        began = self._recorder.clock()
-        async with self._limit.suspended():
-            leave = await self._permission.ask(ExecutionQuestion(self._recorder.run_id, call, tool))
-        self._recorder.emit(Resumed(self._recorder.ms_since(began)))
-        if leave == "no":
-            raise ExecutionRefusedError(f"{tool.name} of server {tool.server!r} was not allowed to execute")
-        if leave == "run":
-            self._allowed.add(tool.name)
-        return "asked"
 
 
 StepFailed = Callable[[Trajectory, int], Awaitable[bool]]

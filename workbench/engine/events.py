@@ -17,7 +17,7 @@ from workbench.engine.plan import PlannedRun
 from workbench.trajectory.events import Event, RetryScheduled
 
 if TYPE_CHECKING:
-    from workbench.engine.agent_loop import ExecutionQuestion
+    from workbench.engine.executor import ExecutionQuestion
     from workbench.grading.grade import RunResult
     from workbench.history.packing import PackedRun
     from workbench.providers.model import HttpRequest

@@ -13,17 +13,8 @@ from typing import TYPE_CHECKING
 from workbench.dataclasses import dataclass
 from workbench.history.records import ShardRef
 from workbench.suite.files import absolute
-from workbench.suite.model import (
-    GRADERS,
-    REPEAT_RULES,
-    Case,
-    GraderName,
-    RepeatRule,
-    Subject,
-    Suite,
-    Variant,
-    agent_subject,
-)
+from workbench.suite.grading_model import GRADERS, REPEAT_RULES, GraderName, RepeatRule
+from workbench.suite.model import Case, Subject, Suite, Variant, agent_subject
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import (

@@ -17,10 +17,11 @@ from workbench.checks.clock import Clock, clock_at, fixed_clock
 from workbench.checks.patterns import CheckError, SpentTime
 from workbench.config.models import ConfigError, Price
 from workbench.dataclasses import ByIdentity, dataclass
-from workbench.engine.agent_loop import AskExecution, Permission, RunRequest, StepNotJudgedError, fail, run_case
+from workbench.engine.agent_loop import RunRequest, StepNotJudgedError, fail, run_case
 from workbench.engine.checkpoint import RunControl
 from workbench.engine.conversation import Conversation, Decisions, NextReply
 from workbench.engine.events import BatchListener, RunDone, RunEvent
+from workbench.engine.executor import AskExecution, Permission
 from workbench.engine.judges import RunJudge, judged
 from workbench.engine.model_specs import cost_of
 from workbench.engine.own_calls import OwnCalls
@@ -33,7 +34,8 @@ from workbench.grading.status import Status
 from workbench.numerals import seconds_text
 from workbench.providers.model import DEFAULT_RETRIES, Model, ModelError, RetryPolicy
 from workbench.suite.case_images import ImageError, images_of
-from workbench.suite.model import GRADERS, Case, Subject
+from workbench.suite.grading_model import GRADERS
+from workbench.suite.model import Case, Subject
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import changed_tools
 from workbench.tools.answer import ServerError, ToolsError, UntrustedError

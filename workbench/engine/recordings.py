@@ -27,7 +27,8 @@ from workbench.grading.status import Status
 from workbench.numerals import count_text
 from workbench.providers.built_in import is_built_in
 from workbench.suite.excerpts import Excerpts
-from workbench.suite.model import GRADERS, Case, Suite
+from workbench.suite.grading_model import GRADERS
+from workbench.suite.model import Case, Suite
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.suite.variants import UnknownVariantError, model_of, variant_of
 from workbench.trajectory.events import (

@@ -45,7 +45,8 @@ from workbench.history.records import REACHED_BY, BatchRow, HistoryError, ModelU
 from workbench.history.writer import BatchHandle
 from workbench.numerals import count_text
 from workbench.providers.built_in import is_built_in
-from workbench.suite.model import GRADERS, Case, RepeatRule
+from workbench.suite.grading_model import GRADERS, RepeatRule
+from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.suite.variants import UnknownVariantError, model_of, variant_of
 from workbench.trajectory.events import JsonValue

@@ -37,7 +37,8 @@ from workbench.grading.status import Status
 from workbench.limits import MAX_FILE_BYTES
 from workbench.numerals import counted
 from workbench.suite.frozen import Frozen, Items, NonEmpty
-from workbench.suite.model import Case, GraderName, RepeatRule
+from workbench.suite.grading_model import GraderName, RepeatRule
+from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, cases_by_id
 from workbench.tools.listings import definitions_for
 from workbench.trajectory.events import Event, EventPayload, RunFinished

@@ -32,7 +32,8 @@ from workbench.show.views.grades import issue_text
 from workbench.show.views.values import estimate_text
 from workbench.show.visible import one_line, shortened
 from workbench.suite.expected_calls import ANY_TOOL
-from workbench.suite.model import NEW_SUITES_FREE, GraderName, Suite
+from workbench.suite.grading_model import NEW_SUITES_FREE, GraderName
+from workbench.suite.model import Suite
 from workbench.suite.problems import did_you_mean
 from workbench.suite.render import Table, suite_text
 from workbench.suite.suite_file import SuiteFile, parse_suite

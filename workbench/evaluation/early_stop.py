@@ -19,7 +19,7 @@ from workbench.grading.run_summary import RunSummary, summary_of
 from workbench.grading.status import Status
 from workbench.history.records import Until
 from workbench.numerals import setting_text
-from workbench.suite.model import Gate
+from workbench.suite.grading_model import Gate
 from workbench.suite.suite_file import SuiteFile
 from workbench.trajectory.events import JsonValue
 

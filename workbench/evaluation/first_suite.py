@@ -24,7 +24,8 @@ from workbench.dataclasses import dataclass
 from workbench.evaluation.client_servers import ClientConfigError, FoundServers
 from workbench.show.visible import one_line, shortened
 from workbench.suite.expected_calls import ANY_TOOL
-from workbench.suite.model import NEW_SUITES_FREE, TEMPLATE_REQUEST, TEMPLATE_SKIP, GraderName, derived_id
+from workbench.suite.grading_model import NEW_SUITES_FREE, GraderName
+from workbench.suite.model import TEMPLATE_REQUEST, TEMPLATE_SKIP, derived_id
 from workbench.suite.render import Table, block_text, header, key_text, suite_text
 from workbench.suite.render import one_line as one_line_value
 from workbench.suite.suite_file import SuiteFile, parse_suite

@@ -28,7 +28,7 @@ from workbench.show.views.comparison import comparison_view, first_sentences, re
 from workbench.show.views.runs_report import BrokenSuite
 from workbench.show.views.totals import not_made_text
 from workbench.show.views.verdict import broken_text
-from workbench.suite.model import Gate
+from workbench.suite.grading_model import Gate
 from workbench.version import __version__
 
 

@@ -17,7 +17,7 @@ from workbench.dataclasses import dataclass
 from workbench.engine.plan import CellKey, PlannedRun, Selection
 from workbench.limits import MAX_CLUSTER_WORKERS, MAX_LOOKS, MAX_REPEATS
 from workbench.providers.built_in import is_built_in
-from workbench.suite.model import GraderName, RepeatRule
+from workbench.suite.grading_model import GraderName, RepeatRule
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import NO_VARIANTS, SEPARATOR, Variants, model_of
 

@@ -19,7 +19,8 @@ from workbench.evaluation.trust import trust_store
 from workbench.grading.grade import RunResult
 from workbench.grading.lazy import Lazy, Mapped
 from workbench.grading.run_summary import RunSummary
-from workbench.suite.model import Case, Gate
+from workbench.suite.grading_model import Gate
+from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, suites_of
 
 if TYPE_CHECKING:

@@ -45,7 +45,8 @@ from workbench.history.records import BatchRow, CaseTexts, HistoryError, RunRow,
 from workbench.providers.http.endpoints import Endpoints
 from workbench.providers.model import Model, ModelError
 from workbench.show.views.grade_moves import Regraded
-from workbench.suite.model import Case, GraderName, RepeatRule, Suite
+from workbench.suite.grading_model import GraderName, RepeatRule
+from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Problem
 from workbench.suite.suite_file import SuiteFile, cases_by_id, lines_of, load_suite, parse_suite
 from workbench.suite.variants import has_variant_of, variant_name_of

@@ -45,7 +45,8 @@ from workbench.show.views.failures import failure_lines
 from workbench.show.views.timing import Timing, timing_line
 from workbench.show.views.verdict import brief_lines, broken_text, result_line, summary_text
 from workbench.show.visible import one_line
-from workbench.suite.model import Case, Gate, Suite
+from workbench.suite.grading_model import Gate
+from workbench.suite.model import Case, Suite
 from workbench.suite.problems import did_you_mean
 from workbench.suite.rules import MEASURES, NAMED_MEASURE
 from workbench.suite.suite_file import LineOf, no_line

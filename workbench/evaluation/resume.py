@@ -39,7 +39,8 @@ from workbench.history.records import BatchRow, DamagedError, HistoryError, Suit
 from workbench.numerals import of_text
 from workbench.show.views.batch_list import called
 from workbench.show.when import ago, local_time
-from workbench.suite.model import Case, Gate
+from workbench.suite.grading_model import Gate
+from workbench.suite.model import Case
 from workbench.suite.project import Search, find_suites
 from workbench.suite.suite_file import SuiteFile, parse_suite
 from workbench.suite.variants import model_of

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from workbench.config.models import ConfigError, ModelSpec
 from workbench.config.program import Program
 from workbench.config.read_only import refuse_if_read_only
-from workbench.engine.agent_loop import ExecutionQuestion, Leave
 from workbench.engine.batch import Batch, LaneOf, Spares, lanes_of
 from workbench.engine.checkpoint import Command, RunControl
 from workbench.engine.conversation import Decisions, NextReply, RecordedUser, unavailable
@@ -37,6 +36,7 @@ from workbench.engine.events import (
     in_turn,
     timed,
 )
+from workbench.engine.executor import ExecutionQuestion, Leave
 from workbench.engine.garbage import garbage_collected_rarely
 from workbench.engine.history_recorder import HistoryRecorder, settings_of_batch
 from workbench.engine.judges import Asking, JudgementCache, Questions, RunJudge

@@ -30,7 +30,8 @@ from workbench.history.writer import BatchHandle
 from workbench.show.views.baseline import AgainstBaseline
 from workbench.show.views.batch_list import called
 from workbench.show.views.runs_report import MissingRuns
-from workbench.suite.model import Case, GraderName
+from workbench.suite.grading_model import GraderName
+from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile, cases_by_id, lines_of, parse_suite, suites_of
 from workbench.trajectory.events import Usage
 from workbench.trajectory.recording import Recording

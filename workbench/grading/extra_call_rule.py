@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from workbench.dataclasses import dataclass
 from workbench.suite.expected_calls import ANY_TOOL, same_tool
-from workbench.suite.model import ExtraCalls
+from workbench.suite.grading_model import ExtraCalls
 from workbench.trajectory.trajectory import CallRecord
 
 

@@ -16,7 +16,7 @@ from workbench.grading.lazy import Codes, Lazy
 from workbench.grading.scoring import ROUNDING_SLACK, known_values, mean, verdict_of
 from workbench.grading.status import PASS_SCORE, Status, passed_if
 from workbench.numerals import counted
-from workbench.suite.model import RepeatRule
+from workbench.suite.grading_model import RepeatRule
 from workbench.suite.settings import Grading
 
 

@@ -55,7 +55,8 @@ from workbench.grading.valid_arguments import (
 )
 from workbench.numerals import counted, duration_text
 from workbench.suite.expected_calls import ANY_TOOL, DisallowedCall, ExpectedCall
-from workbench.suite.model import Case, GraderName, InvalidArguments, WholeNumbers
+from workbench.suite.grading_model import GraderName, InvalidArguments, WholeNumbers
+from workbench.suite.model import Case
 from workbench.suite.settings import Grading, Limits, extra_calls_of, surplus_rule
 from workbench.suite.user_model import UserTable
 from workbench.trajectory.events import JsonValue, names_of_tools

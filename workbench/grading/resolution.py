@@ -35,7 +35,8 @@ from workbench.grading.status import Status
 from workbench.grading.trajectory import arguments_hold
 from workbench.numerals import counted
 from workbench.suite.expected_calls import AnyOrder, ExpectedCall, comparable_name
-from workbench.suite.model import Case, GraderName, Step
+from workbench.suite.grading_model import GraderName
+from workbench.suite.model import Case, Step
 from workbench.suite.settings import Grading
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory

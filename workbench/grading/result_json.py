@@ -26,7 +26,7 @@ from workbench.grading.grade import (
     StepGrade,
 )
 from workbench.grading.status import Status
-from workbench.suite.model import GRADERS
+from workbench.suite.grading_model import GRADERS
 from workbench.trajectory.events import JsonValue
 
 

@@ -59,7 +59,8 @@ from workbench.grading.status import NOT_APPLICABLE, Status
 from workbench.grading.trajectory import grade_trajectory
 from workbench.grading.valid_arguments import check_calls
 from workbench.suite.expected_calls import AnyOrder, ExpectedCall
-from workbench.suite.model import GRADERS, Case, GraderName, Suite
+from workbench.suite.grading_model import GRADERS, GraderName
+from workbench.suite.model import Case, Suite
 from workbench.suite.settings import REVIEW, CaseSettings, Grading, Limits, settings_of
 from workbench.suite.user_model import ScriptedMessage, UserTable
 from workbench.trajectory.events import FinishReason, JsonValue, RunFinished

@@ -16,7 +16,7 @@ from workbench.checks.values import cut, describe_value
 from workbench.dataclasses import ByIdentity
 from workbench.grading.grade import Issue
 from workbench.startup import late_pattern
-from workbench.suite.model import InvalidArguments
+from workbench.suite.grading_model import InvalidArguments
 from workbench.trajectory.events import ToolDefinition, tools_by_name
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 

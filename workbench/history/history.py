@@ -38,7 +38,7 @@ from workbench.history.records import (
 )
 from workbench.history.rows import DAMAGE, TEXTS, StoredRows, values_in
 from workbench.history.run_table import RunTable
-from workbench.suite.model import Gate
+from workbench.suite.grading_model import Gate
 from workbench.trajectory.events import JsonValue
 from workbench.trajectory.recording import Header, RecordedSuite, Recording
 from workbench.trajectory.trajectory import Trajectory, fold

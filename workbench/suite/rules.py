@@ -34,7 +34,8 @@ from workbench.suite.check_rules import (
     near_check,
     weight_rules,
 )
-from workbench.suite.model import GRADERS, GraderName, Statistic, Suite, derived_id
+from workbench.suite.grading_model import GRADERS, GraderName, Statistic
+from workbench.suite.model import Suite, derived_id
 from workbench.suite.problems import (
     Finding,
     Place,

@@ -14,16 +14,8 @@ from workbench.checks.check import with_parts
 from workbench.checks.combined_kinds import Judged
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.suite.frozen import values_of
-from workbench.suite.model import (
-    Case,
-    ComparedBy,
-    ExtraCalls,
-    GraderName,
-    InvalidArguments,
-    RepeatRule,
-    Suite,
-    WholeNumbers,
-)
+from workbench.suite.grading_model import ComparedBy, ExtraCalls, GraderName, InvalidArguments, RepeatRule, WholeNumbers
+from workbench.suite.model import Case, Suite
 
 CONVERSATION_TIMEOUT_S = 600.0
 """The default time limit of a whole conversation, whose other limits apply to each turn."""

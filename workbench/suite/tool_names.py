@@ -7,7 +7,8 @@ from difflib import get_close_matches
 
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.suite.expected_calls import ANY_TOOL, comparable_name
-from workbench.suite.model import Case, ExtraCalls, Mock, Suite, written_tools
+from workbench.suite.grading_model import ExtraCalls
+from workbench.suite.model import Case, Mock, Suite, written_tools
 from workbench.suite.problems import Finding, Place, warning
 from workbench.suite.server_model import Answer
 

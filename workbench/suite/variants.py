@@ -11,12 +11,11 @@ from typing import Final, TypeVar
 
 from workbench.dataclasses import ByIdentity, dataclass
 from workbench.suite.expected_calls import ANY_TOOL, AnyOrder, DisallowedCall, ExpectedCall
+from workbench.suite.grading_model import ExtraCalls, GradingTable
 from workbench.suite.model import (
     Case,
-    ExtraCalls,
     FinalState,
     FinalTable,
-    GradingTable,
     Mock,
     PriorMessage,
     SetupCall,

@@ -14,7 +14,7 @@ from tests.tui.comparison.test_state import Table, case, figures, over
 from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import Status
 from workbench.show.spans import cells, plain
-from workbench.suite.model import Gate
+from workbench.suite.grading_model import Gate
 from workbench.tui.comparison.sources import ComparedCase, Standing
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.comparison.table import (

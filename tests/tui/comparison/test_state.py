@@ -19,7 +19,7 @@ from workbench.grading.run_summary import RunSummary
 from workbench.grading.status import WORST_FIRST, Status
 from workbench.show.spans import cells, plain
 from workbench.show.views.comparison import CellRooms, cell_line
-from workbench.suite.model import Gate
+from workbench.suite.grading_model import Gate
 from workbench.tui.comparison.sources import NOT_RUN, ComparedCase, Standing
 from workbench.tui.comparison.state import CompareState
 from workbench.tui.comparison.table import (

@@ -8,8 +8,8 @@ import pytest
 
 from tests.results import result
 from tests.trajectory.scripts import events_of
-from workbench.engine.agent_loop import ExecutionQuestion
 from workbench.engine.events import BatchDone, BatchStarted, ExecutionAsked, RunDone, RunEvent
+from workbench.engine.executor import ExecutionQuestion
 from workbench.engine.plan import PlannedRun, plan_runs
 from workbench.grading.grade import RunResult
 from workbench.grading.status import Status

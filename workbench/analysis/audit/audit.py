@@ -42,7 +42,8 @@ from workbench.grading.requirements import rule_of
 from workbench.grading.run import graded_by
 from workbench.grading.status import Status
 from workbench.numerals import figure, mean_text, score_text
-from workbench.suite.model import Aggregate, Case, GraderName, Suite
+from workbench.suite.grading_model import Aggregate, GraderName
+from workbench.suite.model import Case, Suite
 from workbench.suite.problems import Place, written
 from workbench.suite.settings import CaseSettings, settings_of
 from workbench.suite.suite_file import SuiteFile

@@ -34,7 +34,7 @@ from workbench.authoring.typed_servers import NEW_COMMAND
 from workbench.checks.answer_checks import are_named_checks
 from workbench.checks.check import check_name
 from workbench.dataclasses import dataclass
-from workbench.suite.model import NEW_SUITES_FREE
+from workbench.suite.grading_model import NEW_SUITES_FREE
 from workbench.suite.problems import Place
 from workbench.suite.render import Table, suite_text
 from workbench.trajectory.events import ToolDefinition

@@ -39,25 +39,18 @@ from workbench.checks.answer_checks import are_named_checks
 from workbench.limits import MAX_REPEATS
 from workbench.numerals import setting_text
 from workbench.show.visible import widest_cells
-from workbench.suite.model import (
-    API_NAMES,
+from workbench.suite.grading_model import (
     EXTRA_CALLS_RULES,
     GRADERS,
     REPEAT_RULES,
     Aggregate,
-    Case,
-    CaseImage,
-    CaseVariant,
     ComparedBy,
     Gate,
     GatePer,
     InvalidArguments,
-    ProviderTool,
-    Subject,
-    Suite,
     WholeNumbers,
-    derived_id,
 )
+from workbench.suite.model import API_NAMES, Case, CaseImage, CaseVariant, ProviderTool, Subject, Suite, derived_id
 from workbench.suite.problems import Place, Problem, is_within, written
 from workbench.suite.render import Table
 from workbench.suite.rules import MEASURES, STATISTICS

@@ -30,7 +30,8 @@ from workbench.evaluation.worker_pool import Happened, Hold, Made
 from workbench.numerals import seconds_text
 from workbench.providers.http.rate_limits import Lease
 from workbench.providers.model import RetryPolicy
-from workbench.suite.model import Case, GraderName, RepeatRule
+from workbench.suite.grading_model import GraderName, RepeatRule
+from workbench.suite.model import Case
 from workbench.suite.suite_file import SuiteFile
 from workbench.version import __version__
 

@@ -20,7 +20,7 @@ from workbench.limits import MAX_MILLISECONDS
 from workbench.numerals import counted, figure
 from workbench.providers.wire.repairs import DETAILS, repaired
 from workbench.providers.wire.tool_calls import read_arguments
-from workbench.suite.model import RepeatRule
+from workbench.suite.grading_model import RepeatRule
 from workbench.suite.render import Table, holds_null
 from workbench.suite.settings import Limits
 from workbench.tools.answer import ToolAnswer

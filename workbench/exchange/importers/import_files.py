@@ -47,7 +47,8 @@ from workbench.show.views.agreement import agreement_lines
 from workbench.show.visible import one_line
 from workbench.suite.excerpts import Excerpts
 from workbench.suite.files import SavingError, save, state_of
-from workbench.suite.model import NEW_SUITES_FREE, Case, derived_id
+from workbench.suite.grading_model import NEW_SUITES_FREE
+from workbench.suite.model import Case, derived_id
 from workbench.suite.render import Table, block_text, suite_text
 from workbench.suite.sameness import same
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite

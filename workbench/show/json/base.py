@@ -12,7 +12,7 @@ from workbench.analysis.measures import GateMeasureName, Unit
 from workbench.grading.status import Status
 from workbench.show.views.runs_report import BrokenSuite
 from workbench.suite.files import from_here
-from workbench.suite.model import Statistic
+from workbench.suite.grading_model import Statistic
 
 
 def bounded(score: object) -> object:

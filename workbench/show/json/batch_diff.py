@@ -16,7 +16,7 @@ from workbench.history.records import SuiteRef
 from workbench.show.json.base import Finite, IntervalReport, ReportModel, SuitePath
 from workbench.show.views.baseline import BATCH_NAMES, AgainstBaseline, Confirm, FailOn
 from workbench.show.views.batch_diff import notes_of
-from workbench.suite.model import ComparedBy
+from workbench.suite.grading_model import ComparedBy
 
 
 class WatchedReport(ReportModel):

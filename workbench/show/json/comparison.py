@@ -31,7 +31,7 @@ from workbench.show.json.batch_diff import BaselineReport, PairedReport, baselin
 from workbench.show.json.records import dumped, json_lines
 from workbench.show.views.baseline import AgainstBaseline
 from workbench.show.views.runs_report import BrokenSuite
-from workbench.suite.model import RepeatRule
+from workbench.suite.grading_model import RepeatRule
 
 
 class CellReport(ReportModel):

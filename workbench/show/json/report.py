@@ -42,7 +42,8 @@ from workbench.show.views.baseline import AgainstBaseline
 from workbench.show.views.grade_moves import Regraded
 from workbench.show.views.runs_report import BrokenSuite, Redactor, RunsReport
 from workbench.show.views.timing import Timing
-from workbench.suite.model import Case, RepeatRule
+from workbench.suite.grading_model import RepeatRule
+from workbench.suite.model import Case
 from workbench.suite.suite_file import LineOf, no_line
 from workbench.trajectory.events import AskedKind, OwnCallStage, ReplyAction, ReplySource, ResultSource
 from workbench.trajectory.media import Media

@@ -27,7 +27,7 @@ from workbench.show.views.cases import Title, cut_what
 from workbench.show.views.totals import case_totals
 from workbench.show.visible import one_line, shortened
 from workbench.show.when import epoch_ms, local_time
-from workbench.suite.model import Gate
+from workbench.suite.grading_model import Gate
 
 _TITLE_MIN, _TITLE_MAX = 12, 80
 

@@ -54,7 +54,7 @@ from workbench.show.spans import Line, Span
 from workbench.show.views.cases import Title
 from workbench.show.views.totals import checked_text
 from workbench.show.visible import one_line, shortened
-from workbench.suite.model import RepeatRule
+from workbench.suite.grading_model import RepeatRule
 
 UNKNOWN = "unknown"
 _MIN_TITLE_CELLS = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from workbench.suite.model import Gate
+from workbench.suite.grading_model import Gate
 
 if TYPE_CHECKING:
     from workbench.analysis.causes import FailureNumbers

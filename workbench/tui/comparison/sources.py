@@ -18,7 +18,7 @@ from workbench.engine.plan import contenders
 from workbench.grading.run_summary import RunSummary, finished_figures
 from workbench.grading.status import Status
 from workbench.history.records import RunRow
-from workbench.suite.model import Gate
+from workbench.suite.grading_model import Gate
 from workbench.suite.settings import models_of
 from workbench.suite.suite_file import SuiteFile
 from workbench.suite.variants import NO_VARIANTS, Variants, model_of, variant_name_of

@@ -34,7 +34,7 @@ from workbench.show.spans import Message as Text
 from workbench.show.views.cases import Title
 from workbench.show.views.comparison import CellRooms, cell_line, totals_rows
 from workbench.show.visible import model_label, one_line
-from workbench.suite.model import Gate
+from workbench.suite.grading_model import Gate
 from workbench.tui.comparison.sources import GOING, ComparedCase, Standing
 from workbench.tui.comparison.state import CompareState, Row
 from workbench.tui.kit.line_view import LineView

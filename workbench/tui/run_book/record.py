@@ -37,7 +37,7 @@ from workbench.trajectory.trajectory import Trajectory, fold
 
 if TYPE_CHECKING:
     from workbench.analysis.alignment import Difference
-    from workbench.engine.agent_loop import ExecutionQuestion
+    from workbench.engine.executor import ExecutionQuestion
     from workbench.engine.fork import PastHold
     from workbench.providers.model import HttpRequest
 

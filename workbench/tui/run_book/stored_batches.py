@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.analysis.trends import TrendKey
     from workbench.history.history import History
     from workbench.history.records import BatchPart, BatchRow, Regrade, RunRow
-    from workbench.suite.model import Gate
+    from workbench.suite.grading_model import Gate
 
 
 MAX_RUNS_OF_CASE = 1_000

@@ -18,7 +18,7 @@ from workbench.tui.run_book.record import Question
 from workbench.tui.runs.runner import Runner
 
 if TYPE_CHECKING:
-    from workbench.engine.agent_loop import Leave
+    from workbench.engine.executor import Leave
     from workbench.tui.runs.dialogs import CostLimitAnswer, ExecutionAnswer
     from workbench.tui.shell.workbench import Workbench
 

@@ -20,9 +20,9 @@ from workbench.engine.events import (
 from workbench.tui.run_book.book import RunBook
 
 if TYPE_CHECKING:
-    from workbench.engine.agent_loop import Leave
     from workbench.engine.breakpoints import Breakpoint
     from workbench.engine.checkpoint import Command
+    from workbench.engine.executor import Leave
     from workbench.engine.recordings import Recordings
     from workbench.engine.server_calls import Serving
     from workbench.engine.stepper import Until
