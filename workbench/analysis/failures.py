@@ -261,7 +261,9 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
         why = "not graded"
         if result.grade is not None:
             why = reason_of(result.grade)
-        found.append(Symptom("low score", why))
+        # The limit of rounds cuts a conversation off, whatever its score.
+        cut = result.trajectory.finish_reason == "rounds exhausted"
+        found.append(Symptom("over budget" if cut else "low score", why))
     if model_of(result.model) == BASELINE:
         found = [replace(symptom, advice=FOR_BASELINE) for symptom in found]
     return tuple(sorted(found, key=lambda symptom: CAUSES.index(symptom.cause)))

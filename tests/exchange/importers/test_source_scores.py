@@ -137,12 +137,53 @@ def test_a_task_of_several_turns_is_one_verdict() -> None:
     more = deepcopy(TAU["traj"][3:-1])  # type: ignore[index]
     more[1]["tool_calls"][0] = {"id": "c9", "function": {"name": "look", "arguments": "{}"}}
     more[2]["tool_call_id"] = "c9"
-    value["traj"] = [*value["traj"][:-1], *more]
-    suite, made = made_of("tau", [value, tau(0.0, RIGHT) | {"task_id": 8}, tau(0.0) | {"task_id": 9}])
-    assert len(suite.cases) == 4
+    value["traj"] = [*value["traj"][:-1], *more, value["traj"][-1]]
+    again = value | {"trial": 2, "reward": 0.0}
+    suite, made = made_of("tau", [value, again, tau(0.0, RIGHT) | {"task_id": 8}])
+    assert [(case.id, len(each.runs)) for case, each in zip(suite.cases, made.cases, strict=True)] == [
+        ("task-7", 2),
+        ("task-8", 1),
+    ]
     [found] = agreements(runs_of(suite, made))
-    assert (found.agree, found.of, found.ungraded) == (2, 3, 0)
-    assert [(each.about, each.value, each.passed_here) for each in found.differ] == [("Task 8, trial 2", 0.0, True)]
+    assert (found.agree, found.of, found.ungraded) == (1, 3, 0)
+    assert [(each.about, each.value, each.passed_here) for each in found.differ] == [
+        ("Task 7, trial 3", 0.0, True),
+        ("Task 8, trial 2", 0.0, True),
+    ]
+
+
+def test_a_task_without_words_of_its_user_is_a_case_for_each_turn_and_one_verdict() -> None:
+    value = tau(1.0, RIGHT, ("look", {}))
+    more = deepcopy(TAU["traj"][3:-1])  # type: ignore[index]
+    more[1]["tool_calls"][0] = {"id": "c9", "function": {"name": "look", "arguments": "{}"}}
+    more[2]["tool_call_id"] = "c9"
+    value["traj"] = [*value["traj"][:-1], *more]
+    del value["info"]["task"]["instruction"]
+    suite, made = made_of("tau", [value])
+    assert [case.name for case in suite.cases] == ["Task 7, trial 2, turn 2", "Task 7, trial 2, turn 3"]
+    [found] = agreements(runs_of(suite, made))
+    assert (found.agree, found.of, found.ungraded) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "status"),
+    [
+        ({}, "user done", "passed"),
+        ({"last": "###TRANSFER###"}, "user gave up", "passed"),
+        ({"last": ""}, "rounds exhausted", "failed"),
+        ({"outputs": ["YES"]}, "user done", "passed"),
+        ({"outputs": ["1500"]}, "user done", "failed"),
+    ],
+)
+def test_the_end_and_the_outputs_of_a_conversation_decide_as_in_tau_bench(
+    changes: dict[str, Any], reason: str, status: str
+) -> None:
+    value = tau(0.0, RIGHT)
+    value["info"]["task"]["outputs"] = changes.get("outputs", [])
+    value["traj"][-1]["content"] = changes.get("last", "###STOP###")
+    suite, made = made_of("tau", [value])
+    [run] = runs_of(suite, made)
+    assert (run.trajectory.finish_reason, run.status) == (reason, status)
 
 
 def test_the_agreement_is_in_the_report_of_the_import_and_of_grading(tmp_path: Path) -> None:

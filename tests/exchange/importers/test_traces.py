@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from copy import deepcopy
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -258,23 +259,51 @@ def test_an_archive_of_inspect_is_the_same_log() -> None:
         source_of(Path("log.eval"), eval_file(INSPECT)[:99])
 
 
-@pytest.mark.parametrize("value", [[TAU], TAU2])
-def test_turns_of_tau_after_which_tools_were_called_are_cases(value: Any) -> None:
-    suite, made = made_of("tau", "airline.json", as_json(value))
+def _tau2(*, scenario: bool) -> Any:
+    value: Any = deepcopy(TAU2)
+    if scenario:
+        instructions = {"reason_for_call": "Ask.", "known_info": "You are in Oslo.", "unknown_info": None}
+        value["tasks"][0]["user_scenario"] = {"persona": None, "instructions": instructions}
+    return value
+
+
+def test_a_task_of_tau_is_a_conversation_with_a_played_user() -> None:
+    suite, made = made_of("tau", "airline.json", as_json([TAU]))
     (case,) = suite.cases
-    assert (case.user, suite.system, case.system) == ("Is it raining in Oslo?", "Be brief.", None)
-    notes = {note.why for note in made.cases[0].notes}
-    named = "its task names 1 action, 0 of which change the database: exactly these changes are expected"
+    user = case.conversation
+    assert user is not None and user.stop is not None
+    assert (case.name, user.goal, user.stop.called) == ("Task 7", "Ask.", ("transfer_to_human_agents",))
+    assert (suite.system, case.system, case.messages) == ("Be brief.", None, ())
     trajectory = trajectory_of(suite, made)
+    said = [turn.said.text for turn in trajectory.user_turns if turn.said is not None]
+    assert said == ["Hello!", "Is it raining in Oslo?"]
+    assert [round_.turn for round_ in trajectory.rounds] == [1, 2, 2]
     assert [call.call.arguments for call in trajectory.calls] == [{"city": "Oslo"}]
-    if value is TAU2:
-        assert case.name == "Task 7, turn 1" and [message.role for message in case.messages] == ["assistant"]
-        assert (trajectory.rounds[0].usage, trajectory.rounds[0].latency_ms) == (Usage(30, 5), 500.0)
-        assert trajectory.calls[0].result is not None and trajectory.calls[0].result.is_error
-        assert "the simulated user has its own tools in this domain: their calls are left out" in notes
-        assert named in notes
-    else:
-        assert case.name == "Task 7, trial 2, turn 2"
-        assert named in notes
+    assert trajectory.finish_reason == "user done"
+    named = "its task names 1 action, 0 of which change the database: exactly these changes are expected"
+    assert named in {note.why for note in made.cases[0].notes}
+
+
+def test_a_task_of_tau2_is_a_conversation_after_the_greeting() -> None:
+    suite, made = made_of("tau", "airline.json", as_json(_tau2(scenario=True)))
+    (case,) = suite.cases
+    assert case.conversation is not None
+    assert (case.name, case.conversation.goal) == ("Task 7", "Ask.\n\nYou are in Oslo.")
+    assert [message.role for message in case.messages] == ["assistant"]
+    trajectory = trajectory_of(suite, made)
+    assert (trajectory.rounds[0].usage, trajectory.rounds[0].latency_ms) == (Usage(30, 5), 500.0)
+    assert trajectory.calls[0].result is not None and trajectory.calls[0].result.is_error
+    # The recording ends with a message of the user that nothing answers.
+    assert trajectory.finish_reason == "rounds exhausted"
+
+
+def test_turns_of_tau_are_cases_where_nothing_says_what_the_user_wants() -> None:
+    suite, made = made_of("tau", "airline.json", as_json(_tau2(scenario=False)))
+    (case,) = suite.cases
+    assert (case.name, case.user) == ("Task 7, turn 1", "Is it raining in Oslo?")
+    assert [message.role for message in case.messages] == ["assistant"]
+    assert "the simulated user has its own tools in this domain: their calls are left out" in {
+        note.why for note in made.cases[0].notes
+    }
     with pytest.raises(RefusedError, match="holds tasks, which need a simulated user"):
         made_of("tau", "tasks.json", as_json([{"user_scenario": {"a": 1}, "evaluation_criteria": {"b": 1}}]))

@@ -27,6 +27,7 @@ from workbench.tools.answer import ToolAnswer
 from workbench.trajectory.events import (
     CallFinished,
     Deviation,
+    FinishReason,
     JsonValue,
     Message,
     Role,
@@ -98,6 +99,18 @@ class Mapped(NamedTuple):
 
 
 @dataclass(frozen=True)
+class ImportedUser:
+    """The user of a recorded conversation.
+
+    `said` holds each message by the index of the round that answers it. `last_words` are those of the message with
+    which the user left, which nothing answers."""
+
+    said: Mapping[int, str]
+    reason: FinishReason
+    last_words: str = ""
+
+
+@dataclass(frozen=True)
 class ImportedRun:
     """A run of a case, made elsewhere.
 
@@ -108,6 +121,8 @@ class ImportedRun:
     started_at: str = ""
     scores: tuple[SourceScore, ...] = ()
     """The verdicts of the system that made the run."""
+    user: ImportedUser | None = None
+    """The user of a whole conversation; `None` for the answer to one request."""
 
     @property
     def call_count(self) -> int:
@@ -347,7 +362,7 @@ def case_of(conversation: Conversation, asked: int | None = None) -> ImportedCas
         table["system"] = conversation.system
         mapped.append(Mapped("system"))
     if before := messages[:asked]:
-        table["messages"], more = _written(before, conversation.place)
+        table["messages"], more = written_messages(before, conversation.place)
         notes += more
         mapped.append(Mapped(f"{counted(len(before), 'message')} before it", "messages"))
     if conversation.tools:
@@ -617,7 +632,8 @@ def _with_mocks(
     return table
 
 
-def _written(messages: Iterable[Message], place: str) -> tuple[list[Table], list[Note]]:
+def written_messages(messages: Iterable[Message], place: str) -> tuple[list[Table], list[Note]]:
+    """Return earlier messages as a case writes them, and notes on the parts that TOML cannot hold."""
     written: list[Table] = []
     notes: list[Note] = []
     for message in messages:

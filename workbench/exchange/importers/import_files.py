@@ -18,6 +18,7 @@ from workbench.checks.check import CheckContext
 from workbench.config.secrets import Secrets, keys_in
 from workbench.dataclasses import dataclass
 from workbench.encoding import toml_of
+from workbench.engine.conversation import ENDINGS
 from workbench.engine.external_run import external_payloads, started_elsewhere
 from workbench.engine.plan import PlannedRun, next_run_id
 from workbench.engine.planned_run import result_of
@@ -27,6 +28,7 @@ from workbench.exchange.importers.conversations import (
     Imported,
     ImportedCase,
     ImportedRun,
+    ImportedUser,
     Note,
     first_refusal,
     not_imported,
@@ -53,7 +55,18 @@ from workbench.suite.render import Table, block_text, suite_text
 from workbench.suite.sameness import same
 from workbench.suite.suite_file import SuiteFile, load_suite, parse_suite
 from workbench.tools.listings import definitions_for
-from workbench.trajectory.events import Event, EventPayload, FinishReason, JsonValue, ResponseFinished, RunFinished
+from workbench.trajectory.events import (
+    Event,
+    EventPayload,
+    FinishReason,
+    JsonValue,
+    RequestStarted,
+    ResponseFinished,
+    RunFinished,
+    UserEnded,
+    UserSaid,
+)
+from workbench.trajectory.external_run import ExternalRound
 from workbench.trajectory.recording import RecordingError, recordings_in
 from workbench.trajectory.trajectory import fold
 
@@ -266,12 +279,29 @@ def _payloads(planned: PlannedRun, run: ImportedRun) -> Iterator[EventPayload]:
             tools.append(tool)
     notice = "imported: the run was made elsewhere"
     yield started_elsewhere(suite, case, run.model, planned.file.hash, tools, (notice,), run.scores)
+    if run.user is not None:
+        yield from _conversation(run.rounds, run.user)
+        return
     yield from external_payloads(run.rounds)
     # A conversation that ends with calls counts as cut off, unless the case tests one decision and expects no answer.
     reason: FinishReason = "answered"
     if run.rounds and run.rounds[-1].calls:
         reason = "decided" if len(run.rounds) == 1 and not case.checks_answer else "rounds exhausted"
     yield RunFinished(reason)
+
+
+def _conversation(rounds: tuple[ExternalRound, ...], user: ImportedUser) -> Iterator[EventPayload]:
+    """Yield the events of a whole conversation: each message of its user before the request that carries it."""
+    turn = 0
+    for payload in external_payloads(rounds):
+        if isinstance(payload, RequestStarted) and (text := user.said.get(payload.round - 1)) is not None:
+            turn += 1
+            yield UserSaid(turn, text, "model")
+        yield payload
+    for end, reason in ENDINGS.items():
+        if reason == user.reason:
+            yield UserEnded(turn + 1, end, user.last_words or None)
+    yield RunFinished(user.reason)
 
 
 # Definitions of tools for a file without them, from a suite or from a server's list of tools.

@@ -1,6 +1,7 @@
 """Read results of tau-bench and tau2-bench: conversations of an agent with a simulated user.
 
-Each turn with tool calls becomes a case with its run; the preceding messages become the case's conversation.
+Each task becomes a case with a played user, and its trials the runs of the case. If a file does not say what the user
+wants, each turn in which the agent called tools becomes a case instead, after the messages before it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from typing import NamedTuple
 
 from workbench.exchange.importers.conversations import (
     Calls,
+    Conversation,
     Format,
     Imported,
     ImportedCase,
+    ImportedRun,
+    ImportedUser,
+    Mapped,
     Note,
     calls_in,
     case_of,
@@ -23,8 +28,10 @@ from workbench.exchange.importers.conversations import (
     graded_as,
     indices_of,
     not_imported,
+    rounds_of,
     unless_wrong,
     without_expectations,
+    written_messages,
 )
 from workbench.exchange.importers.match import Match
 from workbench.exchange.importers.messages import conversation_of, number_of
@@ -32,7 +39,8 @@ from workbench.exchange.importers.source_files import Node, RefusedError, Source
 from workbench.numerals import count_text, counted, setting_text
 from workbench.suite.render import Table
 from workbench.suite.sameness import same
-from workbench.trajectory.events import JsonValue, SourceScore, ToolCall
+from workbench.trajectory.events import FinishReason, JsonValue, Message, SourceScore, ToolCall
+from workbench.trajectory.external_run import ExternalRound
 
 _ROUNDING = 1e-6
 """The largest difference from 1 of a reward that counts as success, in both systems."""
@@ -86,12 +94,21 @@ class _Action(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """The basis on which a task is judged: the final database, all actions, or both."""
+    """A task: what its user wants, and whether it is judged by the final database, by all actions, or by both.
 
+    `outputs` are the texts that the agent must say. `goal` is empty if the file does not have it."""
+
+    goal: str
     actions: tuple[_Action, ...]
     end_state: bool
     all_actions: bool
-    notes: tuple[str, ...]
+    outputs: tuple[str, ...]
+    not_compared: tuple[str, ...]
+
+    @property
+    def changes(self) -> list[Table]:
+        """The changes of the database that the actions make."""
+        return [action.change for action in self.actions if action.writes]
 
 
 def _is_task(node: Node) -> bool:
@@ -113,12 +130,19 @@ def _read(source: Source) -> Imported:
     simulations = source.root.get("simulations")
     results = None if simulations is None else source.root
     cases: list[ImportedCase] = []
+    whole: dict[str, ImportedCase] = {}
     notes: list[Note] = []
     for record in source.records if simulations is None else simulations.items():
         try:
-            cases += _cases(record, results, notes)
+            trial = _trial(record, results)
+            if trial.task is not None and trial.task.goal:
+                case = _whole(trial, trial.task)
+                whole[str(case.table["name"])] = _joined(whole.get(str(case.table["name"])), case)
+            else:
+                cases += _turns(trial, notes)
         except RefusedError as error:
             notes.append(not_imported(error.place, error.why))
+    cases += whole.values()
     if not cases:
         raise first_refusal(notes, "holds no conversation")
     systems = {str(case.table.get("system", "")) for case in cases}
@@ -130,11 +154,25 @@ def _read(source: Source) -> Imported:
     return Imported(tuple(cases), suite, tuple(notes))
 
 
-def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[ImportedCase]:
-    task_id, trial = record.table().get("task_id"), number_of(record.get("trial")) or 0
-    name = f"Task {task_id}"
-    if trial:
-        name += f", trial {setting_text(trial + 1)}"
+class _Trial(NamedTuple):
+    """One conversation of a file with its task, if the file has it, and its reward."""
+
+    record: Node
+    name: str
+    conversation: Conversation
+    task: _Task | None
+    scores: tuple[SourceScore, ...]
+    trial: str
+    """The name with the number of the trial."""
+
+
+def _trial(record: Node, results: Node | None) -> _Trial:
+    """Read one conversation. Raises RefusedError."""
+    name = f"Task {record.table().get('task_id')}"
+    number = number_of(record.get("trial")) or 0
+    trial = name
+    if number:
+        trial += f", trial {setting_text(number + 1)}"
     about: list[Note] = []
     info = Node(None)
     messages: list[Node] = []
@@ -151,18 +189,109 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
         "model": info.at("agent_info").text_of("llm") or None,
     }
     conversation = conversation_of(Node(document, record.place), messages)
-    task, scores = _task(record, results), _scores(record, results, name)
+    task = _task(record, results)
     if task is not None:
         named = f"its task names {counted(len(task.actions), 'action')}"
         if task.end_state:
             writes = sum(action.writes for action in task.actions)
             named += f", {count_text(writes)} of which change the database: exactly these changes are expected"
-        about += [Note(record.place, why) for why in (named, *task.notes)]
+        about.append(Note(record.place, named))
     conversation = replace(
         conversation,
         started_at=record.text_of("start_time", "timestamp"),
         notes=(*conversation.notes, *dict.fromkeys(about)),
     )
+    return _Trial(record, name, conversation, task, _scores(record, results, trial), trial)
+
+
+# Whole conversations: a case for each task, whose user a model plays, and a run for each trial.
+
+_MAX_STEPS = 30
+"""The most answers of the agent in tau-bench, over all turns."""
+
+_TRANSFER = "transfer_to_human_agents"
+"""The call that ends a conversation in tau-bench."""
+
+_STOP, _OTHER_STOPS = "###STOP###", ("###TRANSFER###", "###OUT-OF-SCOPE###")
+
+
+def _whole(trial: _Trial, task: _Task) -> ImportedCase:
+    """Return a task as a case with one run. Raises RefusedError for a conversation without a message of the user."""
+    conversation, record = trial.conversation, trial.record
+    entries = conversation.messages
+    begins = next(indices_of("user", entries), None)
+    if begins is None:
+        raise record.refused("has no user message, so it cannot become a case")
+    user: Table = {"goal": task.goal, "max_turns": _MAX_STEPS, "stop": {"called": [_TRANSFER]}}
+    table: Table = {"name": trial.name, "user": user, "limits": {"max_rounds": _MAX_STEPS}}
+    if conversation.system:
+        table["system"] = conversation.system
+    notes = [*conversation.notes]
+    if before := entries[:begins]:
+        table["messages"], more = written_messages(before, conversation.place)
+        notes += more
+    if task.not_compared:
+        notes.append(Note(record.place, f"also judged by {', '.join(task.not_compared)}, which is not imported"))
+    mapped = [Mapped("what the user wants", "user.goal")]
+    final: Table = {}
+    if task.end_state:
+        final |= {"changes": task.changes, "readers": list(_READERS)}
+        mapped.append(Mapped(counted(len(task.changes), "change"), "final.changes"))
+    if task.outputs:
+        final["says"] = list(task.outputs)
+        mapped.append(Mapped(counted(len(task.outputs), "text"), "final.says"))
+    if final:
+        table["final"] = final
+    if task.all_actions and task.actions:
+        table["unordered"] = [action.compared_call for action in task.actions]
+        table["extra_calls"] = "allow"
+    elif not final:
+        table["expect_nothing_yet"] = True
+        notes.append(Note(record.place, "its task requires nothing: it expects nothing yet", "expects nothing yet"))
+    rounds = rounds_of(conversation, begins, len(entries))
+    imported = ImportedRun(conversation.model, rounds, conversation.started_at, trial.scores, _user(entries, rounds))
+    return ImportedCase(record.place, table, tuple(mapped), tuple(notes), (imported,))
+
+
+def _user(entries: Sequence[Message], rounds: Sequence[ExternalRound]) -> ImportedUser:
+    """Return the user of a conversation, with the reason for its end."""
+    said: dict[int, str] = {}
+    answered = 0
+    waiting: list[str] = []
+    for message in entries:
+        if message.role == "user":
+            waiting.append(message.content)
+        elif message.role == "assistant" and (waiting or said):
+            if waiting:
+                said[answered] = "\n\n".join(waiting)
+                waiting = []
+            answered += 1
+    last = "\n\n".join(waiting)
+    for end in (_STOP, *_OTHER_STOPS):
+        if end in last:
+            reason: FinishReason = "user done" if end == _STOP else "user gave up"
+            return ImportedUser(said, reason, last.replace(end, "").strip())
+    if rounds and any(call.tool == _TRANSFER for call in rounds[-1].calls):
+        return ImportedUser(said, "stopped by rule")
+    return ImportedUser(said, "rounds exhausted")
+
+
+def _joined(known: ImportedCase | None, case: ImportedCase) -> ImportedCase:
+    """Return a case with the run of another trial of its task."""
+    if known is None:
+        return case
+    return replace(known, runs=(*known.runs, *case.runs))
+
+
+# Single turns, where the file does not say what the user wants.
+
+
+def _turns(trial: _Trial, notes: list[Note]) -> Iterator[ImportedCase]:
+    record, task = trial.record, trial.task
+    conversation = trial.conversation
+    if task is not None and (not_compared := [*task.not_compared, *(["outputs"] if task.outputs else [])]):
+        why = f"also judged by {', '.join(not_compared)}, which is not imported"
+        conversation = replace(conversation, notes=(*conversation.notes, Note(record.place, why)))
     entries = conversation.messages
     turns = list(indices_of("user", entries))
     if not turns:
@@ -181,7 +310,9 @@ def _cases(record: Node, results: Node | None, notes: list[Note]) -> Iterator[Im
         if not made and number not in expected:
             quiet += 1
             continue
-        case = case_of(replace(conversation, messages=entries[:end], name=f"{name}, turn {number}"), at).scored(scores)
+        case = case_of(replace(conversation, messages=entries[:end], name=f"{trial.trial}, turn {number}"), at).scored(
+            trial.scores
+        )
         if task is not None:
             yield _expecting(case, expected.get(number, []), task)
         else:
@@ -241,6 +372,7 @@ def _task(record: Node, results: Node | None) -> _Task | None:
     """Return the task of a conversation; `None` if the file does not have it."""
     # tau-bench repeats the task in each record; tau2 lists the tasks separately.
     task = record.at("info").at("task")
+    goal = task.text_of("instruction")
     if results is not None:
         task_id = record.table().get("task_id")
         # Tasks of a domain are numbered, and a run may hold only some of them.
@@ -248,7 +380,8 @@ def _task(record: Node, results: Node | None) -> _Task | None:
         for each in results.items_of("tasks"):
             if each.table().get("id") == task_id:
                 same_id.append(each)
-        task = same_id[0].at("evaluation_criteria") if same_id else Node(None)
+        of_task = same_id[0] if same_id else Node(None)
+        task, goal = of_task.at("evaluation_criteria"), _goal(of_task.at("user_scenario"))
     if not task.has("actions"):
         return None
     ids = Calls()
@@ -264,13 +397,27 @@ def _task(record: Node, results: Node | None) -> _Task | None:
         if action.has("compare_args"):
             compared = tuple(map(Node.text, action.need("compare_args").items()))
         found.append(_Action(call, compared))
-    basis = set(bare_values(task.listed_of("reward_basis"))) or {"DB"}
-    not_compared = sorted(map(str, basis - {"DB", "ACTION"}))
-    not_compared += [key for key in ("outputs", "communicate_info", "env_assertions") if task.value_of(key)]
-    notes = []
-    if not_compared:
-        notes.append(f"also judged by {', '.join(not_compared)}, which is not imported")
-    return _Task(tuple(found), "DB" in basis, "ACTION" in basis, tuple(notes))
+    basis = set(bare_values(task.listed_of("reward_basis"))) or {"DB", "COMMUNICATE"}
+    outputs: list[str] = []
+    if "COMMUNICATE" in basis:
+        outputs = [str(text) for text in bare_values(task.listed_of("outputs", "communicate_info"))]
+    not_compared = sorted(map(str, basis - {"DB", "ACTION", "COMMUNICATE"}))
+    if task.value_of("env_assertions"):
+        not_compared.append("env_assertions")
+    return _Task(
+        goal, tuple(found), "DB" in basis, "ACTION" in basis, tuple(filter(None, outputs)), tuple(not_compared)
+    )
+
+
+def _goal(scenario: Node) -> str:
+    """Return what the user of a tau2 task wants, knows and is like; empty if the task does not say it."""
+    instructions = scenario.at("instructions")
+    if isinstance(instructions.value, str):
+        return instructions.value
+    parts = [
+        instructions.text_of(key) for key in ("reason_for_call", "known_info", "unknown_info", "task_instructions")
+    ]
+    return "\n\n".join(filter(None, (*parts, scenario.text_of("persona"))))
 
 
 def _scores(record: Node, results: Node | None, name: str) -> tuple[SourceScore, ...]:
