@@ -1,8 +1,8 @@
-"""Acceptance of a run's calls as the expectation of its case, given their pairing with the expected calls.
+"""Acceptance of a run's calls as the expectation of its case. The grader has paired them with the expected calls.
 
-A whole run becomes the sequence of its calls. Several calls of one answer become one any-order group, because a model
-that requests them together leaves their order open. If the run has exactly the expected calls, in an allowed order,
-only arguments change. Checks that hold are kept. The calls of a chain go into its steps.
+A whole run becomes the sequence of its calls. Several calls of one answer become one any-order group: a model that
+requests calls together leaves their order open. If the run has exactly the expected calls in an allowed order, only
+arguments change. Checks that hold stay. The calls of a chain go into its steps.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _Item = TypeVar("_Item")
 def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing]) -> Proposal:
     """Accept all calls of a run, or the first call of each step.
 
-    `pairings` are those of the grader for this case. Raises AcceptError.
+    `pairings` are the grader's for this case. Raises AcceptError.
     """
     if case.steps:
         return accept_steps(case, table, trajectory, pairings)
@@ -77,7 +77,7 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
     in_place = _is_as_expected(case, calls)
     gone: tuple[str, ...] = ()
     if in_place:
-        # An expected call that was made several times is written once, and one that was left out stays.
+        # A repeated expected call is written once, and an expected call without a match stays.
         calls = tuple({call.place: call for call in reversed(calls)}.values())[::-1]
     else:
         gone = tuple(_tools_besides(set(places_of(calls)), case))
@@ -88,7 +88,7 @@ def accept_run(case: Case, table: Table, trajectory: Trajectory, pairings: Seque
 
 
 def _once(call: AcceptedCall) -> AcceptedCall:
-    """Return a call without `optional` and `times`, so that it is expected exactly once."""
+    """Return a call without `optional` and `times`: it is expected exactly once."""
     if not call.other_keys:
         return call
     return replace(call, other_keys=without_keys(call.other_keys, "optional", "times"))
@@ -99,7 +99,7 @@ def accept_call(
 ) -> Proposal:
     """Accept one call, given by its index.
 
-    The call replaces the expectation that it was paired with, or that of its step; otherwise it is added. Raises
+    The call replaces the expectation that it was paired with, or its step's expectation. Otherwise it is added. Raises
     AcceptError.
     """
     if case.steps:
@@ -121,7 +121,7 @@ def accept_call(
 
 
 def accept_missing(case: Case, expected: int) -> Proposal:
-    """Accept that an expected call was not made: remove it, given by its index in the case."""
+    """Accept that an expected call (by its index in the case) was not made: remove it."""
     if case.steps:
         return accept_step_without_call(case, expected)
     place, call = list(case.placed_expected_calls())[expected]
@@ -136,7 +136,7 @@ class _Pair:
 
 
 def _paired(case: Case, pairings: Sequence[CallPairing]) -> dict[int, _Pair]:
-    """Map each call to the expectation that it was paired with."""
+    """Map each call to its paired expectation."""
     places = list(case.placed_expected_calls())
     found: dict[int, _Pair] = {}
     for pairing in pairings:
@@ -148,7 +148,7 @@ def _paired(case: Case, pairings: Sequence[CallPairing]) -> dict[int, _Pair]:
 
 
 def _tools_besides(places: Collection[Place | None], case: Case) -> Iterator[str]:
-    """Yield the tools of the expected calls, except those at these places."""
+    """Yield the tools of the expected calls, except the calls at these places."""
     written = set(map(_of_whole_call, places))
     for place, call in case.placed_expected_calls():
         if place not in written:
@@ -174,7 +174,7 @@ def _taken(record: CallRecord, table: Table, pair: _Pair | None) -> AcceptedCall
 
 
 def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
-    """Return whether a run has exactly the expected calls, in an allowed order."""
+    """Return whether a run has exactly the expected calls in an allowed order."""
     places = places_of(calls)
     if None in places or not places:
         return False
@@ -192,8 +192,8 @@ def _is_as_expected(case: Case, calls: Sequence[AcceptedCall]) -> bool:
 def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
     """Return the index of an unexpected call in the sequence.
 
-    The call goes after the expectation that the run met just before it, otherwise before the one met just after it,
-    otherwise to the end.
+    The call goes after the expectation that the run met just before it. Without one, it goes before the expectation met
+    just after it, else to the end.
     """
     before: list[int] = []
     after: list[int] = []
@@ -206,13 +206,13 @@ def _position_for(call: int, paired: Mapping[int, _Pair], count: int) -> int:
 
 
 # Acceptance of several runs of a case: the loosest expectation that all of them meet. It has the calls that every run
-# makes, checks that hold for all values, and only the order that all runs share. A proposal is graded before it is
-# shown, so that each of the runs passes with it.
+# has, checks that hold for all values, and only the order that all runs share. A proposal is graded before it is shown,
+# so every run passes with it.
 
 
 @dataclass(frozen=True)
 class RunToAccept:
-    """A finished run, and the grader's pairing of its calls with the expected ones."""
+    """A finished run, and the grader's pairing of its calls with the expected calls."""
 
     trajectory: Trajectory
     pairings: Sequence[CallPairing] = ()
@@ -222,10 +222,10 @@ class RunToAccept:
 def proposal_for_all(
     suite: Suite, case: Case, table: Table, runs: Sequence[RunToAccept], secrets: Secrets = NO_SECRETS
 ) -> Proposal:
-    """Propose expectations of the case with which each of the runs passes by the case's grader.
+    """Propose expectations with which every run passes by the case's grader.
 
     `table` is the case as the suite writes it. Raises AcceptError if the runs do not agree, or if no expectation lets
-    all of them pass.
+    all runs pass.
     """
     lists_all = TRAITS[settings_of(suite, case).grading.by].counts_other_arguments
     proposal = proposal_without_secrets(accept_runs(case, table, runs, lists_all=lists_all), secrets)
@@ -241,9 +241,9 @@ def proposal_for_all(
 
 
 def why_not_met(suite: Suite, proposal: Proposal, table: Table, runs: Sequence[RunToAccept]) -> str | None:
-    """Return the reason why one of the runs would not pass with these expectations; `None` if all would.
+    """Return why a run would not pass with these expectations; `None` if all runs pass.
 
-    Judges and functions are not called again: checks that need one are proposed only where they held.
+    Judges and functions are not called again: checks that need them are proposed only where they held.
     """
     return why_table_not_met(suite, proposal.expectations_in(table), runs)
 
@@ -270,10 +270,10 @@ def why_table_not_met(suite: Suite, table: Table, runs: Sequence[RunToAccept]) -
 
 
 def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_all: bool = False) -> Proposal:
-    """Accept the calls that all runs have in common; for a single run, these are all its calls.
+    """Accept the common calls of all runs; for a single run, all its calls.
 
     With `lists_all`, arguments that only some runs give become optional instead of being left out. Raises AcceptError,
-    also if the runs do not call the same tools.
+    for example if the runs call different tools.
     """
     proposals = [accept_run(case, table, run.trajectory, run.pairings) for run in runs]
     if len(proposals) == 1:
@@ -282,7 +282,7 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
         return _of_chain(case, table, runs, proposals, lists_all=lists_all)
     proposed = [proposal.calls for proposal in proposals]
     _check_tools(list(map(_tools_of, proposed)))
-    # A row holds one call in all runs, a column the calls of one run.
+    # A row holds one call in all runs; a column holds the calls of one run.
     rows: list[list[AcceptedCall]] = []
     for indices in sorted(_rows(proposed)):
         rows.append([of_run[at] for of_run, at in zip(proposed, indices, strict=True)])
@@ -296,7 +296,7 @@ def accept_runs(case: Case, table: Table, runs: Sequence[RunToAccept], *, lists_
     gone = list(_tools_besides(places, case))
     if calls and "expect_no_calls" in table:
         gone.insert(0, NO_CALLS)
-    # Calls of one answer have no order, whatever order they are listed in.
+    # Calls of one answer have no order, whatever their order in the list.
     columns = zip(*rows, strict=True)
     one_answer = all(len(set(map(_answer, of_run))) == 1 for of_run in columns)
     return Proposal(
@@ -318,16 +318,16 @@ def _check_tools(tools: Sequence[frozenset[str]]) -> None:
 
 
 def _rows(runs: Sequence[Sequence[AcceptedCall]]) -> Iterator[tuple[int, ...]]:
-    """Yield the calls that every run makes: for each, its index in each of the runs.
+    """Yield the common calls of all runs, each as its index in every run.
 
-    If runs call a tool differently often, the run with the fewest calls of it decides which calls count.
+    If runs call a tool differently often, the run with the fewest calls of the tool decides which calls count.
     """
     # The order of the tools does not matter, because the caller sorts the rows.
     for tool in _tools_of(runs[0]):
         of_runs: list[list[int]] = []
         for calls in runs:
             of_runs.append(list(_indices_of(tool, calls)))
-        # Every other run has at least as many calls of this tool as the run `fewest`.
+        # All other runs have at least as many calls of this tool as the run `fewest`.
         fewest = min(range(len(runs)), key=lambda run: len(of_runs[run]))
         first = _picked(runs[fewest], of_runs[fewest])
         columns = []
@@ -347,10 +347,11 @@ def _picked(items: Sequence[_Item], indices: Iterable[int]) -> list[_Item]:
 
 
 def _alike(first: Sequence[AcceptedCall], others: Sequence[AcceptedCall]) -> list[int]:
-    """Return for each call the index of the most similar of the others, which are at least as many; each is used once.
+    """Match each call with the most similar of `others`, and return the indices.
 
     Similarity counts, in this order, the same expectation, the number of equal arguments, and the distance in position.
-    For the assignment problem they form one number, in which each weighs more than the largest sum of those after it.
+    The assignment problem needs one number, so each criterion weighs more than the largest sum of the following
+    criteria. `others` are at least as many; each is used once.
     """
     if len(first) * len(others) > MAX_PAIRS:
         return [*range(len(first))]
@@ -374,7 +375,7 @@ def _given(call: AcceptedCall) -> dict[str, JsonValue]:
 
 
 def _parts(rows: Sequence[Sequence[AcceptedCall]]) -> Iterator[int]:
-    """Yield for each row its part of the sequence, counted from 1.
+    """Yield each row's part of the sequence, counted from 1.
 
     One part follows another if it did so in every run. Calls of one answer have no order.
     """
@@ -401,7 +402,7 @@ def _tools_of(calls: Iterable[AcceptedCall]) -> frozenset[str]:
 def _of_chain(
     case: Case, table: Table, runs: Sequence[RunToAccept], proposals: Sequence[Proposal], *, lists_all: bool
 ) -> Proposal:
-    """Accept the calls that the runs of a chain have in common. Steps that no run reached stay as they are."""
+    """Accept the common calls of a chain's runs. Steps that no run reached stay as they are."""
     by_place: list[dict[Place | None, AcceptedCall]] = []
     for proposal in proposals:
         by_place.append({call.place: call for call in proposal.calls})
@@ -446,10 +447,10 @@ def _enumerated(runs: Sequence[RunToAccept]) -> Callable[[str], Callable[[str], 
     return of_tool
 
 
-# Acceptance for whole suites: for each case, the calls that its runs share.
+# Acceptance for whole suites: for each case, the common calls of its runs.
 
 _ENDED = ("answered", "decided", "steps done", "step failed")
-"""Finish reasons of runs that no limit and no refusal cut short, so that their calls are complete."""
+"""Finish reasons of complete runs, which no limit and no refusal cut short."""
 
 
 @dataclass(frozen=True)
@@ -477,7 +478,7 @@ def left_out(result: RunResult, why: str) -> str:
 
 
 def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
-    """Return the index of a case in its valid suite, and its table."""
+    """Return the index and the table of a case in a valid suite."""
     assert file.suite is not None and file.parts is not None, "cases can be accepted only in a suite without errors"
     number = [other.id for other in file.suite.cases].index(case.id)
     index = file.templates[number] if file.templates else number
@@ -486,7 +487,7 @@ def case_table(file: SuiteFile, case: Case) -> tuple[int, Table]:
 
 def accepted_suite(file: SuiteFile, cases: Sequence[CaseToAccept], secrets: Secrets) -> AcceptedSuite:
     """Propose expectations for cases of a valid suite. All other text of the suite stays as it is."""
-    # All cases change in turn in one document, which keeps the text and the comments of all others.
+    # All cases change one after another in one document, which keeps all other text and comments.
     document, accepted = Document.of(file.text), []
     for each in cases:
         came_to = _accepted(file, each, secrets)

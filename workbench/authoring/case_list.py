@@ -1,4 +1,4 @@
-"""The cases of a suite: reading one in its current state, and adding, copying, moving and removing cases."""
+"""The cases of a suite: read one in its current state; add, copy, move and remove cases."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
     except UnknownVariantError:
         return False
     suite, case = varied_suite(suite, variant), varied_case(case, variant)
-    # Most cases are the same object, or equal, so they are compared before the slower resolving of settings.
+    # Most cases are the same object, or equal. So they are compared before settings are resolved, which is slower.
     if run.case is not case and not _expect_alike(run.case, case):
         return False
     own_same = run.case is case or (
@@ -81,7 +81,7 @@ def graded_alike(run: PlannedRun, suite: Suite, case: Case) -> bool:
 
 
 def stops_alike(case: Case, result: RunResult) -> bool:
-    """Return whether the case's chain, as it is now, would have stopped at the same step as this run."""
+    """Return whether the case's present chain would have stopped at the same step as this run."""
     if not case.stop_on_failure:
         return True
     failed = next((step.step for step in result.steps if step.status == Status.FAILED), None)
@@ -136,12 +136,12 @@ def index_of(suite: OpenSuite, key: str | None) -> int:
 
 
 def row_note(suite: OpenSuite, row: CaseOutline) -> str:
-    """Return the reason why a row cannot be edited, which names the case that has the row."""
+    """Return why a row cannot be edited; the reason names the case with the row."""
     return f"this is a row of the case {suite.cases[row.index].name} above: edit that case, which changes all its rows"
 
 
 def row_file(suite: OpenSuite, row: CaseOutline) -> str:
-    """Return the path of a row's file as the case writes it; empty for rows in the suite itself."""
+    """Return the path of a row's file as written in the case; empty for rows in the suite itself."""
     each = suite.document.table(row.index).get("each")
     return each if isinstance(each, str) else ""
 
@@ -157,7 +157,7 @@ def line_of_row(suite: OpenSuite, row: CaseOutline) -> int:
 
 
 def index_behind(suite: OpenSuite, key: str | None) -> int:
-    """Return the index after the case with this key, or the end if there is no such case."""
+    """Return the index after the case with this key; the end for an unknown key."""
     for outline in (*suite.cases, *suite.run_cases):
         if outline.key == key:
             return outline.index + 1
@@ -165,7 +165,7 @@ def index_behind(suite: OpenSuite, key: str | None) -> int:
 
 
 def with_new_case(suite: OpenSuite, index: int, case: Table) -> Restructured:
-    """Add a case at this index. If the id made from its name is taken, it gets a free one, written out."""
+    """Add a case at this index. If the id derived from its name is taken, a free id is written out."""
     case = _with_free_id(case, _ids(suite.document))
     return _at(suite.document.with_new_case(index, case), index, f"New case {case['name']}")
 
@@ -187,13 +187,13 @@ def with_copy(suite: OpenSuite, index: int) -> Restructured:
     if "id" in case:
         copied["id"] = free_id(suite.cases[index].id, _ids(document))
     copied = _with_free_id(copied, _ids(document))
-    # The copy is first added as text, which keeps its comments; then it gets its own name and id.
+    # The copy is first added as text, which keeps its comments. Then it gets its own name and id.
     document = document.with_new_block(index + 1, document.block(index)).with_case(index + 1, copied)
     return _at(document, index + 1, f"Duplicated {_name(suite, index)}")
 
 
 def with_name(suite: OpenSuite, index: int, name: str) -> Restructured:
-    """Rename a case, or the suite if the index is `HEAD`. A saved case keeps its id, which identifies its runs."""
+    """Rename a case, or the suite for `HEAD`. A saved case keeps its id, which identifies its runs."""
     document = suite.document
     if index == HEAD:
         return Restructured(document.with_header("name", name), f"Renamed the suite to {name}", None)
@@ -221,7 +221,7 @@ def without(suite: OpenSuite, index: int) -> Restructured:
 
 
 def moved_over(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restructured, Restructured]:
-    """Move a case, with its comments, to the end of another suite; return the changes of both suites."""
+    """Move a case with its comments to the end of another suite; return the changes of both suites."""
     case = _sound(source.document, index)
     at = len(target.document.cases)
     arrived = target.document.with_new_block(at, source.document.block(index))
@@ -272,7 +272,7 @@ def free_id(wanted: str, taken: Collection[str]) -> str:
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """Return the name with the first number from 2 for which neither the name nor its derived id is taken."""
+    """Return the name with the first number from 2 that makes both the name and its derived id free."""
     match = _NUMBERED.fullmatch(name)
     # "Copy 3" is followed by "Copy 4", not by "Copy 3 2".
     base = match[1] if match else name
@@ -285,7 +285,7 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 
 
 def free_path(path: Path, taken: Iterable[Path]) -> Path:
-    """Return the path if nothing exists there and it is not in `taken`, otherwise with a number appended to its stem.
+    """Return the path if it is free and not in `taken`; otherwise append a number to its stem.
 
     Reads the file system.
     """
@@ -312,7 +312,7 @@ def _ids(document: Document) -> set[str]:
 
 
 def _with_free_id(case: Table, taken: Collection[str]) -> Table:
-    """Return the case with an id that is not taken, whether written out or derived from its name."""
+    """Return the case with a free id, written out or derived from its name."""
     name, wanted = case.get("name"), case.get("id")
     if not isinstance(wanted, str) and isinstance(name, str):
         wanted = derived_id(name)
@@ -320,12 +320,12 @@ def _with_free_id(case: Table, taken: Collection[str]) -> Table:
         return case
     if "id" in case:
         return {**case, "id": free_id(wanted, taken)}
-    # The id goes first, where people write it; a key that the table already has keeps its place.
+    # The id goes first, where people write it. A key that the table already has keeps its place.
     return {"id": free_id(wanted, taken), **case}
 
 
 def _sound(document: Document, index: int) -> Table:
-    """Return the table of a case. Raises SpliceError while its text is not TOML, because that text would be lost."""
+    """Return the table of a case. Raises SpliceError if its text is not TOML, because that text would be lost."""
     if index in document.unparsed:
         raise SpliceError("the text of this case is not TOML: correct it first, or undo it with Ctrl+Z")
     return document.table(index)
@@ -338,7 +338,7 @@ def _name(suite: OpenSuite, index: int) -> str:
 def named_path(folder: Path, text: str, why_not: Callable[[Path], str | None]) -> Path | str:
     """Return the path that a text names, relative to a folder, with `.toml` if it has no suffix.
 
-    Returns the reason, without a full stop, if the path cannot be used. `why_not` makes all other checks, and may read
+    Returns the reason, without a full stop, if the path cannot be used. `why_not` does all other checks, and may read
     the disk.
     """
     try:

@@ -1,4 +1,4 @@
-"""A suite's document while it is edited, including parts that are currently not valid TOML."""
+"""A suite's document while it is edited. Parts of it may currently not be valid TOML."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
         if not any(is_in(problem, at) for at in document.unparsed):
             remaining.append(problem)
     if remaining:
-        # Problems below an unparsed text move by the number of lines that it gained since its last valid version.
+        # Problems below an unparsed text move by the number of lines that the text gained since its last valid version.
         ends: dict[int, int] = {}
         grown: dict[int, int] = {}
         for at, text in document.unparsed.items():
@@ -40,7 +40,7 @@ def with_unparsed(document: Document, sound: SuiteFile) -> SuiteFile:
 
 
 def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Problem:
-    """Return the problem that keeps a text from being parsed, with its line in the file."""
+    """Return the problem that prevents parsing a text, with its line in the file."""
     text = document.unparsed[at]
     first, where = 1, ""
     if at != HEAD:
@@ -57,7 +57,7 @@ def _problem(document: Document, parts: SuiteText, at: int, path: Path) -> Probl
 
 
 def _replaced(parts: SuiteText, at: int, text: str) -> SuiteText:
-    """Return a suite's text with the text of one case, or of the head, replaced. Raises SpliceError."""
+    """Return a suite's text with other text for one case or for the head. Raises SpliceError."""
     if at == HEAD:
         return parts.with_head(text)
     return parts.with_case_text(at, text)
@@ -121,9 +121,9 @@ _Outlined = tuple[tuple[Table, ...], tuple[CaseOutline, ...]]
 class Document:
     """A suite's text.
 
-    `unparsed` holds texts that are not TOML: those of cases by their index, and that of the head under `HEAD`. `parts`
-    holds the parsed suite, with the last valid version of the unparsed texts. `parts` is `None` if the file as a whole
-    is not TOML; its text is then in `whole`.
+    `unparsed` holds the texts that are not TOML, by the index of their case; the key of the head is `HEAD`. `parts`
+    holds the parsed suite, with the last valid versions of the unparsed texts. If the file as a whole is not TOML,
+    `parts` is `None` and `whole` holds the text.
     """
 
     parts: SuiteText | None
@@ -144,7 +144,7 @@ class Document:
     def of_parts(cls, parts: SuiteText | None, text: str, outlines: tuple[CaseOutline, ...] = ()) -> Document:
         """Return the document of a parsed text; `parts` is `None` if it is not TOML.
 
-        `outlines` are those of its cases, if known.
+        `outlines` are the outlines of its cases, if known.
         """
         if parts is None:
             return cls(None, text)
@@ -171,7 +171,7 @@ class Document:
 
     @cached_property
     def cases(self) -> tuple[CaseOutline, ...]:
-        """The cases in the order of the file. A case whose text is not TOML keeps its last valid outline."""
+        """The cases in the order of the file. A case that is not TOML keeps its last valid outline."""
         outlines = self._outlines
         if len({outline.id for outline in outlines}) == len(outlines):
             return outlines
@@ -192,7 +192,7 @@ class Document:
     @cached_property
     def _outlines(self) -> tuple[CaseOutline, ...]:
         """The outlines, before equal ids are made unique."""
-        # An edit changes one case, so the outlines of all others are reused, by the identity of their tables.
+        # An edit changes one case. The outlines of all others are reused, by the identity of their tables.
         tables, known = self._known
         outlines: list[CaseOutline] = []
         for index, case in enumerate(self.parts.cases if self.parts is not None else ()):
@@ -211,7 +211,7 @@ class Document:
         object.__setattr__(self, "_known", ((), ()))
 
     def table(self, index: int) -> Table:
-        """Return the table of a case, or of everything outside the cases if the index is `HEAD`.
+        """Return the table of a case, or of everything outside the cases for `HEAD`.
 
         An unparsed text has its last valid table. Raises IndexError if there is no such case.
         """
@@ -248,8 +248,8 @@ class Document:
     def with_block(self, index: int, text: str) -> Document:
         """Replace the text of a case or of the head.
 
-        It is stored unparsed if it is not TOML or not exactly one block. Raises IndexError if there is no such case,
-        and SpliceError if cases are not in blocks of their own: such a file is edited as a whole.
+        Text that is not TOML or not exactly one block is stored unparsed. Raises IndexError for an unknown case, and
+        SpliceError if cases are not in separate blocks: such a file is edited as a whole.
         """
         if self.parts is None or not self.in_blocks:
             raise SpliceError("the cases of this file are not written as [[cases]] blocks: edit the whole file")
@@ -295,7 +295,7 @@ class Document:
     def without_case(self, index: int) -> Document:
         """Remove a case. Raises IndexError."""
         parts = self._sound_parts().without_case(index)
-        # The cases after the removed one move up by one.
+        # The cases after the removed case move up by one.
         places: dict[int, int | None] = {at: at - (at > index) for at in self.unparsed}
         places[index] = None
         document = self._with(parts, places)
@@ -307,7 +307,7 @@ class Document:
     def with_case_moved(self, index: int, to: int) -> Document:
         """Move a case. Raises IndexError."""
         parts = self._sound_parts().with_case_moved(index, to)
-        # Unparsed texts are known by their index, and move with their cases.
+        # Unparsed texts are keyed by index, so they move with their cases.
         order = list(range(len(parts.cases)))
         order.remove(index)
         order.insert(to, index)
@@ -315,7 +315,7 @@ class Document:
         return self._with(parts, places)
 
     def only(self, indices: frozenset[int]) -> str:
-        """Return the text with only these cases, to run valid cases while another one is being edited."""
+        """Return the text with only these cases. With it, valid cases can run while another case is being edited."""
         parts = self._sound_parts()
         # The text of other cases becomes empty, but the text between cases stays.
         blocks = list(parts.blocks)

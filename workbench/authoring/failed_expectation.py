@@ -1,4 +1,4 @@
-"""The expectation of a case that a run failed: its place in the case, where it is edited."""
+"""The expectation that a run failed: its place in the case, for editing."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "turns exhausted": ("user",),
     "user gave up": ("user",),
 }
-"""For each kind of issue without an expected call, the keys that can cause it; the first key that is set counts."""
+"""The keys that can cause a kind of issue without an expected call. The first key that is set counts."""
 
 
 def failed_place(
     case: Case, result: RunResult, *, call: int | None = None, expected_call: int | None = None
 ) -> Place | None:
-    """Return the place of the expectation that a run failed, `None` without one.
+    """Return the place of the expectation that a run failed; `None` without one.
 
-    Expectations of the call at an issue's index `call` or `expected_call`, if given, come first, then those that decide
-    the grade."""
+    If `call` or `expected_call`, an issue's index of a call, is given, expectations of that call come first. The
+    expectations that decide the grade follow."""
     if result.grade is None:
         return None
     issues = sorted(

@@ -1,4 +1,4 @@
-"""Detection of changes of files and folders with one `stat` each, without the operating system's file notifications."""
+"""Detect changes of files and folders with one `stat` each, without the operating system's notifications."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Stamp: TypeAlias = tuple[int, int, int]
 """The size, modification time (ns) and inode number of a file or folder, from which a change is quickly seen."""
 
 _SURE_AFTER_NS = 3_000_000_000
-"""Some file systems store times in steps of one or two seconds, so a change within that time can hide a later one."""
+"""Some file systems store times in steps of one or two seconds. A change can hide a later change within that time."""
 
 
 class _Folder(NamedTuple):
@@ -54,7 +54,7 @@ class FolderWatch:
         stamp = stamp_of(path)
         if stamp is None or path in found or self._is_stopped:  # roots may lie inside each other
             return
-        # A folder's modification time changes with its entries, not with their content, so each entry has its own
+        # A folder's modification time changes with its entries, not with their content. So each entry has its own
         # stamp.
         known = self._known.get(path)
         if known is None or known.stamp != stamp or time.time_ns() - stamp[1] < _SURE_AFTER_NS:

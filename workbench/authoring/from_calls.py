@@ -30,11 +30,11 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory
 def case_with_mock(
     case: Table, tool: str, arguments: Mapping[str, JsonValue], answer: ToolAnswer, step: int | None = None
 ) -> Table:
-    """Add a mock to a case, before those of the same tool that would answer first.
+    """Add a mock to a case, before mocks of the same tool that would answer first.
 
-    A mock for the same arguments is replaced. With `step`, the step itself holds the answer to its first call; errors
-    still become mocks of the case, since a step cannot express them. Raises ValueError if there is no such step, or if
-    a mock would replace `{name}` in the answer by an argument.
+    A mock for the same arguments is replaced. With `step`, the step itself holds the answer to its first call. Errors
+    still become mocks of the case, because a step cannot express them. Raises ValueError for an unknown step, and if a
+    mock would replace `{name}` in the answer by an argument.
     """
     result: JsonValue = None
     if not answer.is_error:
@@ -52,7 +52,7 @@ def case_with_mock(
         mock["error"] = answer.content
     else:
         mock["result"] = result
-    # The first matching mock answers, so the new one must precede more general ones.
+    # The first matching mock answers, so the new mock must precede more general ones.
     mocks = items_at(case, ("mocks",))
     of_tool = [at for at, other in enumerate(mocks) if _is_of(other, tool)]
     for index in of_tool:
@@ -69,7 +69,7 @@ def _args(arguments: Mapping[str, JsonValue]) -> Table:
 def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], step: int | None = None) -> Table:
     """Add an expected call to the end of `ordered`, or let `step` expect it in place of its present call.
 
-    Raises ValueError for a chain without a step, and for a case that expects no calls.
+    Raises ValueError for a chain without `step`, and for a case that expects no calls.
     """
     call: Table = {"tool": tool, "args": _args(arguments)}
     if step is not None:
@@ -88,9 +88,9 @@ def case_expecting(case: Table, tool: str, arguments: Mapping[str, JsonValue], s
 
 
 def step_of(trajectory: Trajectory, call: int) -> int | None:
-    """Return the step, from 1, whose first call has that index in the trajectory; `None` for other calls.
+    """Return the step (from 1) whose first call has that index in the trajectory; `None` for other calls.
 
-    The step grades this call, and the step's mock answers it.
+    The step grades its first call, and the step's mock answers that call.
     """
     wanted = trajectory.calls[call]
     asked = trajectory.rounds[wanted.round - 1]
@@ -112,7 +112,7 @@ def _is_of(mock: object, tool: str) -> bool:
 
 
 def _expected(value: JsonValue) -> object:
-    """Return a value as a suite expects it; null, which TOML lacks, becomes a check, even inside the value."""
+    """Return a value as a suite expects it. Null, which TOML lacks, becomes a check, even inside the value."""
     if value is None:
         return {"equals_null": True}
     if isinstance(value, dict) and holds_null(value):
@@ -134,7 +134,7 @@ def _part(value: JsonValue) -> object:
 
 
 def _result(content: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
-    """Return the result of a mock that gives the model exactly this text. Raises ValueError if there is none."""
+    """Return the result of a mock that gives the model exactly this text. Raises ValueError if that is impossible."""
     result = _shortest(content)
     for name, value in arguments.items():
         if mock_answer(result, {name: value}).content != content:
@@ -151,7 +151,7 @@ def _shortest(content: str) -> JsonValue:
         return content
     try:
         value: JsonValue = json.loads(content)
-        # A mock sends its table as this JSON, so spaces and the order of keys must be equal, too.
+        # A mock sends its table as this JSON, so spaces and the order of keys must also be equal.
         if holds_null(value) or json_text(value) != content:
             return content
     except (ValueError, RecursionError):
@@ -178,8 +178,8 @@ def index_of_call(trajectory: Trajectory, call_id: str) -> int:
 def mock_of_call(table: Table, trajectory: Trajectory, index: int) -> Addition:
     """Add a mock that answers a call as in the run.
 
-    The mock matches the arguments as the model wrote them, because the model will write them so again. For the first
-    call in a step of a chain, the mock belongs to the step. Raises ValueError.
+    The mock matches the arguments as the model wrote them, because the model will write them in this way again. For the
+    first call in a step of a chain, the mock belongs to the step. Raises ValueError.
     """
     record = trajectory.calls[index]
     tool, answer = record.tool, record.result
@@ -204,8 +204,9 @@ def expectation_of_call(
 ) -> Addition | None:
     """Expect a call as it was sent.
 
-    The call replaces the expectation that it meets best, keeping checks that hold; without one, it is added. In a
-    chain, it goes into its step. Returns `None` if the case already expects exactly that. Raises ValueError.
+    The call replaces the expectation that it meets best, and checks that hold stay. Without such an expectation, the
+    call is added. In a chain, it goes into its step. Returns `None` if the case already expects exactly that. Raises
+    ValueError.
     """
     record = trajectory.calls[index]
     if record.edited is None:

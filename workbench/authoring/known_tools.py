@@ -24,9 +24,10 @@ _MAX_KEPT = 64  # suites; more are read again
 
 
 def tools_of_suite(header: Mapping[str, object], path: Path, listings: Listings) -> tuple[ToolDefinition, ...]:
-    """Return the tools that a suite's header names, each name once: its own, those of providers, those of each server.
+    """Return the tools that a suite's header names: its own, the providers', and each server's.
 
-    The header (`SuiteText.header`) need not be valid. `path` is the suite's file. Names include prefixes.
+    Each name occurs once. The header (`SuiteText.header`) need not be valid. `path` is the suite's file. Names include
+    prefixes.
     """
     found: dict[str, ToolDefinition] = {}
     for tool in (*written_out(header), *_of_providers(header), *_listed(header, path, listings)):
@@ -53,7 +54,7 @@ class KnownTools:
         return known[1]
 
     def checked(self, file: SuiteFile) -> SuiteFile:
-        """Add warnings to a file for tool names that its servers do not list."""
+        """Add warnings to a file for names of tools that its servers do not list."""
         suite = file.suite
         if suite is None or not suite.servers:
             return file
@@ -71,11 +72,11 @@ class KnownTools:
 
 
 def with_own_tools(known: tuple[ToolDefinition, ...], case: Mapping[str, object]) -> tuple[ToolDefinition, ...]:
-    """Return the tools of a suite and those that a case defines, which replace tools of the same name."""
+    """Return the tools of a suite and of a case. The case's tools replace tools of the same name."""
     own = list(written_out(case))
     if not own:
         return known
-    # A tool that the case redefines keeps its place among the suite's tools.
+    # A tool that the case redefines keeps its position.
     return tuple({tool.name: tool for tool in (*known, *own)}.values())
 
 

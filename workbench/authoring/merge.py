@@ -1,8 +1,8 @@
 """Three-way merge of a suite that was edited here and by another program: table by table, case by case.
 
-A text is read as a sequence of units: its head, each top-level table or element of a list of tables, and each case,
-with the comments directly above it. A unit that only one side changed is taken from that side. A unit that both changed
-differently is a conflict, which the user decides.
+A text is read as a sequence of units: its head, each top-level table or element of a list of tables, and each case.
+Comments directly above a unit belong to it. A unit that only one side changed is taken from that side. A unit that both
+sides changed differently is a conflict; the user decides it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from workbench.suite.splice import SpliceError, SuiteText
 
 Side = Literal["mine", "theirs"]
 Key: TypeAlias = tuple[Hashable, ...]
-"""The identity of a unit in all versions: `("cases", id)`, `("tools", name)`, `("limits",)`, `()` for the head."""
+"""The identity of a unit in all versions: `("cases", id)`, `("tools", name)`, `("limits",)`, and `()` for the head."""
 
 _HEAD: Key = ()
 _NAMES = ("id", "name", "tool")
@@ -43,7 +43,7 @@ _COMMENTS = re.compile(r"[ \t]*#.*(?:\n[ \t]*#.*)*")
 class Conflict:
     """A unit that was changed differently here and on disk.
 
-    `mine` and `theirs` are the two texts, `None` for a side that deleted it. `what` is the name of the unit, as the
+    `mine` and `theirs` are the two texts, `None` for a side that deleted the unit. `what` is the unit's name as the
     beginning of a sentence.
     """
 
@@ -63,9 +63,10 @@ class Merged:
 
 @dataclass(frozen=True)
 class _Unit:
-    """A part of a text without its last line end, with `gap`, the text up to the next unit.
+    """A part of a text without its last line end.
 
-    `case` is the table of a case, and `title` its name. `is_last` is true if nothing follows.
+    `gap` is the text up to the next unit. `case` is the table of a case, and `title` its name. `is_last` is true if
+    nothing follows.
     """
 
     text: str
@@ -82,11 +83,11 @@ _Any = TypeVar("_Any", bound=Hashable)
 def merge(
     base: SuiteText, mine: SuiteText, theirs: SuiteText, chosen: Mapping[Key, Side] | None = None
 ) -> Merged | None:
-    """Merge two versions that were both made from `base`. `chosen` decides conflicts, by their key.
+    """Merge two versions that were both made from `base`.
 
-    The order is that of `theirs` with the additions of `mine` at their place, or the reverse if only `mine` moved
-    units. Returns `None` if the versions can only be compared as a whole: if cases are not in blocks of their own, or
-    the sides' changes contradict each other.
+    `chosen` decides conflicts by key. The order is that of `theirs` with the additions of `mine` at their place, or the
+    reverse if only `mine` moved units. Returns `None` if the versions can only be compared as a whole: if cases are not
+    in separate blocks, or the sides' changes contradict each other.
     """
     if mine.text in (base.text, theirs.text):
         return Merged(theirs.text)
@@ -96,7 +97,7 @@ def merge(
         return None
     before = _units(base)
     here, there = _known_as(before, mine), _known_as(before, theirs)
-    # Units that cannot be paired with those of `base` could be merged with the wrong ones.
+    # Units that cannot be paired with units of `base` could be merged with the wrong ones.
     if here is None or there is None:
         return None
     chosen = chosen or {}
@@ -169,7 +170,7 @@ def news(before: SuiteText, after: SuiteText) -> str:
 
 def _units(version: SuiteText) -> _Units:
     """Return the units of a text whose cases are in blocks, with `\n` as line ends."""
-    # Line ends and the byte order mark are taken from `theirs`, so they make no difference here.
+    # Line ends and the byte order mark come from `theirs`, so they make no difference here.
     text = version.text.removeprefix(BYTE_ORDER_MARK).replace("\r\n", "\n")
     outlines = Document.of_parts(version, "").cases
     units: _Units = {}
@@ -177,8 +178,8 @@ def _units(version: SuiteText) -> _Units:
     last: tuple[object, ...] | None = None
     key = _HEAD
     for section in cut(text):
-        # Each place is that of a case, an element of a list of tables, or a table; nested tables belong to the unit
-        # around them.
+        # Each place is a case, an element of a list of tables, or a table. Nested tables belong to the surrounding
+        # unit.
         place = section.place[: 1 + (len(section.place) > 1 and isinstance(section.place[1], int))]
         content = section.lead + section.body
         if place == last:
@@ -213,7 +214,7 @@ def _name(header: Table, place: Sequence[str | int]) -> str | None:
 def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
     """Return a key that is not taken.
 
-    The key gets a number for a table in several places, for elements that share a name, and for elements without one.
+    The key gets a number for a table in several places, and for elements with the same name or without a name.
     """
     counts[key] += bool(key)
     if is_named and counts[key] <= 1:
@@ -224,8 +225,8 @@ def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
 def _known_as(before: _Units, version: SuiteText) -> _Units | None:
     """Return the units of a version, keyed like the same units in `before`.
 
-    A case that was only renamed keeps its key, as does a unit that shares its name with others and moved. `None` if
-    units of one name cannot be paired with certainty.
+    A renamed case keeps its key, and so does a moved unit among units of the same name. Returns `None` if units of one
+    name cannot be paired with certainty.
     """
     units = _units(version)
     gone: dict[str, list[Key]] = {}
@@ -265,8 +266,7 @@ def _group(key: Key) -> Key:
 def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
     """Return the keys of `old` for the units of `new`; all these units have one name.
 
-    Units with the same text correspond; the others are paired in their order. `None` if the numbers of the others
-    differ.
+    Units with the same text correspond; the rest is paired in order. Returns `None` if the rests differ in number.
     """
     known: dict[str, list[Key]] = {}
     for key, unit in old.items():
@@ -280,7 +280,7 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
     left = _besides(old, set(names.values()))
     if left and rest and len(left) != len(rest):
         return None
-    # The keys of added units contain their text, so that the same addition on both sides counts as one.
+    # The keys of added units contain their text, so the same addition on both sides counts as one.
     added = Counter[str]()
     for number, key in enumerate(rest):
         if left:
@@ -293,7 +293,7 @@ def _partners(old: _Units, new: _Units) -> dict[Key, Key] | None:
 
 
 def _nameless(case: Table) -> str:
-    """Return a text for a case without its name, equal for cases with equal values."""
+    """Return a text for a case without its name. It is equal for cases with equal values."""
     # Dates and times of TOML are not JSON, hence their `repr`.
     return json.dumps(without_keys(case, "name", "id"), sort_keys=True, default=repr)
 
@@ -326,7 +326,7 @@ _Texts: TypeAlias = tuple[str | None, str | None]
 
 
 def _decided(old: str | None, mine: str | None, theirs: str | None) -> tuple[str | None, _Texts | None]:
-    """Return the text of a unit, or both if they are in conflict."""
+    """Return the text of a unit, or both texts of a conflict."""
     if mine == theirs or theirs == old:
         return mine, None
     if mine == old:
@@ -335,8 +335,8 @@ def _decided(old: str | None, mine: str | None, theirs: str | None) -> tuple[str
 
 
 def _head(old: str, mine: str, theirs: str) -> tuple[str | None, _Texts | None]:
-    """Return the text of the head, or both if they are in conflict, after merging its values one by one."""
-    # If one side changed only values, they are put into the text of the other side, so that no comment is lost.
+    """Merge the values of the head one by one. Return its text, or both texts of a conflict."""
+    # If one side changed only values, these go into the text of the other side, so that no comment is lost.
     text, conflict = _decided(old, mine, theirs)
     if conflict is None:
         return text, None
@@ -380,7 +380,7 @@ def _is_moved(before: _Units, after: _Units) -> bool:
 
 
 def _shared(keys: Iterable[_Any], others: Container[_Any]) -> list[_Any]:
-    """Return the keys that `others` contains, too, in the order of `keys`."""
+    """Return the keys that are also in `others`, in the order of `keys`."""
     return [key for key in keys if key in others]
 
 
@@ -390,7 +390,7 @@ def _besides(keys: Iterable[_Any], others: Container[_Any]) -> list[_Any]:
 
 
 def _ordered(wanted: Iterable[Key], spine: _Units, other: _Units) -> list[Key]:
-    """Return the wanted keys in the order of `spine`; each of the others follows the key that it follows in `other`."""
+    """Return the wanted keys in the order of `spine`. Any other key follows its predecessor in `other`."""
     wanted = frozenset(wanted)
     order = _shared(spine, wanted)
     at = 0
@@ -425,7 +425,7 @@ def _joined(order: Sequence[Key], texts: Mapping[Key, str], before: _Units, here
 
 
 def _with_gap(old: _Unit | None, mine: _Unit | None, theirs: _Unit | None) -> _Unit:
-    """Return the version of a unit that provides its gap: theirs only if this side did not change the gap."""
+    """Return the version of a unit that provides its gap: theirs, unless this side changed the gap."""
     if mine is None:
         assert theirs is not None
         return theirs
@@ -446,7 +446,7 @@ def _lone(gaps: Iterable[str]) -> Counter[str]:
 
 
 def _keep_comments(gaps: list[str], before: Counter[str], here: Counter[str], there: Counter[str]) -> None:
-    """Change the gaps so that each lone comment occurs as often as a three-way merge of its counts says.
+    """Change the gaps so that each lone comment occurs as often as a three-way merge of its counts requires.
 
     A comment without a place goes to the end of the text.
     """
@@ -472,13 +472,13 @@ def _keep_comments(gaps: list[str], before: Counter[str], here: Counter[str], th
 
 
 def _gap(comments: Sequence[str], *, is_last: bool) -> str:
-    """Return a gap with these comments, a blank line around each."""
+    """Return a gap with these comments, surrounded by blank lines."""
     gap = "".join(f"\n\n{comment}" for comment in comments)
     return gap + ("\n" if is_last else "\n\n")
 
 
 def _holds(text: str, order: Sequence[Key], texts: Mapping[Key, str], mine: SuiteText, theirs: SuiteText) -> bool:
-    """Return whether a text is a suite that reads as its units, with no more equal ids than either side has."""
+    """Return whether a text is a suite that reads as its units, with no more equal ids than either side."""
     try:
         version = SuiteText.of(text)
     except SpliceError:
@@ -488,7 +488,7 @@ def _holds(text: str, order: Sequence[Key], texts: Mapping[Key, str], mine: Suit
     read = [unit.text for unit in _units(version).values()]
     if read != [texts[key] for key in order]:
         return False
-    # Both sides may have added a case with the same id, an error that neither side had.
+    # Both sides may have added a case with the same id. That is an error which neither side had.
     allowed = max(_repeated_ids(mine), _repeated_ids(theirs))
     return _repeated_ids(version) <= allowed
 

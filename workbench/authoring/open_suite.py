@@ -30,8 +30,8 @@ _GONE = ("the file no longer exists", "Ctrl+Z restores its text, and Ctrl+S then
 class Change:
     """A change in the history: the new document, a description, and the key of the changed case.
 
-    `readings` counts how often the file had been reread without asking. `typed` holds the document's servers that the
-    user typed in this session.
+    `readings` is the number of times that the file had been reread without a question. `typed` holds the servers that
+    the user typed in this session.
     """
 
     document: Document
@@ -47,7 +47,7 @@ class Change:
 class OpenSuite:
     """A suite with its undo history: documents and the current position.
 
-    A suite that was never edited has no history and costs no more than reading it. `disk` is the file as last read or
+    A suite that was never edited has no history and costs no more than its file. `disk` is the file as last read or
     saved. If the file does not exist yet, its text is empty and `on_disk` is `None`.
     """
 
@@ -90,7 +90,7 @@ class OpenSuite:
 
     @property
     def why_not_editable(self) -> str | None:
-        """The reason that this suite cannot be edited; `None` if it can."""
+        """The reason why this suite cannot be edited, if any."""
         if is_read_only():
             return WHY_NOT
         if self.is_recording:
@@ -119,7 +119,7 @@ class OpenSuite:
     def file(self) -> SuiteFile:
         """The current state as a suite file, with its problems and hash.
 
-        While some text is not TOML, its last valid version stands in for it, and the suite cannot run.
+        While some text is not TOML, its last valid version is used, and the suite cannot run.
         """
         if not self._history or self.is_gone:
             return self.disk
@@ -145,7 +145,7 @@ class OpenSuite:
 
     @property
     def rows(self) -> Mapping[int, tuple[CaseOutline, ...]]:
-        """The rows of each case with `each`, by its index, as they were when the suite last had no errors."""
+        """The rows of each case with `each`, by the case's index, from the suite's last version without errors."""
         file = self.file
         if file.suite is not None and (self._rows is None or self._rows[0] is not file):
             rows: dict[int, list[CaseOutline]] = {}
@@ -160,7 +160,7 @@ class OpenSuite:
 
     @property
     def run_cases(self) -> tuple[CaseOutline, ...]:
-        """The cases that run: those of the file, with its rows in place of a case with `each`."""
+        """The cases that run: the file's cases, with the rows of a case with `each` in its place."""
         rows = self.rows
         if not rows:
             return self.cases
@@ -202,13 +202,13 @@ class OpenSuite:
         return f"{text}. {first.why[:1].upper()}{first.why[1:]}"
 
     def _follow_cells(self, before: Document) -> None:
-        """Move the invalid texts along with their cells, and forget those whose cell is gone.
+        """Move invalid texts along with their cells, and drop those without a cell.
 
         The dictionary object stays the same, because a form holds a reference to it.
         """
         if not self.invalid_texts:
             return
-        # A document that is not TOML has no places, so its last TOML version remains for comparison.
+        # A document that is not TOML has no places, so comparisons use its last TOML version.
         before, after = self._places_of or before, self.document
         if before.parts is None or after.parts is None:
             self._places_of = before
@@ -274,9 +274,9 @@ class OpenSuite:
         return tuple(problem for problem in problems if is_in(problem, index))
 
     def runnable(self, case_ids: tuple[str, ...]) -> SuiteFile | None:
-        """Return the suite to run these cases from; `None` if they cannot run.
+        """Return the suite for running these cases; `None` if they cannot run.
 
-        Other cases are left out if they have errors.
+        Other cases with errors are left out.
         """
         file = self.file
         if file.suite is not None:
@@ -298,7 +298,7 @@ class OpenSuite:
 
     @property
     def settings_file(self) -> SuiteFile | None:
-        """The suite, without its cases if any part of it has errors; `None` if its settings have some."""
+        """The suite, without its cases if any part has errors; `None` if the settings have errors."""
         file = self.file
         if file.suite is not None:
             return file
@@ -321,8 +321,8 @@ class OpenSuite:
     ) -> bool:
         """Replace the document, and return whether it changed.
 
-        A change in the same group as the one before is merged with it into one undo step; if that restores the earlier
-        state, the step disappears. A change `by_keys` was made in the form by single keys, so it counts as typed.
+        Consecutive changes of one group form one undo step; if they restore the earlier state, the step disappears. A
+        change `by_keys` was typed into the form by single keys.
         """
         now = self.document
         if document is now or document.text == now.text:
@@ -352,12 +352,12 @@ class OpenSuite:
         return tuple(typed_servers(self._history[self._at].typed))
 
     def forget_typed(self, typed: Collection[TypedServer]) -> None:
-        """Make the trusted servers, which were typed, part of the suite as read; others may have been typed since."""
+        """Make the trusted typed servers part of the suite as read. Servers that were typed since stay."""
         if self._history and self.typed_servers == typed:
             self._history[self._at] = replace(self._history[self._at], typed=())
 
     def end_group(self) -> None:
-        """End the current group, so that the next change is an undo step of its own."""
+        """End the current group: the next change begins an undo step."""
         if self._history:
             self._history[self._at] = replace(self._history[self._at], group=None)
 
@@ -388,7 +388,7 @@ class OpenSuite:
         return None
 
     def make_part(self, whole: object) -> None:
-        """Mark the last change as part of one that also affects a different suite."""
+        """Link the last change with a change of another suite, both being parts of `whole`."""
         self._history[self._at] = replace(self._history[self._at], part_of=whole)
 
     def stands(self, whole: object) -> bool:
@@ -396,7 +396,7 @@ class OpenSuite:
         return any(change.part_of is whole for change in self._history[1 : self._at + 1])
 
     def undo(self) -> Change | None:
-        """Go back one step, and return the change that was undone; `None` if there is none."""
+        """Go back one step, and return the undone change, if any."""
         if not self._at:
             return None
         undone = self._history[self._at]
@@ -406,7 +406,7 @@ class OpenSuite:
         return undone
 
     def redo(self) -> Change | None:
-        """Go forward one step, and return the change that was redone; `None` if there is none."""
+        """Go forward one step, and return the redone change, if any."""
         if self.redoable is None:
             return None
         before = self.document
@@ -420,12 +420,12 @@ class OpenSuite:
         self.disk, self.on_disk = self.file, state
         self._made_here = False  # from now on it differs from the disk only if its text does
         self._remember_disk(self.document.parts)
-        # Saving over an external edit was confirmed by the user, so that edit no longer counts.
+        # The user confirmed saving over an external edit, so that edit no longer counts.
         self._readings = min(self._readings, self._history[self._at].readings)
         self.end_group()
 
     def rows_changed(self, disk: SuiteFile) -> None:
-        """Record that files of rows changed on disk, while the text of the suite, with unsaved changes, stays."""
+        """Record that files of rows changed on disk. The suite's text stays, with unsaved changes."""
         if self.dirty:
             return
         self.disk = disk
@@ -438,7 +438,7 @@ class OpenSuite:
         Unsaved changes stay. Without any, the suite takes over the file, as an undoable step if there is a history.
         """
         follows = not self.dirty  # before `disk` is replaced, with which it is compared
-        # A deleted file stays open with its last text, which undo can restore.
+        # A deleted file stays open with its last text, and undo can restore it.
         if disk.is_missing and (self._history or self.disk.hash):
             if not self._history:
                 self._begin()
@@ -453,7 +453,7 @@ class OpenSuite:
     def merged(self, disk: SuiteFile, text: str, summary: str, *, asked: bool, case: str | None = None) -> None:
         """Take over a merge of the unsaved changes with the file on disk, as a step that can be undone.
 
-        Unless the user was `asked`, saving asks first after an undo of this step. `case` has the cursor after an undo.
+        Unless the user was `asked`, saving after an undo of this step asks first. `case` has the cursor after an undo.
         """
         self.reloaded(disk, None)
         if not asked:
@@ -479,7 +479,7 @@ class OpenSuite:
         tables: tuple[Table, ...] = ()
         if parts is not None:
             blocks, tables = parts.blocks, parts.cases
-        # Tables are compared by identity, because an edit of one case keeps those of the others.
+        # Tables are compared by identity: an edit of one case keeps the tables of the others.
         self._cases_on_disk = (self.disk, frozenset(blocks), frozenset(map(id, tables)))
 
     def _begin(self) -> None:
@@ -504,7 +504,7 @@ class OpenSuite:
         return sound
 
     def _parts_read(self, parts: SuiteText) -> SuiteFile:
-        """Read the parts, reusing the cases of the last version, or of the last one that could run."""
+        """Read the parts; reuse the cases of the last version, or of the last version that could run."""
         # Comparison by identity, because an undo returns to an object that was already read.
         for known, file in self._known:
             if known is parts:
@@ -519,7 +519,7 @@ class OpenSuite:
         return found
 
     def _keep(self, parts: SuiteText, file: SuiteFile) -> None:
-        # A version with errors has no cases to reuse, so the last version without errors remains as well.
+        # A version with errors has no cases to reuse, so the last version without errors is also kept.
         runnable: list[tuple[SuiteText, SuiteFile]] = []
         if file.suite is None:
             runnable = [known for known in self._known if known[1].suite is not None]

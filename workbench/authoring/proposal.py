@@ -1,4 +1,4 @@
-"""The changes that accepting a run makes to its case, shown before they are made.
+"""The proposed changes of a case from an accepted run.
 
 The run's calls become expected calls, with a choice of checks for each argument.
 """
@@ -40,9 +40,9 @@ class AcceptError(ValueError):
 
 @dataclass(frozen=True)
 class AcceptedArgument:
-    """An argument and the checks that could be written for it.
+    """An argument and its possible checks.
 
-    `chosen` is the index of the selected check; `given` is false for an argument that the call does not have.
+    `chosen` is the index of the selected check. `given` is false for an argument that the call lacks.
     """
 
     name: str
@@ -68,8 +68,8 @@ class AcceptedArgument:
 class AcceptedCall:
     """A call that becomes expected.
 
-    `place` is the place of the expectation that the call was paired with; `other_keys` keeps that expectation's other
-    keys. `answer` is the number of the model's answer that contains the call.
+    `place` is the place of the paired expectation; `other_keys` are that expectation's other keys. `answer` is the
+    number of the model's answer with the call.
     """
 
     tool: str
@@ -82,7 +82,7 @@ class AcceptedCall:
 
     @property
     def argument_names(self) -> list[str]:
-        """The names of the arguments that become expected, then of those whose expectations are dropped."""
+        """The names of the expected arguments, then of the arguments whose expectations are dropped."""
         names = [each.name for each in self.arguments]
         names += (name for name, _ in self.lost)
         return names
@@ -116,7 +116,7 @@ class AcceptedCall:
 
 
 def check_calls(calls: Iterable[CallRecord]) -> None:
-    """Raise AcceptError if a suite cannot expect one of these calls."""
+    """Raise AcceptError if a suite cannot express one of these calls."""
     for record in calls:
         if record.call.problem is not None or not record.complete or not record.tool:
             what = record.tool or "a tool without a name"
@@ -126,7 +126,7 @@ def check_calls(calls: Iterable[CallRecord]) -> None:
 
 
 def as_expected(record: CallRecord, place: Place | None = None, other_keys: Table | None = None) -> AcceptedCall:
-    """Expect a call that was not expected before, or whose tool differs from the expected one.
+    """Expect a call that was not expected, or whose tool was not expected.
 
     `place` is the call's new place, where `other_keys` stay.
     """
@@ -192,7 +192,7 @@ def _table(value: object) -> Table:
 
 
 def _weight_in(checks: Mapping[str, object]) -> object:
-    """Return the weight of the first check that has one; `None` if none has."""
+    """Return the weight of the first check with a weight, if any."""
     for check in checks.values():
         if isinstance(check, dict) and "weight" in check:
             return check["weight"]
@@ -209,8 +209,8 @@ def merged_call(
 ) -> AcceptedCall:
     """Expect the common part of one call in several runs; `calls` holds the call from each run's proposal.
 
-    Checks that all proposals keep stay. Arguments that are not always given are left out; with `lists_all`, for graders
-    that count unlisted arguments as wrong, they are optional. `table` is the case's.
+    Checks that all proposals keep stay. Arguments that only some runs give are left out. With `lists_all`, for graders
+    that count unlisted arguments as wrong, these arguments are optional. `table` is the case's.
     """
     first, place = calls[0], calls[0].place
     if len(set(places_of(calls))) > 1:
@@ -334,7 +334,7 @@ _MAX_NUMBER = 1e15
 
 @dataclass(frozen=True, slots=True)
 class CheckChoice:
-    """One way to write an expectation: its name and the value as the suite writes it, `None` to write nothing."""
+    """One way to write an expectation: its name, and the value as the suite writes it. `None` writes nothing."""
 
     kind: str
     written: object = None
@@ -359,8 +359,8 @@ def choices_for(
     """Return the checks for an argument with this value, the preferred one first.
 
     The preferred check is the suite's own (`KEPT`), otherwise the exact value if TOML can express it. New checks get
-    `options`, such as a weight, and also hold for the values that other runs gave. `enumerated` says that the tool's
-    schema lists the possible values.
+    `options`, such as a weight, and also hold for the values in other runs. `enumerated` says that the tool's schema
+    lists the possible values.
     """
     found: list[CheckChoice] = []
     if own_check is not None:
@@ -379,7 +379,7 @@ def choices_for(
 
 
 def unchanged_choices(own_check: object) -> tuple[CheckChoice, ...]:
-    """Return the choices for an argument that was not given and whose check allows that."""
+    """Return the choices for an argument that was not given and need not be."""
     return CheckChoice(KEPT, own_check), CheckChoice(LEAVE_OUT)
 
 
@@ -456,7 +456,7 @@ def _can_be_written(written: object) -> bool:
 
 
 def _is_met(written: object, value: JsonValue) -> bool:
-    """Return whether the check, read as the suite would read it, holds for the value in full."""
+    """Return whether the check holds in full for the value after the suite has been written and read."""
     try:
         verdict = judge(read_check(written), value, True, arcade_compatible=False)
     except (ValueError, RecursionError, CheckError):
@@ -469,10 +469,10 @@ NO_CALLS: Final = "no calls at all"
 
 @dataclass(frozen=True)
 class Proposal:
-    """A change that accepting would make.
+    """A proposed change of a case.
 
     It holds the calls that become expected, and the places where an expectation is dropped or added. With `whole`, the
-    run's calls replace all expected calls; with `in_place`, each call stays at the place of its expectation.
+    run's calls replace all expected calls. With `in_place`, each call stays at the place of its expectation.
     """
 
     case: str
@@ -505,7 +505,7 @@ class Proposal:
         return replace(self, calls=(*self.calls[:call], changed, *self.calls[call + 1 :]))
 
     def has_any_order(self, call: AcceptedCall) -> bool:
-        """Return whether a call becomes expected in any order with the other calls of its answer."""
+        """Return whether a call and the other calls of its answer become expected in any order."""
         if not self.whole or self.in_place:
             return False
         return sum(other.answer == call.answer for other in self.calls) > 1
@@ -529,8 +529,8 @@ class Proposal:
     def applied(self, table: Table) -> Table:
         """Return the case's table with this change.
 
-        Returns the same object when nothing changes; otherwise the id is written out, so that the case keeps its
-        history even if its name changes.
+        Returns the same object if nothing changes. Otherwise the id is written out, so that the case keeps its history
+        even if its name changes.
         """
         changed, name = self.expectations_in(table), table.get("name")
         if same(changed, table):
@@ -567,7 +567,7 @@ def _without_expectation(table: Table, place: Place) -> Table:
 
 
 _OF_CALL = ("tool", "args", "forbidden_args", "only_args", "any_of")
-"""The keys of a step that concern its call."""
+"""The keys of a step's call."""
 
 
 def _positions(calls: Sequence[AcceptedCall]) -> Iterable[Table]:
@@ -586,7 +586,7 @@ def accept_steps(
 ) -> Proposal:
     """Accept the run of a chain, or `only` one step, counted from 1.
 
-    A step without calls expects none; a step that was not reached stays as it is. Raises AcceptError.
+    A step without calls expects no call. A step that was not reached stays as it is. Raises AcceptError.
     """
     calls: list[AcceptedCall] = []
     dropped: list[Place] = []
@@ -610,7 +610,7 @@ def accept_steps(
 def accept_step(
     case: Case, table: Table, trajectory: Trajectory, pairings: Sequence[CallPairing], call: int
 ) -> Proposal:
-    """Accept one call, by its index in the trajectory. Raises AcceptError if it is not the first call of its step."""
+    """Accept one call, by its index in the trajectory. Raises AcceptError unless it is its step's first call."""
     for step, reached in enumerate(rounds_of_steps(case, trajectory), 1):
         if reached is not None and reached.round.calls and reached.first_call == call:
             return accept_steps(case, table, trajectory, pairings, step)
@@ -618,7 +618,7 @@ def accept_step(
 
 
 def accept_step_without_call(case: Case, expected: int) -> Proposal:
-    """Accept that a call was not made, given by its index among the calls that the steps expect."""
+    """Accept that an expected call was not made. `expected` is its index among the steps' expected calls."""
     calling = [number for number, step in enumerate(case.steps) if step.expects_call]
     number = calling[expected]
     return Proposal(case.name, (), False, dropped=(("steps", number),), gone=_no_longer(case, number, None))
@@ -652,7 +652,7 @@ def _taken(case: Case, table: Table, number: int, reached: StepRound, pairings: 
 
 
 def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
-    """Judge the checks of a step on a call that the grader did not pair with it."""
+    """Judge a step's checks on a call that the grader did not pair with the step."""
     try:
         return judge_arguments(
             record.tool, step.args or {}, record.arguments, equal=by_casting, context=EMPTY_CONTEXT, shared=1.0
@@ -663,7 +663,7 @@ def _judged(step: Step, record: CallRecord) -> tuple[ArgumentVerdict, ...]:
 
 
 def _no_longer(case: Case, number: int, taken: AcceptedCall | None) -> tuple[str, ...]:
-    """Return the tool that a step no longer expects, with the number of the step."""
+    """Return the tool that a step no longer expects, with the step's number."""
     expected = case.steps[number].expected_call
     if expected is None or (taken is not None and taken.tool in [each.tool for each in expected.alternatives]):
         return ()
@@ -720,7 +720,7 @@ def places_without_secrets(before: object, after: object, place: Place = ()) -> 
 def _call(call: AcceptedCall, secrets: Secrets) -> AcceptedCall:
     _check_name(call.tool, secrets)
     arguments: list[AcceptedArgument] = []
-    # An argument whose name holds a secret cannot be written at all, unless the suite already has it.
+    # An argument with a secret in its name cannot be written, unless the suite already has it.
     for each in call.arguments:
         if each.was_expected or secrets.redact(each.name) is each.name:
             arguments.append(_argument(each, secrets))

@@ -1,6 +1,7 @@
 """Quick add: typed requests that become cases once the calls of their runs are accepted.
 
-Nothing here knows a screen: `QuickAdd` is the typed line and the queue of requests, `Question` a proposal to accept.
+Nothing here depends on a screen: `QuickAdd` is the typed line and the queue of requests, `Question` a proposal to
+accept.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.trajectory import Trajectory
 
 Kind = Literal["calls expected", "no call", "chain", "empty"]
-"""The kind of a request's case: it expects the calls of its run, expects no calls, has the calls as its steps, or
-expects nothing yet and is not run."""
+"""The kind of a request's case. It expects the calls of its run, expects no calls, or has the calls as its steps. An
+`empty` case expects nothing yet and is not run."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -49,10 +50,10 @@ MAX_WAITING_ITEMS: Final = 3
 """The most waiting requests: users would forget further ones before the results come."""
 
 MAX_RECENT_ITEMS: Final = 20
-"""The number of remembered requests, so that a key can bring back a skipped one."""
+"""The number of remembered requests. A key can bring back a skipped request."""
 
 MAX_NAME_CELLS: Final = 60
-"""The maximum length of a case's name that is derived from its request."""
+"""The maximum length of a case's name that comes from its request."""
 
 
 def name_of(request: str, taken: Collection[str] = ()) -> str:
@@ -77,7 +78,7 @@ def name_of(request: str, taken: Collection[str] = ()) -> str:
 class Request:
     """A request that was typed for a suite, until its case is accepted or skipped.
 
-    `table` is the request's case while it runs, without expectations. `why` is the reason for a failure."""
+    `table` is the request's case without expectations, as it runs. `why` is the reason for a failure."""
 
     text: str
     kind: Kind
@@ -105,7 +106,7 @@ class Request:
 
 
 def new_request(text: str, kind: Kind, suite: OpenSuite, pending: Iterable[Request]) -> Request:
-    """Return a request for a suite, whose case gets a name and an id that no case and no `pending` request has."""
+    """Return a request for a suite. The name and id of its case differ from all cases and `pending` requests."""
     others = [request for request in pending if request.suite == suite.path]
     names = {outline.name for outline in suite.cases}
     names.update(request.name for request in others)
@@ -156,7 +157,7 @@ def same_request(text: str, suite: OpenSuite) -> str | None:
 class Question:
     """The question whether the calls of a request's runs become the expectation of its case.
 
-    `table` is the case that ran, `runs` are its finished runs, and `left_out` the calls of the proposal that are not
+    `table` is the case that ran, `runs` are its finished runs, and `left_out` are the proposal's calls that are not
     expected. `row` is the focused row of `rows`. `note` says how the runs of several models differ."""
 
     kind: Kind
@@ -170,7 +171,7 @@ class Question:
 
     @property
     def rows(self) -> tuple[tuple[int, int | None], ...]:
-        """The rows that can have the focus: each call (`None`), then its arguments by their indices."""
+        """The rows that can have the focus: each call (`None`), followed by the indices of its arguments."""
         rows: list[tuple[int, int | None]] = []
         for number, call in enumerate(self.proposal.calls):
             rows.append((number, None))
@@ -197,7 +198,7 @@ class Question:
 
     @property
     def has_order(self) -> bool:
-        """Whether the calls come from several answers, so that the user can choose whether their order is expected."""
+        """Whether the calls come from several answers: the user can then choose their order or any order."""
         return self.kind != "chain" and len({call.answer for call in self.kept}) > 1
 
     def is_unordered(self, call: AcceptedCall) -> bool:
@@ -339,7 +340,7 @@ def _with_typed_value(call: AcceptedCall, at: int, text: str, tools: Sequence[To
 
 
 def _typed_call(text: str, call: AcceptedCall | None, tools: Sequence[ToolDefinition]) -> AcceptedCall:
-    """Return the call that a text names: its tool, and the arguments that are written as `name=value`."""
+    """Return the call in a text: the name of a tool, and arguments as `name=value`."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -365,7 +366,7 @@ def _typed_call(text: str, call: AcceptedCall | None, tools: Sequence[ToolDefini
         choices = (CheckChoice(TYPED, read), CheckChoice("present", {"present": True}), CheckChoice(LEAVE_OUT))
         arguments.append(AcceptedArgument(name, None, True, choices))
     if not arguments:
-        # Arguments that were not typed are listed, but left out, so that they do not matter.
+        # Arguments that were not typed are listed but left out: they do not matter.
         for name in schemas:
             arguments.append(AcceptedArgument(name, None, True, (CheckChoice(LEAVE_OUT),)))
     return AcceptedCall(tool, call.answer if call is not None else 1, tuple(arguments))
@@ -406,7 +407,7 @@ def question_for(
 
 
 def _behind_the_first(calls: Sequence[AcceptedCall]) -> Iterable[int]:
-    """Yield the calls that a chain cannot expect: those after the first one of an answer."""
+    """Yield the calls that a chain cannot expect: in each answer, the calls after the first."""
     answers: set[int] = set()
     for number, call in enumerate(calls):
         if call.answer in answers:
@@ -415,7 +416,7 @@ def _behind_the_first(calls: Sequence[AcceptedCall]) -> Iterable[int]:
 
 
 def calls_shown(question: Question, trajectory: Trajectory) -> dict[int, int]:
-    """Return the index of each proposed call by the index of the call in a run that it comes from.
+    """Map the index of a call in a run to the index of its proposed call.
 
     With several runs, a call is identified by its tool and its order."""
     found: dict[int, int] = {}
@@ -437,9 +438,9 @@ State = Literal["ask", "run", "check", "failed", "change"]
 class QuickAdd:
     """The typed line and the queue of requests, in the order typed.
 
-    A result never takes the keyboard. While the line is empty, its question is shown, and Enter, Esc and the arrows
-    answer it; letters are text until the user presses the key that sets `has_keyboard`. While the line has text, the
-    result waits."""
+    A result never takes the keyboard. While the line is empty, the question is shown. Enter, Esc and the arrows answer
+    it; letters are text until the user presses the key that sets `has_keyboard`. While the line has text, the result
+    waits."""
 
     text: str = ""
     kind: Kind = "calls expected"
@@ -503,7 +504,7 @@ class QuickAdd:
         if text == self.text:
             return
         if self._recalled >= 0 and self._typed.strip():
-            # A recalled request that is edited must not lose the text that it replaced.
+            # An edit of a recalled request must not lose the replaced text.
             self.remember(self._typed)
         self.text = text[:MAX_FIELD_CHARS]
         self._recalled = -1
@@ -516,7 +517,7 @@ class QuickAdd:
         self.kind = KINDS[(KINDS.index(self.kind) + 1) % len(KINDS)]
 
     def recall(self, step: int) -> bool:
-        """Put an earlier (1) or later (-1) request or the typed text into the line; return whether there was one."""
+        """Put an earlier (1) or later (-1) request or the typed text into the line; return whether one exists."""
         at = self._recalled + step
         if not -1 <= at < len(self.recent):
             return False
@@ -547,7 +548,7 @@ class QuickAdd:
         return True
 
     def open(self) -> bool:
-        """Show the waiting result, with the keyboard, and return whether there is one."""
+        """Show the waiting result, if any, with the keyboard; return whether a result waited."""
         if self.head is None:
             return False
         self.is_open = self.has_keyboard = True

@@ -1,7 +1,7 @@
-"""The servers of a suite that the user typed into its form in this session, which need no question of trust.
+"""The servers that the user typed into a suite's form in this session.
 
-Text from a file, a paste, a completion or another program does not count as typed. A server that contains such text
-needs trust even after the user types into it: `before` is then the server with that text.
+They need no question of trust. Text from a file, a paste, a completion or another program does not count as typed. A
+server with such text needs trust even after the user types into it: `before` is then the server with that text.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from workbench.suite.server_model import Server
 from workbench.suite.trust import TypedServer
 
 NEW_COMMAND = ("python", "server.py")
-"""The command of a server that was added in the form, which the user replaces."""
+"""The command of a new server in the form, for the user to replace."""
 
 
 @dataclass(frozen=True)
 class TypedTable:
-    """The table of a server as it is `now`, and as it was `before` the user typed, `None` if the user added it."""
+    """The table of a server `now` and `before` the user typed; `before` is `None` if the user added the server."""
 
     now: Table
     before: Table | None
@@ -34,16 +34,16 @@ Typed = tuple[TypedTable, ...]
 
 
 def typed_after(typed: Typed, before: Document, after: Document, *, by_keys: bool) -> Typed:
-    """Return the typed servers after a change of a document in which some are `typed`.
+    """Return the typed servers after a change of a document whose servers `typed` were typed.
 
     A change `by_keys` was made by single keys: it edits one server, or adds one with the command of new servers. After
-    any other change, only the servers that it left unchanged still count as typed.
+    any other change, only unchanged servers still count as typed.
     """
     # Text that is not TOML starts no server; its next valid version is compared with the same servers.
     if after.parts is None:
         return typed
     old, new = _servers(before), _servers(after)
-    # Equal servers cannot be distinguished, so none of them counts as typed.
+    # Equal servers cannot be distinguished, so they do not count as typed.
     kept = tuple(each for each in typed if _count(each.now, new) == 1)
     fresh = [server for server in new if not _count(server, old)]
     gone = [server for server in old if not _count(server, new)]
@@ -59,7 +59,7 @@ def typed_after(typed: Typed, before: Document, after: Document, *, by_keys: boo
 
 
 def typed_servers(typed: Typed) -> Iterator[TypedServer]:
-    """Yield the valid typed servers, except those that still have the command of a new server."""
+    """Yield the valid typed servers, except servers that still have a new server's command."""
     for each in typed:
         if each.before is None and each.now.get("command") == [*NEW_COMMAND]:
             continue

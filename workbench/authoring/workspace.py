@@ -34,7 +34,8 @@ RECORDINGS_FOLDER = "recordings"
 """The name of the folder where runs are saved."""
 
 LONG_CHARACTERS = 200_000
-"""The length, in characters, from which a suite is parsed for editing when it is read; later, the screen would wait."""
+"""The length, in characters, from which a suite is parsed for editing when it is read, because the screen would wait
+later."""
 
 
 @dataclass(frozen=True)
@@ -90,24 +91,23 @@ class Workspace:
 def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | None = None) -> Workspace:
     """Find and read suites: in the given paths, otherwise in the current folder, otherwise the bundled samples.
 
-    A given folder without suites opens with its recordings. `models` decides which recorded models are known.
-
-    A `search` that was stopped opens the suites that it found, or the samples if there are none. The folders are then
-    no roots, so that they are not searched again.
+    A given folder without suites opens with its recordings. `models` decides which recorded models are known. A stopped
+    `search` opens the suites found so far, or without any the samples. The folders then do not count as roots, so that
+    they are not searched again.
     """
     search = search or Search()
     roots = tuple(paths) or (Path(),)
     found = _found_at(roots, search) if paths else find_suites(roots, search)
-    # A folder that the user named is opened even if it is empty, instead of the samples.
+    # A folder that the user named is opened even if it is empty.
     if not found and (search.is_stopped or not paths):
         return read_again(Workspace((bundled("sample_suites"),), (), True), models)
     return _read(found if search.is_stopped else roots, found, False, models)
 
 
 def to_begin(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the given paths at which a new suite can begin.
+    """Return the given paths at which a new suite can begin:
 
-    These name TOML files that do not exist yet, in existing folders.
+    TOML files that do not exist yet, in existing folders.
     """
     found = []
     for path in paths:
@@ -164,8 +164,8 @@ def _is_gone(path: Path) -> bool:
 
 
 def _found_at(roots: Sequence[Path], search: Search) -> tuple[Path, ...]:
-    """Return the suites at each root, or its recordings if it has none."""
-    # Each root is searched separately, so that one with suites does not hide the recordings of another.
+    """Return the suites at each root. For a root without suites, return its recordings."""
+    # Each root is searched separately: a root with suites must not hide the recordings of another root.
     found: list[Path] = []
     for root in roots:
         found += find_suites([root], search) or _recordings_below(root, search)
@@ -212,9 +212,9 @@ def is_recording(path: Path) -> bool:
 
 
 def recordings_folder(suite: Path, *, of_samples: bool) -> Path:
-    """Return the folder for runs of a suite, which is next to the suite.
+    """Return the folder for runs of a suite, next to the suite.
 
-    Runs of samples go to the current folder; those of a recording go to its own folder.
+    Runs of samples go to the current folder; runs of a recording go to its folder.
     """
     if of_samples:
         return Path(RECORDINGS_FOLDER)
@@ -239,9 +239,9 @@ def _opened(path: Path, models: ModelBook | None = None) -> tuple[SuiteFile, Rec
 
 
 def _is_known(model: str, file: SuiteFile, models: ModelBook) -> bool:
-    """Return whether a recorded model is the offline one, or one that the suite or its configuration names.
+    """Return whether a recorded model is the offline model, or is named by the suite or its configuration.
 
-    A model that only a recording describes is not known, because its address could be any.
+    A model that only a recording describes is not known, because it could have any address.
     """
     if model == OFFLINE or (file.suite is not None and model in models_named_by(file.suite)):
         return True
@@ -298,10 +298,10 @@ class OpenSuites:
         self._followers: tuple[Follower, ...] = ()
 
     def follow(self, *followers: Follower) -> None:
-        """Call these functions on every change, in this order, after those already registered.
+        """Call these functions on every change, in this order, after earlier registered functions.
 
         The order is guaranteed. The journal comes first: edits are on disk before they are visible. Then come the runs
-        of recordings, the tree and the grades, each of which relies on the ones before, and finally the screen.
+        of recordings, the tree and the grades, each relying on the preceding ones. The screen comes last.
         """
         self._followers += followers
 
@@ -349,7 +349,7 @@ class OpenSuites:
     def read(self, workspace: Workspace) -> tuple[OpenSuite, ...]:
         """Take over a workspace, and return the suites with unsaved changes whose file changed or disappeared.
 
-        These keep their unsaved text.
+        The returned suites keep their unsaved text.
         """
         first, self.workspace = not self.workspace.roots, workspace
         recordings = frozenset(run.planned.file.path for run in workspace.recorded)
@@ -358,7 +358,7 @@ class OpenSuites:
         return conflicts
 
     def read_one(self, file: SuiteFile) -> None:
-        """Take over the file of one suite, which may be new to the workspace."""
+        """Take over the file of one suite, possibly a new one."""
         files = (*self._files_besides(file.path), file)
         self.read(replace(self.workspace, files=files, roots=self._roots_with(file.path)))
 
@@ -433,7 +433,7 @@ class OpenSuites:
 
         `summary` describes the change. Consecutive changes of one `group` are one undo step. `case` is the key of the
         case for the cursor after an undo. `index` is the case that is edited in place (`HEAD`: the suite's settings);
-        it stays in the tree whatever the filter. A change `by_keys` was made in the form by single keys.
+        it stays in the tree despite any filter. A change `by_keys` was made in the form by single keys.
         """
         refuse_if_read_only(f"{suite.path.name} was to be changed")
         if not suite.change(document, summary, group, case, by_keys=by_keys):
@@ -465,7 +465,7 @@ class OpenSuites:
         index: int | None = None,
         case: str | None = None,
     ) -> None:
-        # Each change starts without moved grades; the regrader, one of the followers, sets them.
+        # Each change starts without moved grades. The regrader, one of the followers, sets them.
         self.moved = ""
         change = SuitesChanged(how, tuple(suites), self.suites, self.workspace, first, index, case)
         for follower in self._followers:
@@ -480,11 +480,11 @@ def _raise(error: Exception) -> None:
 
 
 def _in_order(suites: list[OpenSuite], placed: int) -> list[OpenSuite]:
-    """Insert every suite after the first `placed` ones after the last suite of its folder."""
+    """Insert each suite after the first `placed` ones behind the last suite of its folder."""
     ordered = suites[:placed]
     for suite in suites[placed:]:
         beside = [at for at, other in enumerate(ordered) if other.path.parent == suite.path.parent]
-        # The suite goes where the tree lists it once it is saved.
+        # The suite goes where the tree will list it after saving.
         ordered.insert(beside[-1] + 1 if beside else len(ordered), suite)
     return ordered
 
@@ -505,15 +505,14 @@ def tie(source: OpenSuite, target: OpenSuite) -> None:
 
 
 SuiteChange = tuple[OpenSuite, Change]
-"""A suite and the change that was undone or redone in it."""
+"""A suite and its undone or redone change."""
 
 
 def undo(suite: OpenSuite, open_suites: OpenSuites) -> list[SuiteChange] | str:
     """Undo the last step of a suite.
 
-    A move is undone in both suites; the suite that then has the case comes last.
-
-    Returns the undone changes, or the reason why nothing was undone, because a case must not vanish from both suites.
+    A move is undone in both suites, or in neither, because a case must not vanish from both. Returns the undone
+    changes, or the reason why nothing was undone. The suite that then has the case comes last.
     """
     # If only one suite were undone, a moved case would be in both suites or in neither.
     move = suite.last.part_of if suite.last is not None else None

@@ -19,10 +19,10 @@ from workbench.suite.problems import Place, written
 
 @dataclass(frozen=True)
 class Addition:
-    """Something that can be added: the row that stands for it, and its line in the search.
+    """A possible addition: its row, and its line in the search.
 
-    `answer` answers the question that an addition at the row asks; `None` asks the user. `question`, if set, replaces
-    that question."""
+    An addition at the row asks a question. `answer` answers it; `None` asks the user. `question`, if set, replaces the
+    question."""
 
     row: FormRow
     line: Completion
@@ -54,7 +54,7 @@ class Search:
 
 
 def additions(source: FormSource, place: Place) -> list[Addition]:
-    """Return what can be added: keys of the element at `place`, of the case or suite, of other elements, then calls.
+    """Return the possible additions: keys of the element at `place`, the case or suite, other elements, then calls.
 
     Each group lists common keys first."""
     here = item_of(source, place)
@@ -68,7 +68,7 @@ def additions(source: FormSource, place: Place) -> list[Addition]:
             line = Completion(written((*owner, "any_of")), "any_of", about)
             asked = alternative(source, owner)
             found.append(((not is_here, not is_here, True, len(_USUAL)), Addition(row, line, question=asked)))
-        # A table of arguments may have no row of its own, so its first argument stands for it.
+        # A table of arguments may have no row, so its first argument represents it.
         if row.kind == "pair" and row.place[-2] in ("args", "when"):
             owner = row.place[:-1]
         if owner in owners or (owner == row.place and not _is_open(source, row)):
@@ -126,7 +126,7 @@ def _line(source: FormSource, row: FormRow, owner: Place) -> Completion:
 
 
 def _element(source: FormSource, place: Place) -> str:
-    """Return the name of an element of a list: its tool, its name, or its list and number."""
+    """Return the name of an element of a list: its tool, its own name, or its list and number."""
     for key in ("tool", "name", "role"):
         name = value_at(source.table, (*place, key))
         if isinstance(name, str) and name:
@@ -135,7 +135,7 @@ def _element(source: FormSource, place: Place) -> str:
 
 
 def _calls(source: FormSource) -> Iterator[Addition]:
-    """Yield a call of each tool, so that its name alone finds it."""
+    """Yield a call of each tool, found by the tool's name alone."""
     if not source.is_case or source.is_chain:
         return
     row = FormRow("section", ("ordered",), 0, "ordered")

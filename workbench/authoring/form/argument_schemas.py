@@ -1,4 +1,4 @@
-"""Arguments of a tool by its JSON Schema, and the reasons why it refuses a value or a name.
+"""Arguments of a tool by its JSON Schema, and the reasons why the schema refuses a value or a name.
 
 References to other files are not fetched, and an invalid schema refuses nothing. Validators are cached, so values can
 be checked on every keystroke.
@@ -64,8 +64,8 @@ _BOUNDS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
 class ArgumentInfo:
     """An argument as its tool's schema describes it.
 
-    `type_words` is the type in words (`text`, `whole number`, `on | off`), `enum` the listed values, `default` is
-    `None` if there is none. Pass `schema` to `mark`, `cells` and `completions`.
+    `type_words` is the type in words (`text`, `whole number`, `on | off`), `enum` are the listed values, and `default`
+    is `None` without a default. Pass `schema` to `mark`, `cells` and `completions`.
     """
 
     name: str
@@ -79,7 +79,7 @@ class ArgumentInfo:
 
 @dataclass(frozen=True)
 class _Kept(Generic[_T]):
-    """A cache by object identity. It holds a reference to each object, so that no identity is reused."""
+    """A cache by object identity. It holds a reference to each object, so no identity is reused."""
 
     make: Callable[[Any], _T]
     made: dict[int, tuple[object, _T]] = field(default_factory=dict)
@@ -94,10 +94,10 @@ class _Kept(Generic[_T]):
 
 
 def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | None:
-    """Return the tool of this name; `None` if there is none.
+    """Return the tool of this name; `None` for an unknown name.
 
-    Without an exact match, it is the first tool whose name matches as graders compare names: ignoring case and the
-    difference between `.`, `-` and `_`.
+    Without an exact match, return the first tool whose name matches by the graders' comparison, which ignores case and
+    treats `.`, `-` and `_` as equal.
     """
     wanted = comparable_name(name)
     alike: ToolDefinition | None = None
@@ -110,12 +110,12 @@ def tool_named(tools: Iterable[ToolDefinition], name: str) -> ToolDefinition | N
 
 
 def arguments_of(tool: ToolDefinition) -> tuple[ArgumentInfo, ...]:
-    """Return the arguments that a tool's schema names, required ones first."""
+    """Return the arguments in a tool's schema, required ones first."""
     return tuple(_arguments.of(tool).values())
 
 
 def argument_of(tool: ToolDefinition | None, name: str) -> ArgumentInfo | None:
-    """Return one argument of a tool; `None` if the tool is unknown or its schema does not name it."""
+    """Return one argument of a tool; `None` if the tool is unknown or its schema lacks the argument."""
     if tool is None:
         return None
     return _arguments.of(tool).get(name)
@@ -149,7 +149,7 @@ def _first_reason(check: CheckBase, schema: Schema) -> str | None:
 
 
 def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
-    """Return a message if a tool has no argument of this name; `None` if it has one or accepts any name."""
+    """Return a message if a tool has no argument of this name; `None` if the name is allowed."""
     if tool is None or name in _arguments.of(tool):
         return None
     parts = list(parts_of(tool.parameters, tool.parameters))
@@ -171,9 +171,9 @@ def mark_name(tool: ToolDefinition | None, name: str) -> str | None:
 
 
 def mark_tool(tools: Sequence[ToolDefinition], name: str) -> str | None:
-    """Return a message if no tool has this name; `None` if one has it.
+    """Return a message if no tool has this name; `None` for a known name.
 
-    Also `None` while no server has listed its tools: the suite's problems already report unknown names then.
+    Returns `None` while no server has listed its tools: the suite's problems then report unknown names.
     """
     if name in ("", ANY_TOOL) or tool_named(tools, name) is not None or all(tool.server is None for tool in tools):
         return None
@@ -349,7 +349,7 @@ def _line(text: str) -> str:
 
 
 def _found(pattern: str, name: str) -> bool:
-    # A pattern that cannot be evaluated may allow the name, so it does not refuse it.
+    # A pattern that cannot be evaluated may allow the name, so the name is not refused.
     try:
         return found(pattern, name)
     except SearchError:

@@ -1,7 +1,7 @@
-"""Conversion of an expected argument, a plain value or a table with one check, to the cells of a form row and back.
+"""Conversion of an expected argument (a plain value or a table with one check) to the cells of a form row and back.
 
-A plain value and `equals` both appear as the check `is`. `schema` is that of the argument, `None` if unknown. Values
-that TOML can express are stored as typed; an invalid pattern or Python reference is left to the suite's problems.
+A plain value and `equals` both appear as the check `is`. `schema` is the argument's, `None` if unknown. Values that
+TOML can express are stored as typed; an invalid pattern or Python reference is left to the suite's problems.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ _READERS: dict[str, Callable[[str, Editor, Schema | None], object]] = {
 class OptionCell:
     """An option of a check.
 
-    `text` is the content of the cell, empty if the option is not written; `default` then applies, which is empty if
-    there is none.
+    `text` is the content of the cell, empty for an unwritten option. Then `default` applies; it is empty without a
+    default.
     """
 
     name: str
@@ -81,7 +81,7 @@ def form_names() -> tuple[str, ...]:
 
 
 def class_named(name: str) -> type[CheckBase] | None:
-    """Return the class of a check by its name in the form, `None` if there is no such check."""
+    """Return the class of a check by its name in the form; `None` for an unknown name."""
     for cls in CHECK_CLASSES.values():
         if cls.form_name == name:
             return cls
@@ -143,10 +143,10 @@ def with_text(value: object, text: str, schema: Schema | None = None) -> object:
 
 
 def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
-    """Replace the check of an argument by the one named `kind`.
+    """Replace the check of an argument by the check `kind`.
 
     The new check takes over as much of the expected value as possible, and the options in `OF_EVERY_CHECK`. Raises
-    CellError if there is no such check.
+    CellError for an unknown check.
     """
     cls = class_named(kind) or CHECK_CLASSES.get(kind)
     if cls is None:
@@ -155,14 +155,14 @@ def with_kind(value: object, kind: str, schema: Schema | None = None) -> object:
     old = class_of(value)
     if cls is old:
         return value
-    # If the old check has no value to take over, the new check starts with one that the schema allows.
+    # If the old check has no value to take over, the new check starts with a value that the schema allows.
     carried = carried_values(value) or _suggested(schema)
     parts = expected_of(value) if old.nests == "list" and not old.looks_inside else [_alone(value)]
     return _with_check(value, cls.started(Start(carried, _as_text(carried[0]), _ends(value, schema), parts)))
 
 
 def options_of(value: object) -> tuple[OptionCell, ...]:
-    """Return the options of the argument's check, written or not, except those that every check has."""
+    """Return the options of the argument's check, written or not, without the options of every check."""
     cls, table = class_of(value), _table(value)
     cells = []
     for option in cls.options:
@@ -175,7 +175,7 @@ def options_of(value: object) -> tuple[OptionCell, ...]:
 
 
 def default_text(cls: type[CheckBase], option: str) -> str:
-    """Return the text of an option that is not written, empty if it has no default."""
+    """Return the text of an unwritten option, empty without a default."""
     default = cls.model_fields[option].default
     if default is None:
         return ""
@@ -185,9 +185,7 @@ def default_text(cls: type[CheckBase], option: str) -> str:
 def with_option(value: object, option: str, text: str | None) -> object:
     """Set an option of the check from the text of its cell; empty text removes it.
 
-    Setting one of several that exclude each other removes the others.
-
-    Raises CellError if the text is not a valid value or the check has no such option.
+    Options that exclude the new one are removed. Raises CellError for an invalid value or an unknown option.
     """
     cls = class_of(value)
     if option not in cls.options and option not in OF_EVERY_CHECK:
@@ -195,7 +193,7 @@ def with_option(value: object, option: str, text: str | None) -> object:
     if text is None or not text.strip():
         return _without(value, option)
     table = _table(value)
-    # Writing two options that exclude each other would be an error.
+    # Two options that exclude each other would be an error.
     if option in cls.exclusive:
         table = without_keys(table, *(set(cls.exclusive) - {option}))
     table.setdefault(cls.kind, expected_of(value))  # a plain value becomes a check, so that it can have options
@@ -307,7 +305,7 @@ def _with_check(value: object, check: Mapping[str, object]) -> object:
 
 
 def _plain(table: Table) -> object:
-    """Return a table that has only `equals` as its plain value, unless that value would be read as a check."""
+    """Return a table with only `equals` as its plain value, unless that value would be read as a check."""
     if table.keys() != {"equals"}:
         return table
     value = table["equals"]
@@ -323,7 +321,7 @@ def looks_like_check(value: object) -> bool:
 
 def _shown(editor: Editor, value: object, schema: Schema | None = None) -> str:
     """Return a value as the text of a cell with this editor; as TOML if the editor cannot represent it."""
-    # Any other value would be read back as a different one, so it is shown as TOML.
+    # Any other value would be read back differently, so it is shown as TOML.
     match editor.reads, value:
         case (("nothing" | "presence"), True):
             return ""

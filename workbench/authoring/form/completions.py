@@ -36,7 +36,7 @@ What = Literal[
 ]
 """The content of a field.
 
-In comma-separated lists (`tools`, `words`, a list as `value`, or a value of the check `one_of`) the last item is
+In comma-separated lists (`tools`, `words`, a list as `value`, or a value of the check `one_of`), the last item is
 completed."""
 
 _MIN_LIKENESS = 70.0
@@ -47,7 +47,7 @@ _MIN_RESEMBLING_CHARS = 3
 class Completion:
     """A suggestion for a field.
 
-    `text` is the complete content of the field, `label` is displayed, `detail` is a few words about it on one line.
+    `text` is the complete content of the field, `label` is displayed, and `detail` is a few words of description.
     """
 
     text: str
@@ -101,7 +101,7 @@ def complete(
     if what in ("tools", "words") or (what == "value" and (lists_values(kind) or is_list(schema))):
         head, typed = last_item(typed)
         used = {*used, *read_texts(head)}
-    # Values are compared as they are shown, because a list quotes its items where necessary.
+    # Values are compared as they are shown: a list quotes its items where necessary.
     taken = {shown_name(name) for name in used}
     fitting = ranked((one for one in found if one.text not in taken), read_text(typed))
     return tuple(replace(one, text=head + one.text) for one in fitting)
@@ -165,10 +165,10 @@ def _values_with_details(schema: Schema | None) -> Iterator[tuple[str, object]]:
 
 
 def _listed_values(schema: Schema | None, *, of_items: bool, several: bool) -> Iterator[Completion]:
-    """Yield the values that a schema lists, its default and its examples, each once."""
+    """Yield each value in a schema's list, its default and its examples once."""
     own = items_of(schema) if of_items else schema
     default = keyword(own, "default")
-    # A value may be an enum member, the default and an example at once; it is offered once, with its first detail.
+    # A value may be an enum member, the default and an example at once. It is offered once, with its first detail.
     found: dict[str, Completion] = {}
     for detail, value in _values_with_details(own):
         if value is None:
@@ -205,8 +205,8 @@ def _option_words(kind: str, option: str, models: Iterable[str]) -> Iterable[str
 
 
 def ranked(found: Iterable[Completion], typed: str) -> list[Completion]:
-    """Return the completions that begin with the typed text, contain it, resemble it or describe it, in this order."""
-    # Of two candidates that contain the text, the one in which it starts earlier comes first. Candidates of one rank
+    """Return the completions that begin with the typed text, contain, resemble or describe it, in this order."""
+    # Of two candidates that contain the text, the candidate with the earlier match comes first. Candidates of one rank
     # keep their order.
     candidates = list(found)
     typed = typed.casefold()
@@ -242,7 +242,7 @@ def suggestions(source: FormSource, cell: Cell, typed: str) -> tuple[Completion,
             is_named = cell.place[0] in ("mocks", "variants", "setup", "answers") or "tool_calls" in cell.place
             is_named = is_named or cell.place[:2] == ("final", "state")
             return complete("tool" if is_named else "expected tool", typed, tools=source.tools)
-        # Arguments that the call already has are not offered, except the one being edited.
+        # Arguments of the call are not offered again, except the edited one.
         case "key" if len(cell.place) > 1 and cell.place[-2] in ("args", "when"):
             table = value_at(source.table, cell.place[:-1])
             used = set(table) - {key} if isinstance(table, dict) else ()

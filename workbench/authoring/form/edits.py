@@ -77,7 +77,7 @@ def edited(source: FormSource, row: FormRow, cell: Cell, text: str) -> Edit:
 
 
 def with_id(source: FormSource, table: Table) -> Table:
-    """Return the case with its id written out, so that it keeps its history when it is renamed."""
+    """Write the case's id out, so that the case keeps its history when it is renamed."""
     name = source.table.get("name")
     if not source.is_case or "id" in source.table or "id" in table or not isinstance(name, str) or not name:
         return table
@@ -181,7 +181,7 @@ def _read(source: FormSource, cell: Cell, text: str) -> object:
     # `""` writes an empty text where an empty cell removes the key.
     if cell.kind in ("text", "lines") and text.strip() == '""':
         return ""
-    # An emptied cell removes its key, so that the default applies.
+    # An emptied cell removes its key: the default applies.
     if not text.strip():
         return text if cell.empty_stays else ABSENT
     match cell.kind:
@@ -222,7 +222,7 @@ def _argument(cell: Cell, value: object) -> object:
 
 
 def as_answer(place: Place, value: object) -> object:
-    """Return the value of a named check of the answer as a table with one check, and any other value unchanged."""
+    """Return a named check of the answer as a table with one check, and any other value unchanged."""
     is_named = len(place) > 1 and place[0] == "response"
     if not is_named or check_name(value):
         return value
@@ -310,7 +310,7 @@ def _converted(key: str, value: object) -> object:
 def _with_args(table: Table, cell: Cell, text: str) -> Table:
     match text.strip():
         case "any":
-            # Unlike `without`, this removes only the key and keeps tables that become empty.
+            # Unlike `without`, this removes only the key and keeps emptied tables.
             owner = value_at(table, cell.place[:-1])
             assert isinstance(owner, dict)
             remaining = dict(owner)

@@ -16,14 +16,14 @@ PATH = " › "
 
 _OF_ELEMENTS = ("same_elements", "has_elements")
 LISTS_OF_CHECKS = (*_OF_ELEMENTS, "any_of", "none_of")
-"""The checks that list other checks, either of a list's elements or of the value itself."""
+"""The checks that list other checks, of a list's elements or of the value itself."""
 
 
 @dataclass(frozen=True)
 class InnerField:
     """A check of a part of a value: its place, its label, the value as written, and the schema of the part.
 
-    `summary` counts the parts that have rows of their own; it is empty without any."""
+    `summary` counts the parts with separate rows; it is empty without such parts."""
 
     place: Place
     label: str

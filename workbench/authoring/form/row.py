@@ -67,14 +67,14 @@ CellKind = Literal[
 ]
 """The kind of a cell.
 
-`lines` is text with line breaks, `words` a command, `key` the name of an argument or variable, `one_key` which of
-several keys is written, `args` whether arguments matter. `check`, `expected`, `option`, `optional`, `required` and
-`weight` are the parts of one check. `response` is the check of the answer while there is none, `times` the allowed
-number of calls."""
+`lines` is text with line breaks, `words` a command, and `key` the name of an argument or variable. `one_key` chooses
+which of several keys is written, and `args` whether arguments matter. `check`, `expected`, `option`, `optional`,
+`required` and `weight` are the parts of one check. `response` stands for a missing check of the answer, `times` is the
+allowed number of calls."""
 
 RowKind = Literal["field", "section", "item", "pair", "more"]
-"""The kind of a row: a key with its value, a list or table, one element of a list, one entry of a table with free keys
-(such as arguments), and the row that stands for hidden rows."""
+"""The kind of a row. `field` is a key with its value, `section` a list or table, and `item` an element of a list.
+`pair` is an entry of a table with free keys, such as arguments. `more` stands for hidden rows."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ class Cell:
     """Whether empty text is written as such instead of removing the key."""
     limits: Limits = ANY_NUMBER
     option: str = ""
-    """The option of a check that this cell edits."""
+    """The option of a check in this cell."""
     summary: str = ""
-    """A summary that is displayed in place of a text whose parts have rows of their own."""
+    """A summary, displayed in place of the text when the text's parts have separate rows."""
     invalid: InvalidText | None = None
     """Invalid text that was typed here and left; it is displayed in place of the content."""
 
@@ -120,12 +120,12 @@ class Cell:
 
     @property
     def is_gap(self) -> bool:
-        """Whether the value is written but empty, so that it must be filled in."""
+        """Whether the value is written but empty, and must be filled in."""
         return self.asks and not self.absent
 
 
 def cell_id(cell: Cell) -> CellId:
-    """Return the identity of a cell, which does not depend on its content."""
+    """Return the identity of a cell, regardless of its content."""
     return cell.kind, cell.place, cell.option
 
 
@@ -153,7 +153,7 @@ class FormRow:
     """The reasons why the tool's schema refuses the content."""
     problems: tuple[Problem, ...] = ()
     above: str = ""
-    """A line above the row, such as how to undo the removal of an element there."""
+    """A line above the row, for example on how to undo a removal there."""
 
     @property
     def check(self) -> str | None:
@@ -170,9 +170,9 @@ class FormSource:
 
     `table` is a case's table and `at` its place in the file, or `table` is the head of the file and `at` is empty.
 
-    `header` is always the head. `problems` are those of the file, `tools` the suite's known tools, `models` and `tags`
-    the names in use. With `every_key`, all unwritten keys are shown, otherwise only the one at `revealed`.
-    `invalid_texts` holds the invalid texts that were typed into cells.
+    `header` is always the head. `problems` are the file's problems, `tools` the suite's known tools, `models` and
+    `tags` the names in use. With `every_key`, all unwritten keys are shown, otherwise only the key at `revealed`.
+    `invalid_texts` holds the invalid texts in cells.
     """
 
     table: Table
@@ -187,7 +187,7 @@ class FormSource:
     invalid_texts: Mapping[CellId, InvalidText] = field(default_factory=dict)
 
     def tool(self, call: object) -> ToolDefinition | None:
-        """Return the tool that a call, a step or a mock names, if it is known."""
+        """Return the known tool of a call, a step or a mock, if any."""
         name = value_at(call, ("tool",))
         if not isinstance(name, str):
             return None
@@ -252,7 +252,7 @@ def _when_empty(field: Field) -> str:
 
 
 def text_of(kind: CellKind, value: object) -> str | None:
-    """Return a value as the text of a cell of this kind, `None` if its type does not fit."""
+    """Return a value as the text of a cell of this kind; `None` for a value of another type."""
     match kind:
         case "text" | "lines" | "choice":
             return _text_or_none(value)
@@ -392,7 +392,7 @@ def _resolved_rows(place: Place, call: Table, indent: int) -> Iterator[FormRow]:
 def result_rows(
     place: Place, call: Table, indent: int, *, rare: bool = False, key: Literal["result", "message"] = "result"
 ) -> Iterator[FormRow]:
-    """Yield the rows of the check of a call's result, or of the message that an answer is for."""
+    """Yield the rows of the check of a call's result, or of the message that an answer applies to."""
     at = (*place, key)
     if key not in call:
         check = Cell("check", at, absent=True, shown=f"any {key}" if rare else f"which {key}?", choices=form_names())
@@ -493,7 +493,7 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
 
 
 def _inner_rows(field: InnerField, indent: int) -> Iterator[FormRow]:
-    """Yield the rows for the check of a part: its own row and its options. A part has no weight."""
+    """Yield the rows for the check of a part: the check and its options. A part has no weight."""
     kind, expected, _ = check_cells(field.place, field.value, field.schema)
     cells = (kind, replace(expected, summary=field.summary))
     marks = _marks(mark(field.value, field.schema))
@@ -510,7 +510,7 @@ def _marks(text: str | None) -> tuple[str, ...]:
 
 
 def check_cells(place: Place, value: object, schema: Schema | None) -> tuple[Cell, ...]:
-    """Return the cells of one check: its kind, the expected value and its weight."""
+    """Return the cells of one check: its kind, its expected value and its weight."""
     kind, weight = kind_of(value), weight_text(value)
     expected = Cell("expected", place, value_text(value, schema))
     if class_of(value).accepts_all:
@@ -544,7 +544,7 @@ def option_rows(place: Place, value: object, indent: int, *, of_answer: bool = F
 
 
 def unknown_rows(table: Table, place: Place, indent: int, known: tuple[str, ...]) -> Iterator[FormRow]:
-    """Yield rows for keys that the format does not have, so that they can be corrected or removed."""
+    """Yield rows for unknown keys, so that they can be corrected or removed."""
     for key in table:
         if key not in known:
             yield as_it_stands((*place, key), indent, table[key])
@@ -578,7 +578,7 @@ def tool_cell(place: Place, tool: object) -> Cell:
 Role = Literal["user", "assistant", "tool"]
 
 ANSWERS: tuple[str, ...] = ("result", "results", "error", "python")
-"""The keys of which a mock has exactly one."""
+"""The keys of a mock's answer; a mock has exactly one."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
 STATE = Field("state", "choice", "run", choices=("run", "batch"), rare=True)
@@ -622,9 +622,9 @@ def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = Fal
 
 
 def one_of_keys(table: Table, place: Place, keys: tuple[str, ...], kinds: dict[str, CellKind], indent: int) -> FormRow:
-    """Return a row with two cells: which of several keys is written, and its value."""
+    """Return a row with two cells: a choice among several keys, and the value of the written key."""
     written = list(only_keys(table, keys))
-    # If no key is written, the first one gives the row its place, which the cursor needs.
+    # Without a written key, the first key gives the row its place, which the cursor needs.
     if not written:
         chosen = Cell("one_key", (*place, ""), absent=True, shown="answer", choices=keys)
         return FormRow("pair", (*place, keys[0]), indent, "", (chosen,), absent=True)
@@ -654,7 +654,7 @@ def _mock_rows(source: FormSource, place: Place, mock: Table) -> Iterator[FormRo
     else:
         kinds: dict[str, CellKind] = {"result": "value", "results": "value", "error": "text", "python": "text"}
         answers.append(one_of_keys(mock, place, ANSWERS, kinds, indent))
-        # Two answers are an error of the suite; the second one is shown so that it can be removed.
+        # Two answers are an error of the suite. The second one is shown so that it can be removed.
         for key in list(only_keys(mock, ANSWERS))[1:]:
             answers.append(as_it_stands((*place, key), indent, mock[key]))
     fields = [DELAY_MS]
@@ -691,7 +691,7 @@ def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[
     details.append(field_row(message, place, Field("content", "lines", words, empty_stays=True), indent))
     if "is_error" in keys:
         details.append(field_row(message, place, IS_ERROR, indent))
-    # Keys that the role does not have are shown as unknown, so that they can be removed.
+    # Keys that do not belong to the role are shown as unknown, so that they can be removed.
     calls = message.get("tool_calls")
     known = ["role", *keys, "content"]
     rows: list[FormRow] = []

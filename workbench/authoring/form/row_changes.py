@@ -75,7 +75,7 @@ def _given_call(tool: ToolDefinition | str) -> Table:
 
 
 def new_message(role: Literal["user", "assistant", "tool"] = "user") -> Table:
-    """Return a message before the request; a tool's result names the call that it answers."""
+    """Return a message before the request. A tool's result names the answered call."""
     if role == "tool":
         return {"role": role, "call": "", "content": ""}
     return {"role": role, "content": ""}
@@ -120,7 +120,7 @@ _MAPS = (
     *(("servers", "env"), ("servers", "headers"), ("variants", "names"), ("variants", "arguments")),
     ("answers", "content"),
 )
-"""The tables with free names, by the list that contains them."""
+"""The tables with free names, by their list."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def has_elements(place: Place) -> bool:
 
 
 def removed(source: FormSource, row: FormRow) -> Edit | str:
-    """Remove the element of a row, or its key, so that the default applies."""
+    """Remove the element of a row, or its key; the default then applies."""
     if row.absent or row.kind == "more":
         return "there is nothing to remove here"
     text = f"{name_of(source, row)} removed"
@@ -232,7 +232,7 @@ def duplicated(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
-    """Move the element that a row shows or belongs to by one place."""
+    """Move the element of a row by one place."""
     place = item_of(source, row.place)
     if place is None:
         return "only elements of a list can be moved: calls, messages, mocks, steps, tools, servers"
@@ -248,7 +248,7 @@ def moved(source: FormSource, row: FormRow, step: int) -> Edit | str:
 
 
 def grouped(source: FormSource, row: FormRow) -> Edit | str:
-    """Put the call at a row into an any-order group: a neighbouring one, or a new one with the next call."""
+    """Put the call at a row into an any-order group: the neighbouring group, or a new one with the next call."""
     place = _ordered_item(source, row)
     if place is None:
         return "put the cursor on a call of `ordered`: only those have an order"
@@ -277,13 +277,13 @@ def grouped(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
-    """Take the call at a row out of its any-order group and put it after the group. A group of one call dissolves."""
+    """Take the call at a row out of its any-order group; it then follows the group. A group of one call dissolves."""
     place = _ordered_item(source, row)
     if place is None or (len(place) < 4 and not is_group(source.table, place)):
         return "this call is not in an any-order group"
     group = place[:2]
     calls = items_at(source.table, (*group, "any_order"))
-    # The cursor is on the group itself, all calls of which take its place.
+    # The cursor is on the group itself, so all its calls take its place.
     if len(place) < 4:
         items = items_at(source.table, ("ordered",))
         index = _index(place)
@@ -301,7 +301,7 @@ def ungrouped(source: FormSource, row: FormRow) -> Edit | str:
 
 
 def _ordered_item(source: FormSource, row: FormRow) -> Place | None:
-    """Return the call or group of `ordered`, or the call of a group, that a row (or its `any_of`) belongs to."""
+    """Return the place in `ordered` to which a row or its `any_of` belongs: a call, a group, or a call of a group."""
     place = item_of(source, row.place)
     if place is None or place[0] != "ordered":
         return None
@@ -386,7 +386,7 @@ def _beside(before: Table, after: Table, place: Place) -> Place:
     owner, left = value_at(before, place[:-1]), value_at(after, place[:-1])
     if isinstance(left, list) and left and isinstance(place[-1], int):
         return (*place[:-1], min(place[-1], len(left) - 1))
-    # In a table with fixed keys, the removed key stays as an absent row, and the cursor stays on it.
+    # In a table with fixed keys, the removed key becomes an absent row, on which the cursor stays.
     names_are_free = len(place) > 1 and place[-2] in ("args", "when", "env", "headers", "response", "content")
     if not names_are_free or not isinstance(owner, dict) or not isinstance(left, dict):
         return place
@@ -557,7 +557,7 @@ def _argument(source: FormSource, place: Place) -> Adding:
 
         name = _unused(_name(answer), used)
         info = argument_of(tool, name)
-        # Calls in messages were already made, so their values are not expectations.
+        # Calls in messages are past calls, so their values are not expectations.
         value: object = ""
         if "tool_calls" not in place and place[0] != "setup" and place[:2] != ("final", "state"):
             schema = None if info is None else info.schema

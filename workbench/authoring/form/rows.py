@@ -1,4 +1,4 @@
-"""The rows of a form for a case or for a suite's settings, each with the problems at its place."""
+"""The rows of the form of a case or of a suite's settings, each with the problems at its place."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def surplus_default(source: FormSource) -> str:
 
 
 def _in_force(source: FormSource, place: Place, default: object) -> object:
-    """Return an option as the case writes it, otherwise as the suite does, otherwise its default."""
+    """Return an option's value: the case's, otherwise the suite's, otherwise the default."""
     for table in (source.table, source.header):
         if (value := value_at(table, place)) is not ABSENT:
             return value
@@ -207,9 +207,9 @@ def default_text(value: object, of_suite: bool) -> str:
     return f"suite: {text}" if of_suite else text
 
 
-# The rows of a case, of the tools it defines, and of a suite's settings.
+# The rows of a case, of its own tools, and of a suite's settings.
 
-# Keys that a case with steps must not have. They are shown if they are written, so that they can be removed.
+# A case with steps must not have these keys. They are shown if written, so that they can be removed.
 _EXCLUDED_BY_STEPS = ("user", "ordered", "unordered", "disallowed", "extra_calls", "expect_no_calls")
 
 
@@ -243,7 +243,7 @@ def rows_of_case(source: FormSource) -> Iterator[FormRow]:
     yield from settings_rows(source, "limits", rare=True)
     yield from settings_rows(source, "grading", rare=True)
     yield from unknown_rows(table, (), 0, tuple(Case.model_fields))
-    # The id is last, because the first edit writes it, which must not move the row being edited.
+    # The id is last: the first edit writes it, and that must not move the row being edited.
     name = table.get("name")
     own_id = derived_id(name) if isinstance(name, str) else "none"
     yield field_row(table, (), Field("id", "text", own_id, rare=True))
@@ -276,7 +276,7 @@ def _own_variant_rows(_: FormSource, place: Place, variant: Table) -> Iterator[F
 
 
 def _of_suite(header: Table, key: str, default: str) -> str:
-    """Return the text of a case's default: the suite's value if it has one."""
+    """Return the text of a case's default, which is the suite's value if it has one."""
     value = header.get(key, ABSENT)
     if value is ABSENT:
         return default
@@ -368,7 +368,7 @@ def tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
 
 
 def _provider_tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
-    """Yield the rows of a tool of providers: its name, and its form for each API."""
+    """Yield the rows of a providers' tool: its name, and its form for each API."""
     yield named_row(place, tool)
     for api in API_NAMES:
         yield field_row(tool, place, Field(api, "json", "not offered there"), 1 + DETAIL)
@@ -391,7 +391,7 @@ def named_row(place: Place, table: Table) -> FormRow:
 
 
 REACHED: tuple[str, ...] = ("command", "url", "module")
-"""The keys of a server that exclude each other; each server has one of them."""
+"""The keys of a server that exclude each other; each server has exactly one."""
 
 _REACHED_form_names: dict[str, CellKind] = {"command": "words", "url": "text", "module": "text"}
 
@@ -411,7 +411,7 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
     table = source.table
     for field in _HEAD:
         yield field_row(table, (), field)
-    # The format is the same in every valid suite, so it is shown only if it needs correction.
+    # The format is the same in every valid suite, so its row appears only if it needs correction.
     if table.get("format") != 1:
         yield field_row(table, (), Field("format", "number", "which format?"))
     yield from _subject_rows(table)
@@ -448,14 +448,14 @@ def _subject_rows(table: Table) -> Iterator[FormRow]:
 
 
 _OF_LOGIN = ("client_id", "client_secret", "issuer", "scope")
-"""The keys of a server's login, shown if it has one."""
+"""The keys of a server's login, shown if the server has a login."""
 
 
 def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow]:
     yield named_row(place, server)
     indent = 1 + DETAIL
     yield one_of_keys(server, place, REACHED, _REACHED_form_names, indent)
-    # Two of the keys in one server are an error; the further ones are shown so that they can be removed.
+    # Two of these keys in one server are an error. All are shown, so that the surplus can be removed.
     for key in list(only_keys(server, REACHED))[1:]:
         yield as_it_stands((*place, key), indent, server[key])
     fields = [
@@ -479,7 +479,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     fields.append(Field("state", "choice", "batch", choices=("run", "batch"), rare=True))
     for field in fields:
         yield field_row(server, place, field, indent)
-    # Variables belong to a server that a command starts, headers to one at an address.
+    # Variables belong to a server with a command, headers to a server with an address.
     for key, beside in (("env", "command"), ("headers", "url")):
         if key in server or beside in server:
             yield from _map_rows(server, (*place, key), indent)
@@ -518,7 +518,7 @@ _OF_CHANGE = (
 
 
 def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[FormRow]:
-    """Yield the rows of one variant. Its own tools, servers and mocks cannot be edited there."""
+    """Yield the rows of one variant. The variant's own tools, servers and mocks cannot be edited there."""
     yield named_row(place, variant)
     indent = 1 + DETAIL
     for field in _OF_VARIANT:
@@ -537,7 +537,7 @@ def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[
 
 
 def _change_rows(source: FormSource, place: Place, change: object, indent: int) -> Iterator[FormRow]:
-    """Yield the rows of the changes that a variant makes to one tool."""
+    """Yield the rows of a variant's changes to one tool."""
     label = str(int(place[-1]) + 1)
     if not isinstance(change, dict):
         yield as_it_stands(place, indent, change, label)
@@ -579,7 +579,7 @@ WIDEST_LABEL = 18
 """The maximum width of aligned labels, argument names and checks."""
 
 CASE_LABELS, SUITE_LABELS = len("response_contains"), len("description")
-"""The fixed label widths for the keys of a case and a suite, so that values do not shift when a key is added."""
+"""The fixed widths of labels for the keys of a case and a suite: values do not move when a key is added."""
 
 _MORE_OF_CASE = "a call, mock, tag, limit, answer …"
 _MORE_OF_SUITE = "a tool, server, mock, limit, gate …"
@@ -609,7 +609,7 @@ def form_rows(source: FormSource) -> list[FormRow]:
 
 
 def _unfolded(rows: Sequence[FormRow], revealed: Place | None) -> Iterator[FormRow]:
-    """Yield the rows that are shown, with the headings of their tables."""
+    """Yield the visible rows, with the headings of their tables."""
     wanted = {row.place for row in rows if row.absent and (row.place == revealed or _says_something(row))}
     for row in rows:
         is_heading = row.kind == "section" and any(place[: len(row.place)] == row.place for place in wanted)
@@ -637,7 +637,7 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
 
     `top_labels` is the width of the labels at the top.
     """
-    # Consecutive rows of one table are aligned; a row outside the columns, such as a heading, ends them.
+    # Consecutive rows of one table are aligned. A row outside the columns, such as a heading, ends them.
     bands: dict[tuple[int, Place], list[int]] = {}
     finished: list[list[int]] = []
     for at, row in enumerate(rows):
@@ -646,7 +646,7 @@ def aligned(rows: Sequence[FormRow], top_labels: int) -> list[FormRow]:
                 if key[0] >= row.indent:
                     finished.append(bands.pop(key))
         else:
-            # The parts of a value count as one table, however deeply they are nested.
+            # All parts of a value count as one table, however deeply they are nested.
             owner: Place = (row.label.partition(PATH)[0],) if PATH in row.label else row.place[:-1]
             bands.setdefault((row.indent, owner), []).append(at)
     placed = list(rows)
@@ -676,7 +676,7 @@ def _widest(texts: Iterable[str]) -> int:
 def _with_problems(source: FormSource, rows: list[FormRow]) -> list[FormRow]:
     """Attach each problem to the row of the innermost place around it, otherwise to the first row."""
     found: dict[int, list[Problem]] = {}
-    # Backwards, so that of several rows at one place the first gets its problems.
+    # Backwards: of several rows at one place, the first row gets the problems.
     places = {written((*source.at, *row.place)): at for at, row in reversed(list(enumerate(rows)))}
     for problem in source.problems:
         if _is_about(source, problem):
@@ -696,7 +696,7 @@ def _is_about(source: FormSource, problem: Problem) -> bool:
 
 def nearest(where: str, places: Iterable[str]) -> str:
     """Return the longest of some places that equals or contains the place of a problem."""
-    # The longest one is the innermost, because all of them contain the place.
+    # All candidates contain the place, so the longest is the innermost.
     return max((place for place in places if is_within(where, place)), key=len, default="")
 
 

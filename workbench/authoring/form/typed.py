@@ -1,7 +1,7 @@
 """Conversion between the text of a field and TOML values, and changes of nested tables.
 
-Text needs quotes only if it would be read as another value. Surrounding spaces are ignored, except in quotes. A changed
-table is a new one that shares its unchanged parts with the old one.
+Text needs quotes only if it would be read as another value. Surrounding spaces are ignored, except in quotes. A change
+makes a new table that shares the unchanged parts with the old table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Change = Callable[[object], object]
 
 @dataclass(frozen=True)
 class InvalidText:
-    """Text in a form's cell that is not valid there: the text, the cell's name, and the reason."""
+    """Invalid text in a form's cell: the text, the cell's name, and the reason."""
 
     text: str
     cell: str
@@ -51,7 +51,7 @@ def without_keys(table: Table, *keys: object) -> Table:
 
 
 def only_keys(table: Table, keys: Iterable[str]) -> Table:
-    """Return a table of those keys that a table has, in the given order."""
+    """Return a table with only these keys, in the given order."""
     return {key: table[key] for key in keys if key in table}
 
 
@@ -98,7 +98,7 @@ def first_change(before: object, after: object) -> Place:
 def place_in(after: object, before: object, place: Place) -> Place | None:
     """Return the place in `after` of the element at a place of `before`; `None` if it is gone.
 
-    An unwritten key keeps its place as long as the element that owns it exists.
+    An unwritten key keeps its place while its element exists.
     """
     if not place:
         return ()
@@ -155,7 +155,7 @@ def with_item(table: Table, place: Place, item: object) -> Table:
 
 
 def with_items_swapped(table: Table, place: Place, other: int) -> Table:
-    """Swap an element of a list with the one at the index `other`."""
+    """Swap an element of a list with the element at the index `other`."""
     index = place[-1]
     assert isinstance(index, int)
 
@@ -171,7 +171,7 @@ def with_key_renamed(table: Table, place: Place, name: str) -> Table:
     """Rename a key of a table without changing its position."""
 
     def renamed(value: object) -> object:
-        # A new table, because a key added to the old one would go to its end.
+        # A new table, because a key added to the old table would go to its end.
         changed: Table = {}
         if isinstance(value, dict):
             for key, inner in value.items():
@@ -233,7 +233,7 @@ def read_text(text: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """Return text as a field of texts shows it, with quotes if it looks like another value."""
+    """Return text as a field of texts shows it; text that looks like another value has quotes."""
     return shown_value(text, TEXT)
 
 
@@ -278,8 +278,8 @@ def read_value(text: str, schema: Schema | None = None) -> object:
 def shown_value(value: object, schema: Schema | None = None) -> str:
     """Write a value on one line so that `read_value` reads it back.
 
-    Text has quotes where it looks like something else, even if the schema allows only text: "3" is not 3. A value that
-    the schema refuses is written as TOML.
+    Text that looks like another value has quotes, even if the schema allows only text: "3" is not 3. A value that the
+    schema refuses is written as TOML.
     """
     if isinstance(value, str) and value.isprintable() and not _is_mistakable(value):
         try:
@@ -291,7 +291,7 @@ def shown_value(value: object, schema: Schema | None = None) -> str:
 
 
 def _is_mistakable(text: str) -> bool:
-    """Return whether text without quotes looks like a number, a list, true, null or any other value."""
+    """Return whether text without quotes looks like another value, such as a number, a list, true or null."""
     if not text or text[0] in "\"'" or text == "null" or (".." in text and _is_range(text)):
         return True
     try:
@@ -317,7 +317,7 @@ def read_values(text: str, schema: Schema | None = None) -> list[object]:
 
 
 def shown_values(values: Iterable[object], schema: Schema | None = None) -> str:
-    """Write values so that `read_values` reads them back."""
+    """Write values on one line so that `read_values` reads them back."""
     return _listed((value, shown_value(value, schema)) for value in values)
 
 
@@ -351,7 +351,7 @@ def _listed(shown: Iterable[tuple[object, str]]) -> str:
     """Join values, given with their texts; a text gets quotes where a list would split it."""
     texts: list[str] = []
     for value, text in shown:
-        # The text needs no quotes if it is read back as one item even before another item.
+        # The text needs no quotes if it is read back as one item, even with another item after it.
         is_one = _split(f"{text}, {_END}") == [text, _END]
         texts.append(text if is_one else _written(value))
     return ", ".join(texts)
@@ -395,7 +395,7 @@ def read_times(text: str) -> object:
 
 
 def times_text(value: object) -> str | None:
-    """Write how often a call is made, so that `read_times` reads it back; `None` for a value of another type."""
+    """Write the number of calls so that `read_times` reads it back; `None` for another type of value."""
     if isinstance(value, list) and len(value) == 2 and all(type(end) in (int, float) for end in value):
         low, high = value
         return f"{low}..{'' if high == math.inf else high}"
@@ -480,11 +480,11 @@ def _limits(least: float, most: float) -> str:
 
 
 def _toml(text: str) -> tuple[object] | None:
-    """Read text that is exactly one TOML value, and return the value in a tuple; `None` for other text."""
+    """Read text that is exactly one TOML value, and return the value in a tuple; `None` for any other text."""
     if "\n" in text:
         return None
     try:
-        # The text is put into a list before a marker, so that a comment or bracket in it cannot end the list unnoticed.
+        # The text is put into a list before a marker. So a comment or bracket in it cannot end the list unnoticed.
         document = tomllib.loads(f"x = [{text}, '{_END}']")
     except (ValueError, RecursionError):
         return None
