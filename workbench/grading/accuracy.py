@@ -1,6 +1,6 @@
 """The `accuracy` grader (Evalite's `toolCallAccuracy`): exact calls, in order or not, and credit for the right name.
 
-The arguments of a call are correct as a whole or not at all: every listed one must match, and no other may be given.
+A call's arguments are right as a whole or not at all: every listed argument must match, and no other may be given.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ def grade_accuracy(
 
 
 def averaged(grade: Grade, metrics: Sequence[Metric], grading: Grading) -> Grade:
-    """Return the grade of a run whose named checks of the answer count as scorers, like the grade of its calls.
+    """Combine the grade of a run's calls with the named checks of the answer, which count as further scorers.
 
-    The score is the mean of all scorers' scores, as Evalite averages an eval; `numbers["calls"]` keeps the score of the
-    calls, which a case without expected calls does not have.
+    The score is the mean of all scorers' scores, as Evalite averages an eval. `numbers["calls"]` keeps the score of the
+    calls; it is absent without expected calls.
     """
     if not metrics:
         return grade
@@ -83,7 +83,7 @@ def averaged(grade: Grade, metrics: Sequence[Metric], grading: Grading) -> Grade
 
 
 class _Reading:
-    """The comparison of a case's expected calls with the calls of a run, at least one of each."""
+    """The comparison of a case's expected calls with the calls of a run; neither list is empty."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class _Reading:
         """Whether the number of exact pairs is known to be the largest."""
 
     def in_order(self) -> tuple[CallPairing, ...]:
-        """Compare actual and expected calls place by place: the exact mode."""
+        """Compare actual and expected calls position by position: the exact mode."""
         lines = []
         for index, (wanted, record) in enumerate(zip(self._expected, self._calls, strict=False)):
             if not (wanted.is_any or wanted.tool == record.tool):
@@ -114,16 +114,16 @@ class _Reading:
                 lines.append(self._together(index, index, exact, verdicts))
         size = len(lines)
         lines += _missing(self._expected, range(size, len(self._expected)))
-        # As published: a surplus call counts as wrong twice, because it has no partner in its place and makes the list
+        # As published, a surplus call counts as wrong twice: it has no partner at its position, and it makes the list
         # too long. A missing call merely earns nothing.
         twice = -2 * self._options.wrong_penalty
         lines += _alone(range(size, len(self._calls)), SURPLUS, twice)
         return tuple(lines)
 
     def in_any_order(self) -> tuple[CallPairing, ...]:
-        """Compare calls regardless of their places: the flexible mode.
+        """Compare calls regardless of their positions: the flexible mode.
 
-        First as many exactly equal calls as possible are paired, then the remaining ones by tool name, earlier calls
+        As many equal calls as possible are paired first. The remaining calls are paired by tool name, earlier calls
         first. Expectations of any tool (`"*"`) are paired last.
         """
         expected = [(wanted.tool, wanted.args) for wanted in self._expected]
@@ -184,7 +184,7 @@ class _Reading:
             return False
         arguments = record.arguments
         for name, check in wanted.args.items():
-            # Most differing calls differ in a plain value, which can be compared without evaluating checks.
+            # Most differing calls differ in a plain value. Plain values can be compared without evaluating checks.
             if type(check) is Equals and name in arguments and not by_json(check, arguments[name]):
                 return False
         verdicts = self._judged(row, column)
@@ -207,7 +207,7 @@ class _Reading:
 
 
 def _lists_all(checks: Checks, record: CallRecord) -> bool:
-    """Return whether a call wrote its arguments, and every one of them has a check."""
+    """Return whether a call wrote its arguments and every written argument has a check."""
     # The published system distinguishes a call without input (`raw` is empty) from one with an empty object.
     return record.call.raw != "" and record.arguments.keys() <= checks.keys()
 
@@ -232,7 +232,7 @@ def _alone(calls: Iterable[int], outcome: str, credit: float) -> Iterator[CallPa
 
 
 def _counts(lines: Sequence[CallPairing], mode: str) -> dict[str, float]:
-    """Return the quantities in the formula of a mode; exact mode omits missing calls, which cost nothing there."""
+    """Return the quantities in the formula of a mode; exact mode omits missing calls because they cost nothing."""
     outcomes = [line.outcome for line in lines]
     matched = {"exact": float(outcomes.count(EXACT)), "name_only": float(outcomes.count(NAME_ONLY))}
     if mode == "flexible":

@@ -1,4 +1,4 @@
-"""The measure "valid arguments": the number of calls of each tool whose arguments its own schema accepts."""
+"""The measure "valid arguments": the number of calls of each tool whose arguments are valid by the tool's schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench.dataclasses import dataclass
 
 
 class ToolArguments(NamedTuple):
-    """The numbers of calls of one tool: `checked` by its schema, `valid` among these, `unknown` without a schema."""
+    """The numbers of calls of one tool: `checked` by the schema, `valid` by the schema, `unknown` without a schema."""
 
     tool: str
     valid: int
@@ -19,9 +19,9 @@ class ToolArguments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ValidArguments:
-    """The valid, checked and unknown calls of some runs by tool, in the order of their first calls.
+    """The valid, checked and unknown calls of some runs by tool, in the order of the first calls.
 
-    Runs that were not graded, or graded by a version without this measure, add no calls.
+    Runs that were not graded, or were graded by a version without this measure, add no calls.
     """
 
     tools: tuple[ToolArguments, ...] = ()
@@ -40,12 +40,12 @@ class ValidArguments:
 
     @property
     def invalid_tools(self) -> tuple[ToolArguments, ...]:
-        """The tools of which at least one checked call was invalid."""
+        """The tools with at least one invalid call."""
         return tuple(tool for tool in self.tools if tool.valid < tool.checked)
 
     @property
     def rate(self) -> float | None:
-        """Valid calls divided by checked ones, 0..1; `None` if none was checked."""
+        """Valid calls divided by checked calls, 0..1; `None` if no call was checked."""
         if checked := self.checked:
             return self.valid / checked
         return None
@@ -69,7 +69,8 @@ class ArgumentsFold:
 
     def add(self, run: _Called) -> None:
         """Add the calls of a run."""
-        # An answer over the limits is not graded: its calls are the last ones in `called`, without `valid_arguments`.
+        # An answer over the limits is not graded. Its calls come last in `called` and have no entry in
+        # `valid_arguments`.
         for tool, valid in zip(run.called, run.valid_arguments, strict=False):
             self._add(tool, int(valid is True), int(valid is not None), int(valid is None))
 

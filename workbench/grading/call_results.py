@@ -1,4 +1,4 @@
-"""Comparison of the results of calls with the results that a case expects."""
+"""Comparison of the actual results of calls with the expected results of a case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.trajectory.trajectory import CallRecord
 
 
 def why_wrong_result(expected: ExpectedCall, record: CallRecord, context: CheckContext) -> str | None:
-    """Return why a call's result is not the expected one; `None` if it is.
+    """Return the reason why a call's result is wrong; `None` if it is right.
 
     Raises CheckError when a check cannot be evaluated."""
     if not expected.checks_result:
@@ -50,11 +50,11 @@ def _whole_alternatives(call: ExpectedCall) -> tuple[ExpectedCall, ...]:
 
 
 alternatives_of: ByIdentity[ExpectedCall, tuple[ExpectedCall, ...]] = ByIdentity(_whole_alternatives)
-"""Returns the alternatives of an expected call, each with the result that it must have."""
+"""Returns the alternatives of an expected call, each with its expected result."""
 
 
 def result_value(content: str, check: Check) -> JsonValue:
-    """Return a result in the form that its check receives: parsed if it is JSON, but as text for a check of texts."""
+    """Return a result as its check receives it: parsed if it is JSON, unless the check is only about texts."""
     if check.value_types <= {"string"}:
         return content
     try:

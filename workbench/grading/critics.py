@@ -1,7 +1,7 @@
-"""The `critics` grader: weighted critics on arguments, calls paired optimally, two thresholds (Arcade evals).
+"""The `critics` grader: weighted critics on arguments, optimal pairing of calls, two thresholds (Arcade evals).
 
-`arcade_compatible` reproduces the published system exactly. Without it the grader deviates from it in the points that
-`docs/graders.md` lists.
+`arcade_compatible` reproduces the published system exactly. Without it, the grader differs in the points listed in
+`docs/graders.md`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 
 class ToolRegistry:
-    """The tools offered in a run, with the defaults that their schemas give to omitted arguments."""
+    """The tools offered in a run, with their schemas' defaults for omitted arguments."""
 
     def __init__(self, tools: Iterable[ToolDefinition]) -> None:
         self._tools: dict[str, ToolDefinition] = {}
@@ -57,10 +57,10 @@ class ToolRegistry:
         self._defaults: dict[str, dict[str, JsonValue]] = {}
 
     def resolve(self, name: str) -> ToolDefinition | None:
-        """Return the offered tool of a name, or `None`.
+        """Return the offered tool with a name, or `None`.
 
-        A name with underscores also matches a tool with dots, because some providers allow no dots in names; of two
-        such tools the first one offered wins.
+        A name with underscores also matches a tool with dots, because some providers allow no dots in names. Of two
+        such tools, the first one offered wins.
         """
         return self._tools.get(name) or self._by_underscores.get(name)
 
@@ -76,7 +76,7 @@ class ToolRegistry:
         return known
 
     def filled(self, name: str, arguments: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-        """Return the arguments of a call with missing ones and nulls replaced by their defaults."""
+        """Return the arguments of a call, with defaults in place of missing arguments and nulls."""
         defaults = self.defaults(name)
         if not defaults:
             return arguments
@@ -95,17 +95,17 @@ def _schema_defaults(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     return defaults
 
 
-# Critics: an argument's check with its weight. Without `arcade_compatible`, an expected call has a critic for each
-# argument that it writes. With it, a case has one critic for each argument name, which judges all calls of the case, as
-# in Arcade: a call that does not write the name is expected to have null there.
+# Critics: the check of an argument with its weight. Without `arcade_compatible`, an expected call has a critic for each
+# argument that it writes. With it, a case has one critic for each argument name, and this critic judges all calls of
+# the case, as in Arcade. If a call does not write the name, the critic expects null in it.
 
 
 class Critic(NamedTuple):
-    """The check of one argument of an expected call, with its weight.
+    """The check of one argument of an expected call, with its resolved weight.
 
     If the suite expects null, `check` expects the default in the tool's schema; without a default, `expects_null` is
-    true. `judged` is false for a weight of zero: the argument is then only recorded. `weight` is the resolved weight.
-    The run fails when a `required` critic does not hold.
+    true. `judged` is false for a weight of zero: the argument is then only recorded. The run fails when a `required`
+    critic does not hold.
     """
 
     argument: str
@@ -119,7 +119,7 @@ class Critic(NamedTuple):
 class CallCritics(NamedTuple):
     """The critics of an expected call.
 
-    `weight` is the sum of the critics' weights; `speaking` are the arguments that influence the pairing; `always_all`
+    `weight` is the sum of the critics' weights. `speaking` are the arguments that influence the pairing. `always_all`
     is true if no critic expects null or is optional.
     """
 
@@ -130,14 +130,14 @@ class CallCritics(NamedTuple):
     always_all: bool
 
     def judging(self, arguments: Mapping[str, JsonValue]) -> CallCritics:
-        """Return the critics that judge a call with these arguments: all except those of omitted optional arguments."""
+        """Return the critics that judge a call with these arguments; omitted optional arguments have no critic."""
         if not self.some_optional:
             return self
         judging = []
         for critic in self.critics:
             if critic.argument in arguments or not critic.check.optional:
                 judging.append(critic)
-        # The remaining critics share the weight of an omitted one.
+        # The weight of an omitted argument is distributed among the other critics.
         return _weighted(judging)
 
 
@@ -156,8 +156,8 @@ def _weighted(critics: Sequence[Critic]) -> CallCritics:
 def critics_of(calls: Sequence[ExpectedCall], registry: ToolRegistry, *, arcade_compatible: bool) -> list[CallCritics]:
     """Return the critics of each expected call; none for a call whose arguments do not matter (`args` absent).
 
-    Arguments that only the tool's schema names, with a default, are recorded and not judged. Raises GradingError when,
-    with `arcade_compatible`, one argument name has different checks or weights within the case.
+    If only the tool's schema names an argument, with a default, the argument is recorded and not judged. Raises
+    GradingError when, with `arcade_compatible`, one argument name has different checks or weights within the case.
     """
     if arcade_compatible:
         return [_weighted(critics) for critics in _by_name_over_the_case(calls, registry)]
@@ -190,7 +190,7 @@ def _by_name_over_the_case(calls: Sequence[ExpectedCall], registry: ToolRegistry
     templates: dict[str, Check] = {}
     for call in calls:
         for name, check in (call.args or {}).items():
-            # A call that does not write the name expects null there, so the check cannot be optional.
+            # A call that does not write the argument is expected to have null there, so the check cannot be optional.
             template = check.model_copy(update={"optional": False}) if check.optional else check
             first = templates.setdefault(name, template)
             if first is not check and first.critic_key != check.critic_key:
@@ -232,26 +232,26 @@ def _recorder(name: str, default: JsonValue) -> Critic:
 
 
 def bound_to(check: Check, value: JsonValue) -> Check:
-    """Return the check with another expected value, even one that a suite cannot write, such as null.
+    """Return the check with another expected value, even a value that suites cannot write, such as null.
 
-    Arcade's critics keep their kind; any other check becomes a comparison with the value.
+    A check that is a critic in Arcade keeps its kind. Any other check becomes a comparison with the value.
     """
     if check.is_critic:
         return check.bound_to(value)
     return Equals(equals=value, weight=check.weight, optional=check.optional)
 
 
-# Equality under `critics`: the actual value is cast to the type of the expected one.
+# Equality under `critics`: the actual value is cast to the type of the expected value.
 
 
 def by_casting(check: Equals, value: JsonValue) -> bool:
-    """Return whether a value equals the expected one under `critics` without `arcade_compatible`.
+    """Return whether a value equals the expected value under `critics` without `arcade_compatible`.
 
-    A boolean equals the texts true and false in any case; an integer equals its JSON text and 5.0, but not 5.9; a
-    number equals its JSON text; a text equals the text that Python writes for a number or a boolean. Everything else is
+    A boolean equals the texts true and false in any case. An integer equals its JSON text and 5.0, but not 5.9. A
+    number equals its JSON text. A text equals the text that Python writes for a number or a boolean. Everything else is
     compared as JSON: null equals only null, a boolean is not a number, and containers are not cast.
     """
-    # Arcade's own casts take any non-empty text for true, and cut 5.9 down to 5: see `by_arcade_casting`.
+    # Arcade's own casts treat any non-empty text as true, and cut 5.9 down to 5: see `by_arcade_casting`.
     expected = check.equals
     if check.cast and isinstance(value, str) and isinstance(expected, bool):
         return value.lower() == str(expected).lower()
@@ -264,7 +264,7 @@ def by_casting(check: Equals, value: JsonValue) -> bool:
 
 
 def by_arcade_casting(check: Equals, value: JsonValue) -> bool:
-    """Return whether a value equals the expected one by Arcade's binary critic, including its published oddities.
+    """Return whether a value equals the expected value by Arcade's binary critic, with its published oddities.
 
     Raises OverflowError if Arcade's critic fails with an error.
     """
@@ -304,10 +304,10 @@ def judge(
 ) -> CheckVerdict:
     """Evaluate the check of one critic on one value.
 
-    The score is in 0..1; with `arcade_compatible`, the score of a value outside a `value_range` may be negative. Raises
+    The score is in 0..1. With `arcade_compatible`, the score of a value outside a `value_range` may be negative. Raises
     CheckError as `evaluate` does.
     """
-    # Arcade's critics read an argument with `args.get(name)`, so an omitted one is null to them.
+    # Arcade's critics read an argument with `args.get(name)`, so an omitted argument is null.
     if not given and check.is_critic:
         value, given = None, True
     if arcade_compatible and given:
@@ -318,20 +318,21 @@ def judge(
 _OF_ANOTHER_TOOL = CheckVerdict(0.0, False, "not judged, because another tool was called")
 
 
-# Arcade pairs expected and actual calls so that the sum of the pairs' gains is the largest (an assignment problem). Its
-# gains leave out nulls, which the score counts, so several pairings often have the same sum and different scores, and
-# the solver picks one of them. Here ties are resolved within the same search: gain, score, cost and place of a pair
-# become the digits of one integer, in a base that is larger than any sum of the lower digits. The largest sum of these
-# integers is then the pairing that is first by gain, then by score, and so on (`_exact_gains`).
+# Arcade pairs expected and actual calls so that the sum of the pairs' gains is the largest (an assignment problem). The
+# gains leave out nulls, but the score counts them. Several pairings therefore often have the same sum and different
+# scores, and the solver picks any of them. Here the same search also resolves ties: gain, score, cost and distance of a
+# pair become the digits of one integer. The base is larger than any sum of lower digits, so the largest sum of these
+# integers belongs to the pairing that is first by gain, then by score, and so on (`_exact_gains`).
 #
-# Three shortcuts avoid the search in most runs: every expected call pairs perfectly with the call in its place; every
-# expected call has a clearly best call that no other one wants; some pairs are part of every best pairing.
+# Three shortcuts avoid the search in most runs: every expected call pairs perfectly with the call at its position;
+# every expected call has a clearly best call that no other expected call wants; some pairs are part of every best
+# pairing.
 #
 # Cases with more than `MAX_PAIRS` pairs are not compared pair by pair. Perfect pairs are found by buckets (see
-# `Candidates`), and the other calls are paired in turn, tool by tool; `surely_best` says whether the result is known to
+# `Candidates`), and the other calls are paired in turn, tool by tool. `surely_best` says whether the result is known to
 # be the best.
 class CriticPairing:
-    """The pairing of a case's expected calls (rows) with the calls of a run (columns) that earns the most credit.
+    """The pairing of expected calls (rows) with the calls of a run (columns) that earns the most credit.
 
     Raises GradingError when the weights of the case cannot be added up.
     """
@@ -358,7 +359,7 @@ class CriticPairing:
         self._verdicts: dict[tuple[int, int, str], CheckVerdict] = {}
         self.surely_best = True
         """Whether the pairing is known to be the best."""
-        # Gains are converted to whole units, so they must be finite.
+        # Gains are converted to integer units, so they must be finite.
         total = sum([own.weight for own in critics]) + self._tool_weight * len(expected)
         if not math.isfinite(total * _UNITS):
             raise GradingError("weight: the weights of the case are too large to add up")
@@ -380,7 +381,7 @@ class CriticPairing:
         return tuple(lines)
 
     def _is_perfect_in_order(self) -> bool:
-        """Return whether each expected call earns its maximum from the call in its place."""
+        """Return whether each expected call earns its maximum from the call at its position."""
         rows = range(len(self._expected))
         return len(rows) <= len(self._calls) and all(map(self._is_perfect, rows, rows))
 
@@ -436,14 +437,14 @@ class CriticPairing:
         return self._tool_weight + self._critics[row].weight
 
     def _in_turn(self, rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
-        """Pair expected calls with calls of their tool, then wildcards with any call, then the others in order."""
+        """Pair expected calls with calls of their tool, then wildcards with any call, then the rest in order."""
         columns_of: dict[str, list[int]] = {}
         for column in columns:
             columns_of.setdefault(self._called_names[column], []).append(column)
         rows_of: dict[str, list[int]] = {}
         for row in rows:
             rows_of.setdefault(self._expected_names[row], []).append(row)
-        # Wildcards come last, so that they take no call that a named expectation needs.
+        # Wildcards come last because they could take a call that a named expectation needs.
         of_any = rows_of.pop(ANY_TOOL, [])
         paired: dict[int, int] = {}
         for name, of_tool in rows_of.items():
@@ -453,8 +454,8 @@ class CriticPairing:
         return paired | dict(rest)
 
     def _gain(self, row: int, column: int) -> float:
-        """Return the gain of a pair in the pairing: its credit, without arguments that are or should be null."""
-        # As published: Arcade skips nulls while it pairs, and judges them when it scores the pairs.
+        """Return the gain of a pair: its credit without arguments that are null or expected to be null."""
+        # As published, Arcade skips nulls while pairing but judges them when it scores the pairs.
         if self._broken[column]:
             return 0.0
         gain = self._tool_weight if self._same_tool(row, column) else 0.0
@@ -470,7 +471,7 @@ class CriticPairing:
         return self._expected[row].is_any or self._expected_names[row] == self._called_names[column]
 
     def _verdict(self, row: int, column: int, critic: Critic) -> CheckVerdict:
-        # The verdict on a missing argument is the same for every call, so it is cached.
+        # The verdict on a missing argument is the same for every call, so all calls share one cache entry.
         verdict_column = column if critic.argument in self._filled[column] else _NO_COLUMN
         place = (row, verdict_column, critic.argument)
         verdict = self._verdicts.get(place)
@@ -492,8 +493,8 @@ class CriticPairing:
     ) -> list[list[int]]:
         """Return the gain of each pair of some rows and columns as one integer that also resolves ties.
 
-        `gains` are the plain gains of the same rows and columns. Among pairings with equal gain (to 1e-9), the higher
-        score decides, then the lower weight, then the right tool, then the distance of calls from their place.
+        `gains` are the plain gains of the same rows and columns. Pairings with equal gain (to 1e-9) are ordered by
+        higher score, then by lower weight, then by the right tool, then by the distance of calls from their position.
         """
         if not rows or not columns:
             return []
@@ -508,8 +509,8 @@ class CriticPairing:
                 largest = max(largest, *map(abs, digits))
                 amounts.append(digits)
             in_units.append(amounts)
-        # At most `size` pairs are added up, and size**3 exceeds the sum of their squared distances, so no digit carries
-        # into the next one. The distance is the last digit, so equal calls are paired in order.
+        # At most `size` pairs are added up, and size**3 exceeds the sum of their squared distances. No digit therefore
+        # carries into the next digit. The distance is the last digit, so equal calls are paired in order.
         base = 1 + 2 * size * max(largest, 2 * size**3)
         exact = []
         for row, amounts in zip(rows, in_units, strict=True):
@@ -521,7 +522,7 @@ class CriticPairing:
         return exact
 
     def _score_and_cost(self, row: int, column: int) -> tuple[float, float]:
-        """Return the credit of a pair, and its weight minus the weight of the expected call without a partner."""
+        """Return a pair's credit, and its weight minus the weight of the same expected call without a partner."""
         if self._broken[column]:
             return 0.0, 0.0
         score = self._tool_weight if self._same_tool(row, column) else 0.0
@@ -565,7 +566,7 @@ class CriticPairing:
                     filled.get(name),
                     name in given,
                     _why(verdict, name in given, name in filled),
-                    # As published, a critic that cannot measure a value, such as a missing number, loses its weight.
+                    # As published, a critic loses its weight if it cannot measure a value, such as a missing number.
                     verdict.measured or not self._compatible,
                     required=critic.required,
                 )
@@ -631,10 +632,10 @@ def _why(verdict: CheckVerdict, given: bool, filled: bool) -> str:
 _NO_COLUMN = -1
 
 _UNITS = 1e9
-"""Units per credit: gains that differ by less than 1e-9 count as equal."""
+"""Units per credit. Gains that differ by less than 1e-9 count as equal."""
 
 _CLEARLY = 1e-8
-"""A difference that rounding to units cannot reverse."""
+"""The smallest difference that rounding to units cannot reverse."""
 
 # Arcade's numeric critic can score minus infinity for a value far outside its range.
 _MOST_NEGATIVE = -1e290
@@ -649,8 +650,8 @@ def grade_critics(
 ) -> Grade:
     """Grade a run by the `critics` grader.
 
-    The score is `numbers["earned"] / numbers["possible"]`: the sum of the scores of tools and arguments over the sum of
-    their weights. If a rule decides before scoring, `numbers` is empty; `pairings` are filled anyway.
+    The score is `numbers["earned"] / numbers["possible"]`: the sum of the scores of tools and arguments, divided by the
+    sum of their weights. If a rule decides before scoring, `numbers` is empty, but `pairings` are filled.
 
     Raises CheckError when a check cannot be evaluated, and GradingError for critics that `arcade_compatible` refuses.
     """
@@ -677,8 +678,8 @@ def _decide(
     pairings: Sequence[CallPairing],
     grading: Grading,
 ) -> tuple[float, Verdict, str, Mapping[str, float]]:
-    """Return score, verdict, reason and the two sums, by the first rule that applies (docs/graders.md)."""
-    # The order of the rules is Arcade's: quantity, both empty, selection, no critics, and only then the pairs.
+    """Return score, verdict, reason and the two sums by the first applicable rule (docs/graders.md)."""
+    # The order of the rules is Arcade's: quantity, both empty, selection, no critics, then the pairs.
     options = grading.critics
     if options.fail_on_tool_call_quantity and len(expected) != len(calls):
         return 0.0, Status.FAILED, f"quantity: {_calls(len(expected))} expected, {len(calls)} made", {}
@@ -716,7 +717,7 @@ def _selection_difference(
     wanted, made = tools_of(expected), tools_of(calls)
     if wanted == made:
         return None
-    # Arcade sorts the names as written but compares them normalised, so `b-c` and `B.c` may land at different places.
+    # Arcade sorts the names as written but compares them normalised, so `b-c` and `B.c` may be sorted apart.
     order = None if options.arcade_compatible else comparable_name
     named, called = sorted(wanted, key=order), sorted(made, key=order)
     if ANY_TOOL in named:
@@ -728,7 +729,7 @@ def _selection_difference(
 
 
 def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
-    """Describe the first named tool without a call, if more calls are left than the wildcards can take."""
+    """Describe the first named tool without a call if the wildcards cannot take all remaining calls."""
     left = list(made)
     missing: list[str] = []
     for name in wanted:

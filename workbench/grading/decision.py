@@ -1,6 +1,7 @@
 """The `decision` grader (Toolvaluator): one third each for the decision to call, the tool's name, and the arguments.
 
-Expected and actual calls are compared place by place, and each step of a chain with the first call of its round.
+Expected and actual calls are compared position by position. Each step of a chain is compared with the first call of its
+round.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import Trajectory
 
 EXTRA_COST = 0.5
-"""The cost of an unexpected argument, as a share of the credit of an expected one."""
+"""The cost of an unexpected argument, as a share of the credit for an expected argument."""
 
 
 def grade_decision(
@@ -32,7 +33,7 @@ def grade_decision(
     """Grade a run by the `decision` grader, with the suite's thresholds for the verdict.
 
     The score is `numbers["total"] / numbers["items"]`: the mean over all decisions. Each expected call, or each step of
-    a chain, is a decision with a credit of 0..1; each surplus call is one with credit 0.
+    a chain, is a decision with a credit of 0..1. Each surplus call is a decision with credit 0.
 
     Raises CheckError when a check cannot be evaluated.
     """
@@ -107,9 +108,10 @@ def judge_expected_arguments(
 ) -> tuple[float, tuple[ArgumentVerdict, ...]]:
     """Return the credit of arguments, 0..1, and a verdict for each argument.
 
-    With n expected arguments the credit is `max(0, right / n - 0.5 * unexpected / n)`. It is 1 if `checks` is `None`,
-    because arguments then do not matter. If no arguments are expected, it is 1 without arguments and 0 with some. The
-    scores of the verdicts add up to the credit before it is clamped, or to the loss if no arguments are expected.
+    With n expected arguments, the credit is `max(0, right / n - 0.5 * unexpected / n)`. If `checks` is `None`,
+    arguments do not matter and the credit is 1. If no arguments are expected, the credit is 1 without arguments and 0
+    with some. The scores of the verdicts add up to the credit before clamping, or to the loss if no arguments are
+    expected.
     """
     if checks is None:
         return 1.0, ()
@@ -129,7 +131,7 @@ def _calls(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterato
     """Yield the decisions of a case without steps: the k-th expected call is compared with the k-th actual call."""
     expected = case.expected_calls()
     calls = trajectory.calls
-    # A case that expects no call is one decision too: the first call is compared with a refusal.
+    # A case without expected calls is one decision too: the first call is compared with a refusal.
     decisions = len(expected) or 1
     for index, (wanted, record) in enumerate(zip_longest(expected or (None,), calls)):
         if index >= decisions:
@@ -141,8 +143,8 @@ def _calls(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterato
             judged = judge_decision(None, True, "", record.arguments)
             yield _line(None, index, judged, "called where nothing should be")
         elif record is None:
-            # The published evaluation offers one tool, so a model that calls nothing cannot name a wrong one: the part
-            # of the tool's name stays 1, and the arguments are graded as empty.
+            # The published evaluation offers one tool, so a model without a call cannot name a wrong tool. The part for
+            # the tool's name stays 1, and the arguments are graded as empty.
             yield _line(index, None, judge_decision(wanted, False, wanted.tool, {}), "not called")
         else:
             judged = judge_decision(wanted, True, record.tool, record.arguments, context, broken=record.is_broken)
@@ -157,14 +159,14 @@ def _line(expected_call: int | None, call: int | None, judged: Decision, outcome
 def _steps(case: Case, trajectory: Trajectory, context: CheckContext) -> Iterator[CallPairing]:
     """Yield the decisions of a chain: each step is compared with the first call of its round.
 
-    As published, a step has two parts, the tool and the arguments; whether to call is not one of them.
+    As published, a step has two parts, the tool and the arguments. The decision to call is not a part.
     """
     expected_calls = 0
     for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True):
         wanted: int | None = None
         expected = step.args
         if step.tool is None:
-            # A step without an expected call is right without a call, and then its arguments are right too.
+            # A step without an expected call is right if there is no call. Then its arguments are right too.
             expected = {}
         else:
             wanted = expected_calls

@@ -1,6 +1,6 @@
-"""The `dimensions` grader: precision, recall, parameters and content add up to the score; latency is only reported.
+"""The `dimensions` grader: the score adds up precision, recall, parameters and content; latency is only reported.
 
-It is the published five-dimension tool evaluator, with the repairs that `docs/graders.md` lists.
+It is the published five-dimension tool evaluator, with the repairs listed in `docs/graders.md`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 SHARES = {"precision": 0.3, "recall": 0.3, "parameters": 0.3, "content": 0.1}
-"""The weight of each dimension in the score. Latency, the fifth, has none."""
+"""The weight of each dimension in the score. The fifth dimension, latency, has no weight."""
 
 _DEFAULTS = DimensionsOptions()
 
@@ -62,11 +62,11 @@ def grade_dimensions(
     """Grade a run by the `dimensions` grader.
 
     The score is the sum of the dimensions in `numbers`, each 0..1, weighted by `SHARES` and rounded to 3 digits. The
-    run passes from 0.8 on if every expected tool was called. A case that expects no calls is graded by its keywords
-    alone.
+    run passes from 0.8 on if every expected tool was called. A case that expects no calls is graded only by its
+    keywords.
 
-    A check that is `optional` corresponds to one of the published system's validators; its Python function counts as
-    failed when it raises. Keywords and limits produce no issues here, because they are requirements under every grader.
+    An `optional` check corresponds to a validator of the published system; if its Python function raises, the check
+    counts as failed. Keywords and limits produce no issues here because they are requirements under every grader.
 
     Raises CheckError when a check cannot be evaluated.
     """
@@ -77,7 +77,7 @@ def grade_dimensions(
     content = found / keywords if keywords else 1.0
     latency_ms = latency_of(options, trajectory)
     latency = {"latency_ms": latency_ms, "latency_ok": float(latency_ms <= limits.max_latency_ms)}
-    # The published system has two branches before its formula: all calls are forbidden, or none is expected.
+    # The published system has two branches before its formula: all calls are forbidden, or no call is expected.
     if calls and case.forbids_all_calls:
         lines = tuple(_all_alone(calls, "must not be called"))
         reason = "tools were called, but none are allowed"
@@ -99,7 +99,7 @@ def grade_dimensions(
         wanted = set(made)
     of_expected_tools = sum(map(wanted.__contains__, made))
     # A tool that is expected twice and called once is missing once. The published system counts every call of an
-    # expected tool, so that its recall may exceed 1 and repeated calls of one tool hide that another is missing.
+    # expected tool. Its recall may therefore exceed 1, and repeated calls of one tool may hide a missing tool.
     recalled = len(expected) - len(missing)
     if as_published:
         recalled = of_expected_tools
@@ -110,7 +110,7 @@ def grade_dimensions(
         "parameters": math.fsum([line.credit for line in pairings]) / len(expected),
         "content": content,
     }
-    # A plain sum in this order, as published, because its last digit may decide how the score is rounded.
+    # A plain sum in this order, as published, because the last digit may decide how the score is rounded.
     score = sum([SHARES[name] * amount for name, amount in amounts.items()])
     passed = score >= PASS_SCORE - ROUNDING_SLACK and not missing
     worst_first = sorted(amounts.items(), key=lambda each: each[1])
@@ -125,7 +125,7 @@ def grade_dimensions(
 
 
 def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
-    """Return the latency of a run in milliseconds: the model's answers alone, or the whole agent loop."""
+    """Return the latency of a run in milliseconds: of the model's answers, or of the whole agent loop."""
     if options.latency == "model":
         return trajectory.model_latency_ms
     return trajectory.loop_ms
@@ -133,11 +133,11 @@ def latency_of(options: DimensionsOptions, trajectory: Trajectory) -> float:
 
 @dataclass(slots=True)
 class _Compared:
-    """An expected call compared with an actual one.
+    """The comparison of an expected call with an actual call.
 
-    `score` is the mean of the credits of the arguments: `entries` is the number of credits, and `halves` their sum in
-    halves. `found` has each argument with its check, its verdict and the halves that it earned, `None` for an argument
-    without an entry.
+    `score` is the mean of the arguments' credits; `entries` is the number of credits, and `halves` their sum in halves.
+    `found` lists each argument with its check, its verdict and the halves that it earned. The halves are `None` for an
+    argument without an entry.
     """
 
     halves: int
@@ -153,7 +153,7 @@ def _paired(
     *,
     first_call_for_all: bool = False,
 ) -> tuple[tuple[CallPairing, ...], list[str], bool]:
-    """Pair the expected calls with actual ones.
+    """Pair the expected calls with actual calls.
 
     Returns the pairings of all expected and remaining calls, the tools that were called too few times, and whether the
     pairing is known to have the best parameter score. With `first_call_for_all`, all expected calls of a tool are
@@ -187,8 +187,8 @@ def _paired(
     def turn_by_turn(rows: Sequence[int], columns: Sequence[int]) -> dict[int, int]:
         return dict(pairs_in_turn(rows, columns, score))
 
-    # A tool that is expected m times is compared with its first m calls, so a corrected retry does not help; for m = 1
-    # this is the published rule. Wildcards come last and take calls without a named expectation.
+    # A tool that is expected m times is compared with its first m calls, so a corrected retry does not help. For m = 1,
+    # this is the published rule. Wildcards come last and take the calls that no named expectation wants.
     surely_best = True
     for tool, rows in sorted(rows_of.items(), key=lambda each: each[0] == ANY_TOOL):
         columns = made.get(tool, [])[: len(rows)]
@@ -234,8 +234,8 @@ def _perfect(
     columns: Sequence[int],
     judged_on: Callable[[int, int], _Compared],
 ) -> dict[int, int]:
-    """Return as many pairs of one tool with all parameters correct as possible."""
-    # All rows and columns belong to one tool, so names need not be compared.
+    """Return as many pairs with all parameters correct as possible; all rows and columns belong to one tool."""
+    # The names need not be compared.
     wanted = [("", expected[row].args) for row in rows]
     made: list[Made] = []
     broken = set()
@@ -271,13 +271,13 @@ def _together(row: int, column: int, judged: _Compared, arguments: Mapping[str, 
 def _best(table: Sequence[Sequence[_Compared]]) -> list[tuple[int, int]]:
     """Return the pairs of rows (expected calls) and columns (calls) with the largest sum of scores.
 
-    Ties are resolved row by row: the first row is paired if possible, with the earliest column, then the second one.
+    Ties are resolved row by row: the first row is paired if possible, with the earliest column, then the second row.
     """
     if not table or not table[0]:
         return []
     rows, columns = len(table), len(table[0])
-    # Scores become integers over a common denominator, so that equal sums compare as equal. Below them, each row has a
-    # digit of its own, in a base larger than the number of columns, which resolves ties.
+    # Scores become integers over a common denominator, so equal sums compare as equal. Below the score, each row has
+    # its own digit to resolve ties. The base of the digits is larger than the number of columns.
     denominators: set[int] = set()
     for line in table:
         denominators.update(2 * (judged.entries or 1) for judged in line)
@@ -298,13 +298,14 @@ def _share(judged: _Compared, scale: int) -> int:
 
 
 _RIGHT, _WRONG, _NOTHING = 2, 1, 0
-"""The credit of an argument in halves: for a right value, a wrong value, an absent or forbidden one."""
+"""The credit of an argument in halves: for a right value, for a wrong value, and for an absent or forbidden
+argument."""
 
 
 def _published_parts(args: Checks) -> Iterator[tuple[str, Check]]:
     """Yield the checks of arguments; a required value and each of its validators are separate checks.
 
-    The published system allows both for one argument, which a suite writes as `all_of`, with the value first.
+    The published system allows both for one argument. A suite writes them as `all_of` with the value first.
     """
     for name, check in args.items():
         if not isinstance(check, AllOf) or check.optional:
@@ -319,10 +320,10 @@ def _published_parts(args: Checks) -> Iterator[tuple[str, Check]]:
 def _compared(
     expected: ExpectedCall, record: CallRecord, context: CheckContext, *, as_published: bool = False
 ) -> _Compared:
-    """Compare an expected call with an actual one.
+    """Compare an expected call with an actual call.
 
-    An argument earns 1 if it holds, ½ for a wrong value, and 0 if it is absent; a forbidden argument that was given and
-    a validator that fails are further entries of 0.
+    A right argument earns 1, a wrong value ½, and an absent argument 0. A forbidden argument that was given, and a
+    validator that fails, are further entries of 0.
     """
     arguments = record.arguments
     found: list[tuple[str, Check | None, CheckVerdict, int | None]] = []
@@ -340,7 +341,7 @@ def _compared(
             verdict = _without_verdict(check, error, f"{expected.tool}.{name}")
         earned: int | None = _WRONG
         if check.optional:
-            # As published, a validator that holds makes no entry, so that it can only lower the mean.
+            # As published, a validator that holds makes no entry, so validators can only lower the mean.
             earned = None if verdict.holds else _NOTHING
         elif verdict.holds:
             earned = _RIGHT
@@ -371,7 +372,7 @@ _FORBIDDEN = CheckVerdict(0.0, False, "this argument must not be given")
 
 
 def _without_verdict(check: Check, error: CheckError, place: str) -> CheckVerdict:
-    """Return a failed verdict for a validator whose function raised, and raise CheckError for any other check."""
+    """Return a failed verdict for a validator whose function raised; raise CheckError for any other check."""
     if check.optional and isinstance(error, FunctionRaisedError):
         return CheckVerdict(0.0, False, str(error))
     raise CheckError(f"{place}: {error}") from error
@@ -421,7 +422,7 @@ def _argument_issues(expected: ExpectedCall, record: CallRecord, line: CallPairi
     for verdict in line.arguments:
         is_validator = verdict.argument in compared
         compared.add(verdict.argument)
-        # `requirements` reports forbidden arguments, because they are an issue under every grader.
+        # `requirements` reports forbidden arguments because they are an issue under every grader.
         if verdict.holds is False and not (verdict.given and expected.unwanted([verdict.argument])):
             issue = argument_issue(expected, record, line, verdict)
             if is_validator or checks[verdict.argument].optional:

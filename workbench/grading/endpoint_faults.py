@@ -1,13 +1,13 @@
 """Faults of the endpoint rather than the model: calls left in the text, lost tools, residue in names, repeated pieces.
 
 A model writes its calls in the notation of its chat template, and the server's tool parser turns them into structured
-calls. If that parser is off or of another format, a correct call stays in the text, so that the run seems to have no
-call. The forms below are those of the templates and parsers of vLLM, SGLang, llama.cpp and Ollama.
+calls. If the parser is off or expects another notation, a correct call stays in the text, and the run seems to have no
+call. The notations below are those of the templates and parsers of vLLM, SGLang, llama.cpp and Ollama.
 
-A form with a template's mark (`<tool_call>`, `[TOOL_CALLS]`) is found anywhere outside Markdown's code. JSON, Python
-and ReAct also occur in explanations, so they are calls only where the answer consists of nothing else. A call counts
-only if its tool was offered and its arguments are valid by the tool's schema: a false alarm would blame the endpoint
-for a wrong answer of the model.
+A call with a template's mark (`<tool_call>`, `[TOOL_CALLS]`) is found anywhere outside Markdown's code. JSON, Python
+and ReAct also occur in explanations, so they are calls only if the answer consists of nothing else. A call counts only
+if its tool was offered and its arguments are valid by the tool's schema: a false alarm would blame the endpoint for a
+wrong answer of the model.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from workbench.trajectory.json_schema import properties_of
 from workbench.trajectory.system_prompt import prompt_of
 from workbench.trajectory.trajectory import Round, Trajectory
 
-# Residue: pieces of a chat template around a tool's name, which the endpoint's parser should have removed, such as
+# Residue: pieces of a chat template around a tool's name that the endpoint's parser should have removed, such as
 # `functions.get_weather:0` or `get_weather<|channel|>commentary`.
 
-# The words that templates write around a name. A name next to other words belongs to another tool.
+# The words that templates write around a name. A name next to any other word belongs to another tool.
 _WORDS = (
     r"functions?|tools?|tool_calls?|function_calls?|default_api|assistant|analysis|commentary|final|json|to|recipient"
     r"|namespace|call|name|code|constrain|message|channel"
@@ -48,12 +48,11 @@ def is_offered(name: str, tools: Iterable[ToolDefinition]) -> bool:
 
 
 def meant_tool(written: str, names: Iterable[str]) -> str | None:
-    """Return the offered tool whose name has a template's residue around it; `None` for any other name.
+    """RAW Return the offered tool whose name is surrounded by a template's residue; `None` for any other name.
 
-    >>> meant_tool("functions.get_weather:0", ["get_weather"])
-    'get_weather'
+    >>> meant_tool("functions.get_weather:0", ["get_weather"]) 'get_weather'
     """
-    # The longest name comes first, because `get_weather` is also a part of `get_weather_report`.
+    # The longest name comes first because `get_weather` is also a part of `get_weather_report`.
     for name in sorted(names, key=len, reverse=True):
         place = written.find(name) if name else -1
         if place < 0 or name == written:
@@ -81,7 +80,7 @@ _THOUGHTS = late_pattern(
     r"|<\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|\Z)",
     re.DOTALL,
 )
-# Some templates write the opening mark of thoughts into the prompt, so that the answer has only the closing one.
+# Some templates write the opening mark of thoughts into the prompt, so the answer contains only the closing mark.
 _END_OF_THOUGHTS = late_pattern(r"\A.*</(?:think|thinking|thought|reasoning)>", re.DOTALL)
 _END_OF_ANSWER = late_pattern(r"(?:\s|<\|[\w▁]+\|>|<｜[^｜]*｜>|</s>)*\Z")
 
@@ -90,8 +89,8 @@ _CODE = late_pattern(
 )
 _FENCE = late_pattern(r"```([^\n`]*)\n(.*?)```", re.DOTALL)
 
-# The marks that announce a call: Hermes and Qwen, DeepSeek (with `｜` and `▁`), Llama and InternLM, Mistral, the
-# XML-like `<function=…>` and `<invoke name=…>`, Functionary, and gpt-oss (`to=functions.…`).
+# The marks before a call: Hermes and Qwen, DeepSeek (with `｜` and `▁`), Llama and InternLM, Mistral, the XML-like
+# `<function=…>` and `<invoke name=…>`, Functionary, and gpt-oss (`to=functions.…`).
 _MARK = late_pattern(
     r"""
       <(?:[\w-]+:|｜\w+｜)?(?: tool_?calls? | function_?calls? )>
@@ -103,7 +102,7 @@ _MARK = late_pattern(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-# The signs between a mark and the name, and between the name and the arguments.
+# The punctuation between a mark and the name, and between the name and the arguments.
 _FILLING = late_pattern(
     r"(?:\s|<[|｜][^<>|｜]*[|｜]>|\[(?:ARGS|TOOL_CALLS)\]|\[CALL_ID\]\w+|```\w*|(?:function|json|commentary|code)(?=[\s<{])|[\"'>:])*"
 )
@@ -134,8 +133,8 @@ _END_OF_CALL = late_pattern(
     re.VERBOSE | re.IGNORECASE,
 )
 
-# Models invent keys when no parser is configured; an object counts if it has exactly one name and one object of
-# arguments.
+# Models invent keys when no parser is configured. An object counts as a call if it has exactly one name and one object
+# of arguments.
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "action_input", "tool_arguments", "kwargs")
 _LIST_KEYS = ("tool_calls", "function_calls", "calls")
@@ -160,7 +159,7 @@ class _Python(NamedTuple):
 def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
     """Return the calls of offered tools in the text of an answer.
 
-    Either the text consists of calls alone, or a template's mark announces each of them. Equal calls count once.
+    Either the text consists only of calls, or each call follows a template's mark. Equal calls count once.
     """
     if len(text) > MAX_TEXT_CHARS or not _names_a_tool(text, tools):
         return ()
@@ -170,7 +169,7 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
     marked = []
     for body in bodies:
         marked.extend(reader.marked(body))
-    # A list instead of a set, because arguments are dictionaries, which cannot be hashed.
+    # A list instead of a set because arguments are dictionaries, which are not hashable.
     found: list[TextCall] = []
     for call in marked or reader.whole(answer):
         if call not in found:
@@ -179,8 +178,8 @@ def calls_in_text(text: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall,
 
 
 def calls_after_thoughts(thoughts: str, tools: Sequence[ToolDefinition]) -> tuple[TextCall, ...]:
-    """Return the last marked call in thoughts without an answer; empty if further thoughts follow it."""
-    # Earlier calls in the thoughts may be plans that the model gave up.
+    """Return the last marked call in thoughts without an answer; empty if further thoughts follow the call."""
+    # Earlier calls in the thoughts may be abandoned plans.
     if len(thoughts) > MAX_TEXT_CHARS or not _END_OF_CALL.search(thoughts):
         return ()
     return tuple(_Reader(tools).marked(thoughts)[-1:])
@@ -209,13 +208,13 @@ def _names_a_tool(text: str, tools: Iterable[ToolDefinition]) -> bool:
 
 
 class _Reader:
-    """A reader of calls in text, which accepts only calls of offered tools with valid arguments."""
+    """A reader of calls in text. It accepts only calls of offered tools with valid arguments."""
 
     def __init__(self, tools: Sequence[ToolDefinition]) -> None:
         self._tools = tools_by_name(tools)
 
     def marked(self, text: str) -> list[TextCall]:
-        """Read the calls after marks of templates; marks in Markdown's code or in quotes are skipped."""
+        """Read the calls after template marks; skip marks in Markdown's code or in quotes."""
         code = [match.span() for match in _CODE.finditer(text)]
         found = []
         for mark in _MARK.finditer(text):
@@ -226,7 +225,7 @@ class _Reader:
         return found
 
     def whole(self, answer: str) -> list[TextCall]:
-        """Read an answer that consists of calls alone; return no calls for any other answer."""
+        """Read an answer that consists only of calls; return no calls for any other answer."""
         if (react := self._react(answer)) is not None:
             return react
         found = []
@@ -243,7 +242,7 @@ class _Reader:
         if text[at : at + 1] in ("{", "["):
             values, _ = _json_values(text, at)
             if not values:
-                # A list that was cut off at the token limit still has whole calls at its beginning.
+                # A list cut off at the token limit still has complete calls at its beginning.
                 values, _ = _json_values(text, _filled(text, at + 1))
             return (
                 self._valid(_named_in(map(_with_arguments, values)))
@@ -253,7 +252,7 @@ class _Reader:
         name = _NAME.match(text, at)
         if name is None:
             return []
-        # `name.call(…)` is the notation of some templates: the dot and `call` are not part of the name.
+        # Some templates write `name.call(…)`: the dot and `call` are not part of the name.
         if text[name.end() : name.end() + 1] == "(":
             return self._python(rest)
         return self._valid([(name.group().removesuffix(".call"), self._arguments(text, name.end(), rest))])
@@ -285,7 +284,7 @@ class _Reader:
         values, end = _json_values(answer, _filled(answer, head.end()))
         if len(values) != 1:
             return None
-        # Models that write ReAct often continue with an observation that they invent.
+        # Models that write ReAct often continue with an invented observation.
         rest = answer[end:].strip().strip("`")
         if rest and not _OBSERVED.match(rest):
             return []
@@ -307,7 +306,7 @@ class _Reader:
         return self._python(text, printed=printed)
 
     def _python(self, text: str, *, printed: bool = False) -> list[TextCall]:
-        """Read a text that consists of calls in Python: a single call, a list of calls, or one call per line."""
+        """Read a text of Python calls: a single call, a list of calls, or one call per line."""
         calls = []
         for written in _python_calls(text, printed=printed):
             call = self._call(written.name, self._by_name(written))
@@ -348,7 +347,7 @@ class _Reader:
 def _objects(arguments: object) -> Iterator[dict[str, JsonValue]]:
     """Yield the possible readings of written arguments as objects.
 
-    Pairs of tags have two readings: every value as text, and every value as JSON where it is JSON.
+    Pairs of tags have two readings: every value as text, and every value as JSON if it is valid JSON.
     """
     if isinstance(arguments, dict):
         yield arguments
@@ -382,7 +381,7 @@ def _accepts(tool: ToolDefinition, arguments: Mapping[str, JsonValue]) -> bool:
 
 
 def _filled(text: str, at: int) -> int:
-    """Return the position after the punctuation of a template that begins at `at`."""
+    """Return the position after a template's punctuation at `at`."""
     if (filling := _FILLING.match(text, at)) is not None:
         return filling.end()
     return at
@@ -396,7 +395,7 @@ def _end_of_call(text: str, at: int) -> int:
 
 
 def _json_values(text: str, at: int) -> tuple[list[JsonValue], int]:
-    """Return the consecutive JSON objects and lists from `at` on, and the position where the last one ends."""
+    """Return the consecutive JSON objects and lists from `at` on, and the end of the last one."""
     values: list[JsonValue] = []
     end = at
     while text[end : end + 1] in ("{", "["):
@@ -434,7 +433,7 @@ def _named_in(values: Iterable[JsonValue]) -> list[tuple[object, object]]:
 
 
 def _with_arguments(value: JsonValue) -> JsonValue:
-    """Add empty arguments to a call without any, because after a mark a name alone is a call."""
+    """Add empty arguments to a call without arguments. After a mark, a name alone is a call."""
     if isinstance(value, list):
         return list(map(_with_arguments, value))
     if isinstance(value, dict) and value.keys().isdisjoint((*_ARGUMENT_KEYS, *_LIST_KEYS, "function", "function_call")):
@@ -454,7 +453,7 @@ def _named(value: JsonValue) -> tuple[object, object]:
     names = [key for key in _NAME_KEYS if isinstance(value.get(key), str)]
     if len(arguments) != 1 or len(names) != 1:
         return None, None
-    # An object with any further key is not a call, but for example a record that the user asked for.
+    # An object with any further key is not a call, but a record that the user asked for, for example.
     rest = value.keys() - {names[0], arguments[0]}
     if rest <= _OTHER_KEYS:
         return value[names[0]], value[arguments[0]]
@@ -467,7 +466,7 @@ _JSON_NAMES: Mapping[str, JsonValue] = {"true": True, "false": False, "null": No
 
 
 def _python_calls(text: str, *, printed: bool) -> list[_Python]:
-    """Return the calls of a text that consists of calls in Python; empty for any other text.
+    """Return the calls of a text that consists of Python calls; empty for any other text.
 
     With `printed`, a call inside `print(…)` counts too, as in Gemini's `tool_code` blocks.
     """
@@ -516,7 +515,8 @@ def _value(node: ast.expr) -> JsonValue:
     if isinstance(node, ast.List):
         return list(map(_value, node.elts))
     if isinstance(node, ast.Dict):
-        # The key of an unpacked dictionary (`**other`) is `None`: the lengths then differ, and `zip` raises ValueError.
+        # An unpacked dictionary (`**other`) has `None` as its key. Then the lengths differ, and `zip` raises
+        # ValueError.
         keys = [ast.literal_eval(key) for key in node.keys if key is not None]
         return dict(zip(keys, map(_value, node.values), strict=True))
     value: JsonValue = ast.literal_eval(node)
@@ -544,23 +544,23 @@ _ADVICE: Mapping[str, str] = {
 """The advice on each fault, by the beginning of its reason."""
 
 MIN_TOOL_TOKENS = 40
-"""The smallest token estimate for the tools at which their loss is detected; smaller estimates are too inaccurate."""
+"""The smallest token estimate of the tools at which their loss is detected. Smaller estimates are too inaccurate."""
 
-# English and identifiers have 3 to 5 characters per token with the tokenizers in use: 6 makes the estimate a safe lower
-# bound, so that a complete prompt is never mistaken for one without tools.
+# With current tokenizers, English and identifiers have 3 to 5 characters per token. A value of 6 makes the estimate a
+# safe lower bound: a complete prompt is never mistaken for a prompt without tools.
 _CHARACTERS_PER_TOKEN = 6
 
-# Even the shortest message takes more tokens in current chat templates, so a smaller number is not a token count.
+# In current chat templates, even the shortest message takes more tokens. A smaller number is not a token count.
 _MIN_PROMPT = 16
 
 
 def endpoint_faults(trajectory: Trajectory) -> tuple[Issue, ...]:
-    """Return an issue for each fault of the endpoint in a run; each of them makes the run fail."""
+    """Return an issue for each fault of the endpoint in a run; each issue makes the run fail."""
     return tuple(_faults(trajectory))
 
 
 def advice_about_fault(fault: Issue) -> str | None:
-    """Return the advice on a fault; `None` for a fault that only another version of Workbench knows."""
+    """Return the advice on a fault; `None` for a fault from another version of Workbench."""
     for why, advice in _ADVICE.items():
         if fault.why.startswith(why):
             return advice
@@ -568,7 +568,7 @@ def advice_about_fault(fault: Issue) -> str | None:
 
 
 def fault_as_error(fault: Issue) -> str:
-    """Return a fault as the error of a run, with the advice on it."""
+    """Return a fault as the error of a run, with advice."""
     reason = fault.why
     if fault.got is not None:
         reason += f" (got {fault.got})"
@@ -587,7 +587,7 @@ def _faults(trajectory: Trajectory) -> Iterator[Issue]:
             yield issue
     if not as_text and (lost := _lost_tools(trajectory, tools)) is not None:
         yield lost
-    # Arguments that the token limit cut off are incomplete for another reason, which is reported elsewhere.
+    # The token limit also leaves incomplete arguments, which are reported elsewhere.
     cut_off = trajectory.cut_off_rounds
     for index, record in enumerate(trajectory.calls):
         if (meant := _meant(record.tool, tools)) is not None:
@@ -602,7 +602,7 @@ def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator
     text = round_.text
     search: Callable[[str, Sequence[ToolDefinition]], tuple[TextCall, ...]] = calls_in_text
     if not round_.text.strip() and not round_.calls:
-        # Some parsers move the call of a reasoning model into the reasoning, and return no answer.
+        # Some parsers move a reasoning model's call into the reasoning and return no answer.
         text, search = round_.reasoning, calls_after_thoughts
     if round_.replayed or not _names_a_tool(text, tools):
         return
@@ -617,7 +617,7 @@ def _calls_as_text(round_: Round, tools: tuple[ToolDefinition, ...]) -> Iterator
 def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Issue | None:
     """Return an issue if the first prompt is too small to hold the tools; `None` otherwise.
 
-    Some chat templates ignore the tools of a request, and the model never sees them. The prompt then has fewer tokens
+    Some chat templates ignore the tools of a request, so the model never sees them. The prompt then has fewer tokens
     than a lower bound for the tools and the conversation together.
     """
     first = next(iter(trajectory.rounds), None)
@@ -626,7 +626,7 @@ def _lost_tools(trajectory: Trajectory, tools: tuple[ToolDefinition, ...]) -> Is
     prompt, least, conversation = first.usage.input_tokens, _least_tokens(tools), _least_of_messages(trajectory)
     if least < MIN_TOOL_TOKENS or not max(_MIN_PROMPT, conversation) <= prompt < least + conversation:
         return None
-    # A model that called an offered tool has seen it, so the endpoint counts tokens in another way.
+    # A model that called an offered tool has seen it. Then the endpoint counts tokens in another way.
     if any(is_offered(call.tool, tools) for call in trajectory.calls):
         return None
     beside = f" beside {count_text(conversation)} for the conversation" if prompt >= least else ""
@@ -654,12 +654,12 @@ _least_of_tool: ByIdentity[ToolDefinition, int] = ByIdentity(_tool_tokens)
 
 
 def _least_of_messages(trajectory: Trajectory) -> int:
-    """Return a lower bound for the tokens of the conversation alone."""
+    """Return a lower bound for the tokens of the conversation without the tools."""
     start = trajectory.start
     assert start is not None
     texts = [prompt_of(start, start.system) or ""]
     texts += [message.content for message in start.messages]
-    # Below half of the estimate for the tools, the endpoint does not count prompt tokens at all.
+    # Half of the estimate, because an endpoint that counts even fewer tokens does not count the prompt at all.
     return sum(map(len, texts)) // (2 * _CHARACTERS_PER_TOKEN)
 
 
@@ -686,14 +686,14 @@ def _objects_in(raw: str) -> str:
     return ""
 
 
-# The search takes quadratic time, so the text is limited.
+# The search takes quadratic time, so the length of the text is limited.
 _MAX_REPEATED = 20_000
 
 
 def _is_repeated(raw: str) -> bool:
-    """Return whether a text is a JSON object preceded by beginnings of itself.
+    """Return whether a text is a JSON object preceded by beginnings of the same object.
 
-    An endpoint sends such arguments if each chunk of its stream holds the whole text up to there.
+    An endpoint sends such arguments if each chunk of its stream repeats the text so far.
     """
     if len(raw) > _MAX_REPEATED:
         return False

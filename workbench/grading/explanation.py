@@ -1,6 +1,6 @@
 """Explanations of grades: the formula of the published system, with the numbers of a run filled in.
 
-Scores are the graders' own; nothing is graded again here. Tests check that the filled formula yields the score.
+Scores come from the graders; nothing is graded again here. Tests check that the filled formula yields the score.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from workbench.grading.traits import TRAITS
 from workbench.numerals import figure
 from workbench.suite.settings import Grading
 
-# Formulas as terms. One tree yields the formula in words, the formula with the numbers of a run, and its value, so that
-# the text that a user reads cannot differ from the computation.
+# Formulas as terms. One tree yields the formula in words, the formula with a run's numbers, and the value. The text on
+# the screen therefore cannot differ from the computation.
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def in_words(term: Term) -> str:
 
 
 def in_numbers(term: Term) -> str:
-    """Return a formula in numbers with its value: `(1 + 0.5 × 1) ÷ 2 = 0.75`; a single number stands alone."""
+    """Return a formula in numbers with its value, `(1 + 0.5 × 1) ÷ 2 = 0.75`, or just a single number."""
     match term:
         case Amount(value=value):
             return figure(value)
@@ -152,17 +152,18 @@ def _written(term: Term, *, words: bool, inside: int = _LOOSE) -> str:
     return text
 
 
-# Readings: for each published system, a function from a grade to its formula, its rules and the credit of each pairing.
+# Readings: for each published system, a function that returns the formula of a grade, its rules and the credit of each
+# pairing.
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The contribution of one pairing of a grade to its score.
+    """The contribution of one pairing to the score of a grade.
 
-    `formula` shows how its credit was computed, `share` is its contribution to the score, `most` the largest possible
-    contribution. Both are 0 for an extra call that costs nothing. Both are `None` under `dimensions`, which does not
-    add up pairings; there the formula is that of the parameter score. `arguments` is the credit of the arguments if
-    unexpected ones were given, and otherwise `None`.
+    `formula` shows how the pairing's credit was computed. `share` is the contribution to the score, `most` the largest
+    possible contribution. Both are 0 for an extra call that costs nothing. Both are `None` under `dimensions`, which
+    does not add up pairings; there `formula` is that of the parameter score. `arguments` is the credit of the arguments
+    if unexpected ones were given, and otherwise `None`.
     """
 
     formula: Term | None
@@ -201,7 +202,7 @@ def _thresholds(grade: Grade, grading: Grading) -> str:
 
 
 def _made(grade: Grade) -> int:
-    """Return the number of calls that the grade counts: all except free surplus calls."""
+    """Return the number of counted calls: all calls except free surplus calls."""
     made = set()
     for line in grade.pairings:
         if line.call is not None and line.outcome != ALLOWED:
@@ -282,7 +283,7 @@ def _critics_account(line: CallPairing, grade: Grade, grading: Grading) -> Accou
 
 def _decision(grade: Grade, grading: Grading) -> Reading:
     items = grade.numbers.get("items", 0.0)
-    # In a chain, steps that correctly made no call have no pairing; otherwise at most one decision has none.
+    # In a chain, a step that correctly made no call has no pairing. Otherwise, at most one decision has no pairing.
     chain = any(len(line.parts) == 2 for line in grade.pairings) or items > len(grade.pairings) + 1
     parts = (
         "Tool name: 1 if it is the same to the letter. Arguments: the share of the expected ones that are right, less "
@@ -323,7 +324,7 @@ def _decision_account(line: CallPairing, items: float) -> Account | None:
 
 
 def _less_unlisted(line: CallPairing) -> Term | None:
-    """Return the credit of the arguments of a pairing with unexpected ones; `None` for any other pairing."""
+    """Return the credit of a pairing's arguments if some are unexpected; `None` otherwise."""
     listed = [verdict for verdict in line.arguments if verdict.listed]
     unlisted = len(line.arguments) - len(listed)
     if not listed or not unlisted:
@@ -420,7 +421,7 @@ def _trajectory(grade: Grade, grading: Grading) -> Reading:
 def _trajectory_accounts(grade: Grade, total: float) -> tuple[Account | None, ...]:
     if not total:
         return (None,) * len(grade.pairings)
-    # A prohibition has a pairing for each call that breaks it, but counts once, with the first of its pairings.
+    # A prohibition has a pairing for each call that breaks it. It counts only once, with its first pairing.
     seen: set[int] = set()
     accounts: list[Account | None] = []
     for line in grade.pairings:
@@ -475,7 +476,7 @@ def _pass_mark(grade: Grade) -> str:
     score, mark = figure(grade.score or 0.0), figure(PASS_SCORE)
     if grade.verdict == Status.PASSED:
         return f"{score} reaches {mark}, and no expected call is missing: passed"
-    # The rounded score may equal the pass mark although the score itself is below it.
+    # The rounded score may equal the pass mark even if the exact score is below it.
     reached = math.fsum(SHARES[name] * grade.numbers[name] for name in SHARES) >= PASS_SCORE - ROUNDING_SLACK
     missing = any(line.call is None for line in grade.expected_pairings)
     if reached:
@@ -489,7 +490,7 @@ def _pass_mark(grade: Grade) -> str:
 
 
 def _dimensions_account(line: CallPairing) -> Account | None:
-    """Account for an expected call by the mean of its arguments; `None` for any other call."""
+    """Account for an expected call by the mean of its arguments; `None` for an unexpected call."""
     if line.expected_call is None:
         return None
     worth = tuple(Amount(verdict.score / verdict.weight) for verdict in line.arguments if verdict.counted)
@@ -512,10 +513,10 @@ class Explanation:
     """The derivation of a grade's score and verdict from its pairings.
 
     `system` is the name of the published system, `rule` its formula in words, and `more` its rules point by point.
-    `formula` holds the numbers of the run; it is `None` for a grade without a score, and if `shortcut` describes the
+    `formula` holds the numbers of the run. It is `None` for a grade without a score, and if `shortcut` describes the
     rule that decided before scoring. `verdict` compares the score with its thresholds. `beside` holds the issues that
-    fail the run whatever its score is. `accounts` has one entry for each pairing, `None` for one that does not affect
-    the score.
+    fail the run regardless of the score. `accounts` has one entry for each pairing; the entry is `None` if the pairing
+    does not affect the score.
     """
 
     system: str
@@ -554,7 +555,7 @@ def explain(grade: Grade, grading: Grading) -> Explanation:
 
 
 def disagreement(grades: Iterable[Grade]) -> tuple[tuple[Status, tuple[Grade, ...]], ...]:
-    """Return the statuses by which graders disagree on a run, worst first, with their grades; empty if they agree."""
+    """Return the conflicting statuses of a run, worst first, with the grades that give each; empty without conflict."""
     grades = tuple(grades)
     if not disagree(grades):
         return ()
@@ -572,7 +573,7 @@ _MAX_TERMS = 12
 
 
 class Facet(NamedTuple):
-    """One dimension: its name, the formula of its amount, and a description of the counted things."""
+    """One dimension: its name, the formula of its amount, and a description of what is counted."""
 
     name: str
     formula: Term
@@ -580,9 +581,9 @@ class Facet(NamedTuple):
 
 
 def facets(grade: Grade, keywords: int) -> tuple[Facet, ...]:
-    """Return the dimensions that contribute to the score of a grade; `keywords` is the number that the case requires.
+    """Return the dimensions in the score of a grade; `keywords` is the number of keywords that the case requires.
 
-    Empty for other graders, and for a run with calls where the case forbids all calls.
+    The result is empty for other graders, and for a run with calls if the case forbids all calls.
     """
     numbers = grade.numbers
     if grade.grader != "dimensions" or "content" not in numbers:

@@ -14,9 +14,9 @@ from workbench.trajectory.trajectory import CallRecord
 class ExtraCallRule:
     """The rule of a case about surplus calls, applied to one run.
 
-    `written` is the suite's `extra_calls`; `None` leaves surplus calls to the grader's own rule. `read_only` are the
-    names of the tools that "allow_read_only" frees. `corrected` are the indices of calls that were refused for their
-    arguments and then corrected: these calls did nothing, so they are free whatever their tool is.
+    `written` is the suite's `extra_calls`; `None` leaves surplus calls to the grader's own rule. `read_only` names the
+    tools that "allow_read_only" frees. `corrected` holds the indices of calls that were refused for their arguments and
+    then corrected. These calls did nothing, so they are free for every tool.
     """
 
     written: ExtraCalls | None
@@ -24,7 +24,7 @@ class ExtraCallRule:
     corrected: frozenset[int] = frozenset()
 
     def frees(self, call: int, tool: str) -> bool:
-        """Return whether a call, by its index and tool, is free if it is surplus."""
+        """Return whether a call, given by index and tool, is free if it is surplus."""
         return self.written == "allow" or call in self.corrected or self.is_free_tool(tool)
 
     def free_calls(self, calls: Sequence[CallRecord]) -> frozenset[int]:
@@ -32,7 +32,7 @@ class ExtraCallRule:
         return frozenset([index for index, record in enumerate(calls) if self.frees(index, record.tool)])
 
     def is_free_tool(self, tool: str) -> bool:
-        """Return whether the rule frees the surplus calls of a tool, by its name or because it is read-only."""
+        """Return whether the rule frees a tool's surplus calls, by the tool's name or because the tool only reads."""
         match self.written:
             case "allow_read_only":
                 return tool in self.read_only
@@ -43,7 +43,7 @@ class ExtraCallRule:
 
     @property
     def why_wrong(self) -> str | None:
-        """Return why a surplus call fails the run; `None` if it is free or does not fail the run."""
+        """Return the reason why a surplus call fails the run; `None` if the call is free or does not fail the run."""
         match self.written:
             case "allow" | None:
                 return None

@@ -1,4 +1,4 @@
-"""The requirements of `final`: the changes that a run made, what was said, and the state that tools report after it."""
+"""The requirements of `final`: the changes and the statements of a run, and the state that tools report afterwards."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def final_issues(case: Case, trajectory: Trajectory, context: CheckContext = EMP
 
 
 def replays_changes(case: Case, trajectory: Trajectory) -> bool:
-    """Return whether a forked run replays, from its origin, results of changing calls that its own tools did not make.
+    """Return whether a fork replays results of changing calls that its own tools did not execute.
 
     The tools of such a run are not asked for their state."""
     if trajectory.fork is None:
@@ -58,14 +58,14 @@ def replays_changes(case: Case, trajectory: Trajectory) -> bool:
 
 
 class Readers:
-    """The tools that change nothing, known by their annotation or by the patterns of `readers`."""
+    """The tools that change nothing, by their annotation or by the patterns of `readers`."""
 
     def __init__(self, patterns: Sequence[str], tools: Iterable[ToolDefinition]) -> None:
         self._patterns = patterns
         self._known: set[str] = set()
         for tool in tools:
             if tool.annotations.get("readOnlyHint") is True:
-                # Providers that allow no dots in names get underscores, and models answer with them.
+                # Providers that allow no dots in names get underscores, and models answer with these names.
                 self._known |= {tool.name, tool.name.replace(".", "_")}
 
     def has(self, tool: str) -> bool:
@@ -74,9 +74,9 @@ class Readers:
 
 
 def changing_calls(final: FinalTable, trajectory: Trajectory) -> list[int]:
-    """Return the indices of the calls that changed something: those that succeeded, of tools that are not readers.
+    """Return the indices of the calls that changed something: successful calls of tools that are not readers.
 
-    A tool that the provider of the model runs itself changes nothing of the suite's."""
+    A tool that the model's provider runs itself changes nothing that the suite owns."""
     readers, found = Readers(final.readers, trajectory.offered), []
     for index, record in enumerate(trajectory.calls):
         result = record.result
@@ -157,7 +157,7 @@ def _missing(expected: ExpectedCall, trajectory: Trajectory) -> Issue:
 
 
 def comes_early(expected: ExpectedCall, record: CallRecord, trajectory: Trajectory) -> bool:
-    """Return whether a call was made before the user's message that it must follow."""
+    """Return whether a call was made before the user's message that must come first."""
     if expected.after_message is None:
         return False
     for round_ in trajectory.rounds:
@@ -232,7 +232,7 @@ def _said_issues(final: FinalTable, trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def transcript_of(trajectory: Trajectory) -> list[JsonValue]:
-    """Return what was said in a run, calls and results included, as the judge of `goal` reads it."""
+    """Return the messages, calls and results of a run, as the judge of `goal` reads them."""
     lines: list[JsonValue] = []
     if trajectory.start is not None:
         lines += [{"role": message.role, "text": message.content} for message in trajectory.start.messages]
@@ -301,7 +301,7 @@ def error_text(content: str) -> str:
 
 
 def asked_text(tool: str, args: Mapping[str, JsonValue]) -> str:
-    """Return the description of a requested state, with which the reason of its issue begins."""
+    """Return the description of a requested state for the start of an issue's reason."""
     return f"{tool} {describe_value(dict(args))}"
 
 

@@ -1,7 +1,7 @@
-"""The results of graders: a score, a status, the pairing that led to them, and the issues to show.
+"""The results of graders: score, status, pairings and issues.
 
-A grade and its parts are named tuples, because making one takes a quarter of the time that a frozen data class takes:
-the grades of a small run consist of about a hundred of them.
+A grade and its parts are named tuples because creating one takes a quarter of the time of a frozen data class. The
+grades of a small run consist of about a hundred of them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 class Judgement:
     """A judge's finding on one value.
 
-    `model` is the judge's name in the suite or as the user chose it, `value` is the value as `judged_value` writes it,
-    `rationale` is one line. A rating has a `scale` (low, high) and a `number` on it; `holds` says whether the value
-    meets the criteria, or the number is high enough.
+    `model` is the judge's name in the suite or in the user's choice. `value` is the value as `judged_value` writes it.
+    `rationale` is one line. A rating has a `scale` (low, high) and a `number` on this scale. `holds` says whether the
+    value meets the criteria or the number is high enough.
     """
 
     model: str
@@ -50,8 +50,7 @@ class Judgement:
     @property
     def verdict(self) -> CheckVerdict:
         """The judgement as the verdict of a check; a rating scores from 0 (low end of the scale) to 1 (high end)."""
-        # Lazy import: the module also loads the comparison of texts and dates, which readers of results do not
-        # need.
+        # Lazy import: the module also loads the comparison of texts and dates. Readers of results do not need it.
         from workbench.checks.check import CheckVerdict
 
         reason = self.rationale.removesuffix(".")
@@ -62,8 +61,8 @@ class Judgement:
         return CheckVerdict((self.number - low) / (high - low), self.holds, rated, number=self.number)
 
     def by(self, check: Judged) -> Judgement:
-        """Return the judgement for a check that asks for a number: `holds` is decided by the check's `at_least`."""
-        # One rating serves several checks on the same scale, each of which has its own minimum.
+        """Return the judgement with `holds` by the `at_least` of a check that asks for a number."""
+        # Checks with the same scale share one rating, but each check has its own minimum.
         if self.number is None or check.at_least is None:
             return self
         return replace(self, holds=self.number >= check.at_least)
@@ -71,7 +70,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class JudgeUse:
-    """The use of judges, not included in the run's own: questions, tokens, and US dollars.
+    """The use of judges: questions, tokens, and US dollars; not included in the use of the run.
 
     `usage` and `cost_usd` are `None` if they are unknown.
     """
@@ -115,9 +114,9 @@ class KnownJudgements:
             self._by_value.setdefault(asked, {}).setdefault(judgement.model, judgement)
 
     def of(self, check: Judged, value: str, chosen: str | None = None) -> Judgement | None:
-        """Return the judgement of a value, given as `judged_value` writes it; `None` if it was not judged.
+        """Return the judgement of a value, given as `judged_value` writes it; `None` if there is no judgement.
 
-        The judging model must be the one that the check names, or else `chosen`; without either, any model fits.
+        The judging model must be the model in the check, otherwise `chosen`. Without either, any model fits.
         """
         found = self._by_value.get((check.judged, check.scale, value), {})
         model = check.model or chosen
@@ -138,7 +137,7 @@ class JudgementNeededError(Exception):
     Raised by a `CheckContext.judge` that collects the questions of a run to ask them later.
     """
 
-    # Not a CheckError, because handlers that add context to a CheckError must not catch this one.
+    # Not a CheckError, because handlers add context to a CheckError and must not catch this error.
 
     def __init__(self, check: Judged, value: JsonValue) -> None:
         super().__init__(f"a judge has not been asked yet: {check.judged}")
@@ -194,7 +193,7 @@ IssueKind = Literal[
 
 
 FIRST_KINDS: frozenset[IssueKind] = frozenset({"endpoint fault", "cut off", "refused"})
-"""The kinds of issues that explain the other issues of a run, and so come first."""
+"""The kinds of issues that explain the other issues of a run. They are shown first."""
 
 ENDPOINT_FAULT = "endpoint fault: "
 """The prefix of a failed run's reason if the endpoint was at fault."""
@@ -206,17 +205,17 @@ def _read_only(content: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(content)
 
 
-# Registered because Python can neither pickle nor copy such a mapping, and users do both with results.
+# Registered because Python can neither pickle nor copy such a mapping, and users pickle and copy results.
 copyreg.pickle(MappingProxyType, lambda mapping: (_read_only, (dict(mapping),)))
 
 
 class Issue(NamedTuple):
-    """A fault found in a run, with the call, the expected call and the argument that it concerns.
+    """A fault in a run, with the call, expected call and argument concerned.
 
-    `call` is the index (from 0) of the actual call in `Trajectory.calls`, `expected_call` of the expected call in
-    `Case.expected_calls()`; either is `None` where there is none. `decides` marks an issue that alone makes the status
-    failed. `expected` and `got` are short texts for screens; `why` is one line. `because` is the suite's own reason for
-    the expectation, if it has one.
+    `call` is the index (from 0) of the actual call in `Trajectory.calls`, `expected_call` the index of the expected
+    call in `Case.expected_calls()`. Either is `None` if there is no such call. `decides` marks an issue that alone
+    makes the status failed. `expected` and `got` are short texts for screens; `why` is one line. `because` is the
+    suite's own reason for the expectation, if any.
     """
 
     kind: IssueKind
@@ -240,9 +239,9 @@ class ArgumentVerdict(NamedTuple):
     """The result of one check for one argument of a paired call.
 
     `holds` is `None` when the argument was recorded and not judged. `score` is in 0..`weight` (unclamped with
-    `arcade_compatible`); `counted` is false when the weight is left out of the denominator. `listed` is false for an
+    `arcade_compatible`). `counted` is false when the weight is left out of the denominator. `listed` is false for an
     argument that was given although the expected call does not list it: its weight is 0, and its score 0 or below. The
-    run fails when a `required` argument does not hold, whatever the score is.
+    run fails when a `required` argument does not hold, regardless of the score.
     """
 
     argument: str
@@ -259,12 +258,12 @@ class ArgumentVerdict(NamedTuple):
 
 
 class CallPairing(NamedTuple):
-    """An expected call and the actual call that it was paired with, by index; either may be missing.
+    """A pair of an expected call and an actual call, by index; either may be missing.
 
-    `prohibition` is an index in `Case.disallowed` if the pairing is about a prohibition; `expected_call` is then
-    `None`. `outcome` is the result of the pairing under the grader's rule, in a few words ("exact", "right name only",
-    "missing", "extra, counts twice"). `credit` is its contribution to the sum that the score is computed from, negative
-    for a penalty. `parts` are the amounts that make up the credit, by their names in the grader's formula.
+    If the pairing is about a prohibition, `prohibition` is an index in `Case.disallowed` and `expected_call` is `None`.
+    `outcome` describes the pairing under the grader's rule in a few words ("exact", "right name only", "missing",
+    "extra, counts twice"). `credit` is the contribution to the sum behind the score, negative for a penalty. `parts`
+    are the amounts in the credit, by their names in the grader's formula.
     """
 
     expected_call: int | None
@@ -280,9 +279,9 @@ class CallPairing(NamedTuple):
 
 
 class PublishedGrade(NamedTuple):
-    """A grade by the published rule alone, for a run in which `extra_calls` of the suite frees surplus calls.
+    """A grade by the published rule alone, for a run whose surplus calls are free by the suite's `extra_calls`.
 
-    The fields are the first ones of `Grade`.
+    The fields are the first fields of `Grade`.
     """
 
     grader: str
@@ -298,9 +297,9 @@ class Grade(NamedTuple):
     """The result of one grader for one trajectory.
 
     `score` is `None` when the grader does not apply. `verdict` follows from the score by the grader's own rule.
-    `status` is the status of the run if this grader decides: it also depends on the requirements besides the score,
-    and on the steps of a chain. `numbers` are the quantities in the grader's formula, by name. `published` is the
-    grade of the published system, if that differs because surplus calls are free.
+    `status` is the status of the run if this grader decides. It also depends on the requirements besides the score, and
+    on the steps of a chain. `numbers` are the quantities in the grader's formula, by name. `published` is the grade of
+    the published system, if free surplus calls make it differ.
     """
 
     grader: str
@@ -315,8 +314,8 @@ class Grade(NamedTuple):
 
     @property
     def is_broken(self) -> bool:
-        """Whether the run fails for a reason other than its score, so that no mean of scores can offset it."""
-        # `dimensions` fails a run without an expected tool, whatever its score is.
+        """Whether the run fails for a reason other than its score. No mean of scores can offset such a failure."""
+        # `dimensions` fails a run without an expected tool, regardless of the score.
         if self.grader == "dimensions" and self._lacks_a_tool:
             return True
         scored = _SCORED.get(self.grader, frozenset())
@@ -329,7 +328,7 @@ class Grade(NamedTuple):
 
     @property
     def deciding_issues(self) -> list[Issue]:
-        """The issues that fail the run, whatever its score is."""
+        """The issues that fail the run regardless of its score."""
         return [issue for issue in self.issues if issue.decides]
 
     @property
@@ -341,15 +340,15 @@ class Grade(NamedTuple):
 
 
 _SCORED: Mapping[str, frozenset[IssueKind]] = {"trajectory": frozenset({"forbidden call", "extra call"})}
-"""The kinds of deciding issues that already lower the score of a grader."""
+"""The kinds of deciding issues that already lower a grader's score."""
 
 
 class StepGrade(NamedTuple):
     """The grade of one step of a chain by the deciding grader; `step` counts from 1.
 
-    `status` is `None` for a step that was never reached. `call` is the index in `Trajectory.calls` of the first call of
-    its answer, which is the one that is graded; its issues use indices of the run too. `expected_call` is the index in
-    `Case.expected_calls()` of the call that the step expects. `why` is one line.
+    `status` is `None` for a step that was never reached. The graded call is the first call of the step's answer: `call`
+    is its index in `Trajectory.calls`. The indices in `issues` refer to the whole run too. `expected_call` is the index
+    of the step's expected call in `Case.expected_calls()`. `why` is one line.
     """
 
     step: int
@@ -362,21 +361,21 @@ class StepGrade(NamedTuple):
 
     @property
     def calls(self) -> set[int | None]:
-        """The calls that the step concerns: its own call, and the calls of its issues."""
+        """The indices of the step's own call and of the calls in its issues."""
         return {self.call, *calls_of(self.issues)}
 
 
 def calls_of(issues: Iterable[Issue]) -> set[int | None]:
-    """Return the calls that issues concern, as indices in `Trajectory.calls`; `None` for an issue without a call."""
+    """Return the calls in issues, as indices in `Trajectory.calls`; `None` stands for an issue without a call."""
     return {issue.call for issue in issues}
 
 
 class Metric(NamedTuple):
     """The value of one named check of the final answer, 0..1, and whether the check holds.
 
-    `number` is the judge's rating on the `scale` (low, high) of the check, if it has one. `expected` and `why` are
-    short texts for screens. A score of the system that made an imported run is a metric too, with its subject in
-    `about`.
+    `number` is the judge's rating on the check's `scale` (low, high), if the check has one. `expected` and `why` are
+    short texts for screens. A score from the system that made an imported run is a metric too; `about` is the subject
+    of the score.
     """
 
     name: str
@@ -393,11 +392,11 @@ _DEFAULTS = Grading()
 
 
 class RedactedPlace(NamedTuple):
-    """A place in a stored run that holds `$NAME` instead of a secret, and that a check may read.
+    """A redacted place in a stored run: it holds `$NAME` instead of a secret, and a check may read it.
 
-    `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. `what` says
-    which kind of text was redacted: "names" are the names of a call's arguments, "schema" is the schema of an offered
-    tool (with defaults of arguments), "case" the expectations of the stored suite, "result" the result of a call, and
+    `call` is the index of the call in `Trajectory.calls`, `argument` the name of a top-level argument. `what` is the
+    kind of the redacted text: "names" are the names of a call's arguments, "schema" is the schema of an offered tool
+    (with defaults of arguments), "case" the expectations of the stored suite, "result" the result of a call, and
     "state" the state that a tool reported for `final`.
     """
 
@@ -407,7 +406,7 @@ class RedactedPlace(NamedTuple):
 
 
 class GradingError(Exception):
-    """A case cannot be graded as its suite requires; the message names the key to change, and how."""
+    """A case cannot be graded as its suite requires; the message names the key to change and the change."""
 
 
 class UserFaultError(GradingError):
@@ -415,19 +414,19 @@ class UserFaultError(GradingError):
 
 
 SIMULATED_USER = "the simulated user"
-"""The beginning of a run's error if its simulated user invalidated it."""
+"""The beginning of the error of a run that the simulated user invalidated."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """A run and its grades.
 
-    `repeat` counts from 0. `grades` is empty for a run that was not graded; the first one decides the status. `error`
+    `repeat` counts from 0. `grades` is empty for a run that was not graded; the first grade decides the status. `error`
     names the fault of the infrastructure, the reason why the case was skipped, or the reason why the run is not graded.
-    `cost_usd` is the cost of the model's answers in US dollars, 0 for a model that is not asked over a network, `None`
-    if it is unknown. `grading` holds the options of grading and of joining the case's repeats. `judgements` are those
-    used in grading and in the conditions of mocks; `judging` is the cost of asking for them, which the run's own
-    tokens, cost and latency leave out.
+    `cost_usd` is the cost of the model's answers in US dollars: 0 for a model that needs no network, `None` if the cost
+    is unknown. `grading` holds the options of grading and of joining the case's repeats. `judgements` were used in
+    grading and in the conditions of mocks. `judging` is the cost of these judgements; the run's own tokens, cost and
+    latency exclude it.
     """
 
     run_id: str
@@ -449,13 +448,13 @@ class RunResult:
     redacted: tuple[RedactedPlace, ...] = ()
     """For a stored run: the redacted places that a check may read."""
     not_regraded: str | None = None
-    """Why a stored run keeps its original verdict although it should have been regraded."""
+    """The reason why a stored run keeps its original verdict although it should have been regraded."""
     metrics: tuple[Metric, ...] = ()
-    """The values of the case's named checks of the final answer, in their order; empty for a run that was not
+    """The values of the case's named checks of the final answer, in the order of the case; empty for a run that was not
     graded."""
     valid_arguments: tuple[bool | None, ...] = ()
-    """Whether the arguments of each call are valid by its tool's own schema, `None` where no schema can tell; empty for
-    a run that was not graded."""
+    """Whether the arguments of each call are valid by the tool's schema; `None` without a usable schema. Empty for a
+    run that was not graded."""
 
     def __repr__(self) -> str:
         return f"RunResult({self.case_id!r}, model={self.model!r}, status={self.status.value!r}, score={self.score})"
@@ -495,8 +494,8 @@ class RunResult:
     def reason(self) -> str | None:
         """The reason why the run did not pass, in one line; `None` if it passed.
 
-        It is the issue that explains the others or fails the run whatever its score, else the deciding grader's reason.
-        For a run that was not graded it is the error.
+        An issue that explains the others, or fails the run regardless of its score, comes first. Otherwise, this is the
+        deciding grader's reason. For a run that was not graded, it is the error.
         """
         if self.grade is None:
             return self.error
@@ -517,10 +516,10 @@ class RunResult:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the run failed for a reason other than its score, so that no mean of scores can offset it."""
+        """Whether the run failed for a reason other than its score. No mean of scores can offset such a failure."""
         return self.grade is not None and self.grade.is_broken
 
-    # The properties from here to `first_token_ms` are read for every run of a batch, so `grading.packed` stores their
+    # The properties from here to `first_token_ms` are read for every run of a batch. `grading.packed` stores their
     # values uncompressed.
 
     @property
@@ -544,17 +543,17 @@ class RunResult:
 
     @property
     def graders_disagree(self) -> bool:
-        """Whether one grader would pass or warn the run, and another would fail it."""
+        """Whether one grader would pass or warn the run and another would fail it."""
         return disagree(self.grades)
 
     @property
     def has_free_calls(self) -> bool:
-        """Whether the run has surplus calls that are free, although the published rule of its grader counts them."""
+        """Whether surplus calls of the run are free although the grader's published rule counts them."""
         return bool(self.grades) and self.grades[0].published is not None
 
     @property
     def called(self) -> tuple[str, ...]:
-        """The names of the called tools, one for each call, in order."""
+        """The name of the called tool of each call, in order."""
         return tools_of(self.trajectory.calls)
 
     @property
@@ -574,7 +573,7 @@ class RunResult:
 
     @property
     def has_notices(self) -> bool:
-        """Whether the run has notices: it differed from its suite, or a server failed at the start."""
+        """Whether the run differed from its suite, or a server failed at the start."""
         start = self.trajectory.start
         return bool(self.trajectory.notices or (start is not None and start.server_outputs))
 
@@ -605,7 +604,9 @@ class RunResult:
 
     @property
     def limited_ms(self) -> float:
-        """The time that `max_latency_ms` limits under the deciding grader, in milliseconds; the latency in tables."""
+        """The time that `max_latency_ms` limits under the deciding grader, in milliseconds.
+
+        Tables show it as latency."""
         return limited_ms(self.grading, self.latency_ms, self.loop_ms)
 
     @property
@@ -644,7 +645,7 @@ def _reason(issue: Issue) -> str:
 def reason_of(grade: Grade) -> str:
     """Return the reason for the status of a run under a grade, in one line.
 
-    It is the grader's reason, or the issue that fails the run whatever its score.
+    This is the grader's reason, or an issue that fails the run regardless of its score.
     """
     deciding = grade.deciding_issues
     leading = next((issue for issue in grade.issues if issue.kind in FIRST_KINDS), None)

@@ -1,4 +1,4 @@
-"""Results whose graders that do not decide grade the run later, off the path of requests."""
+"""Results whose non-deciding graders grade the run later, off the path of requests."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ OtherGrades = Callable[[], tuple[Grade, ...]]
 
 
 class LateResult(LazyResult):
-    """A result whose `grades` after the first are computed when `grades` is first read; it equals its `whole`.
+    """A result that computes the grades after the first one on first access; it equals its `whole`.
 
-    Any thread may read it. Two that read it first may both compute the grades, which must come out equal."""
+    Any thread may read it. Two threads may compute the same grades at once, and both must get equal grades."""
 
     __slots__ = ("_first", "_others")
 
@@ -25,7 +25,7 @@ class LateResult(LazyResult):
 
     @staticmethod
     def of(first: RunResult, others: OtherGrades) -> RunResult:
-        """Return a result with its deciding grade, which gets the `others` later."""
+        """Return a result that has its deciding grade now and gets the `others` later."""
         late: LateResult = object.__new__(LateResult)
         object.__setattr__(late, "_first", first)
         object.__setattr__(late, "_others", others)
@@ -38,7 +38,7 @@ class LateResult(LazyResult):
         if others is None:
             return self._first
         whole = replace(first, grades=(*first.grades[:1], *others()))
-        # In this order, so that a thread that finds no `_others` finds all grades.
+        # In this order: a thread that finds no `_others` then finds all grades.
         object.__setattr__(self, "_first", whole)
         object.__setattr__(self, "_others", None)
         return whole
@@ -49,7 +49,7 @@ class LateResult(LazyResult):
 
 
 def changed(result: RunResult, **changes: Any) -> RunResult:
-    """Return a result with other values of some fields; the grades of a late one stay late."""
+    """Return a result with other values of some fields; pending grades stay pending."""
     if isinstance(result, LateResult) and (others := result._others) is not None:
         return LateResult.of(replace(result._first, **changes), others)
     return replace(result, **changes)

@@ -1,4 +1,4 @@
-"""Sequences that create their items on access, and columns of few different values: storage for a million runs."""
+"""Storage for a million runs: sequences that create their items on access, and columns with few distinct values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Value = TypeVar("_Value", bound=Hashable)
 
 
 class Lazy(Sequence[_Item]):
-    """A sequence that creates its items on access, and is equal to any sequence with equal items."""
+    """A sequence that creates its items on access and equals any sequence with equal items."""
 
     def at(self, index: int) -> _Item:
         """Return the item at an index from 0."""
@@ -35,7 +35,7 @@ class Lazy(Sequence[_Item]):
             return NotImplemented
         return len(self) == len(other) and all(one == another for one, another in zip(self, other, strict=True))
 
-    # As for lists, equality compares items, which may be unhashable, so the sequence is unhashable too.
+    # As for lists, equality compares items. Items may be unhashable, so the sequence is unhashable too.
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -54,7 +54,7 @@ class Mapped(Lazy[_Item], Generic[_Other, _Item]):
 
 
 class Chosen(Lazy[_Item]):
-    """Some of the items of another sequence, by their indices."""
+    """Some of the items of another sequence, by index."""
 
     def __init__(self, items: Sequence[_Item], indices: Sequence[int]) -> None:
         self._items = items
@@ -68,7 +68,7 @@ class Chosen(Lazy[_Item]):
 
 
 class Codes(Generic[_Value]):
-    """A column of values with few distinct ones: each is stored once, and `codes` has its number for each place."""
+    """A column with few distinct values: each is stored once, and `codes` has the number of each row's value."""
 
     def __init__(self) -> None:
         self._values: list[_Value] = []
@@ -92,7 +92,7 @@ class Codes(Generic[_Value]):
         return self._values[self.codes[index]]
 
     def where(self, fits: Callable[[_Value], bool]) -> Iterator[int]:
-        """Return the places of the values for which `fits` is true; it is called once for each distinct value."""
+        """Return the rows whose value fits; `fits` is called once for each distinct value."""
         fitting = {code for code, value in enumerate(self._values) if fits(value)}
         if fitting:
             return (place for place, code in enumerate(self.codes) if code in fitting)

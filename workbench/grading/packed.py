@@ -1,4 +1,4 @@
-"""Packed results: finished runs whose grades and trajectory are compressed, and unpacked on access.
+"""Packed results: the grades and trajectories of finished runs are compressed, and unpacked on access.
 
 A batch has thousands of runs, and for most of them only the numbers are read again. A small run takes ten kilobytes as
 objects and one kilobyte packed. The values that are read for every run (score, reason, latency …) stay unpacked.
@@ -27,11 +27,11 @@ _MAX_SHARED = 1024
 """The most definitions of tools that the runs of a batch share."""
 
 _SAMPLE_BYTES = 1 << 15
-"""The size of the sample in bytes: zlib's window holds no more."""
+"""The size of the sample in bytes. The window of zlib holds no more."""
 
 
 class _Facts(NamedTuple):
-    """The stored values of the properties of `RunResult` with these names."""
+    """The stored values of the equally named properties of `RunResult`."""
 
     user_cost_usd: float | None
     score: float | None
@@ -73,7 +73,7 @@ class LazyResult(RunResult):
 
     __slots__ = ()
 
-    # `dataclasses.replace` calls the class with all fields, so its result has all of them in memory.
+    # `dataclasses.replace` calls the class with all fields, so the new result has all fields in memory.
     def __new__(cls, *values: Any, **named: Any) -> RunResult:  # type: ignore[misc]
         return RunResult(*values, **named)
 
@@ -84,7 +84,7 @@ class LazyResult(RunResult):
 
     @property
     def small(self) -> RunResult:
-        """The result itself, which is small already."""
+        """The result itself, which is already small."""
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -133,7 +133,7 @@ class PackedResult(LazyResult):
 
     @property
     def parcel(self) -> Parcel:
-        """The parts of the result that another process needs if it knows the planned run."""
+        """The parts of the result for another process that knows the planned run."""
         judging = self.judging if self.judging is not NOBODY_ASKED else None
         of_grading = self.metrics, self.valid_arguments
         return Parcel(self.status, self.error, self.cost_usd, judging, *of_grading, tuple(self._facts), self._data)
@@ -159,7 +159,7 @@ for _index, _name in enumerate(_Facts._fields):
 
 
 class Parcel(NamedTuple):
-    """A packed result to send to another process, without the fields that its planned run determines."""
+    """A packed result for another process, without the fields that the planned run determines."""
 
     status: Status
     error: str | None
@@ -172,7 +172,7 @@ class Parcel(NamedTuple):
 
 
 class News(NamedTuple):
-    """The new shared parts of packed results, which another process needs to unpack the next parcels."""
+    """The new shared parts of packed results. Another process needs them to unpack the next parcels."""
 
     key: str
     sample: bytes
@@ -196,25 +196,25 @@ class InCommon:
     """
 
     def __init__(self, key: str | None = None) -> None:
-        # The key is random, because parcels of an earlier process must never be read with the parts of a later one.
+        # The key is random, so parcels of an earlier process are never read with the parts of a later process.
         self.key = key or token_hex(8)
         self.sample = b""
         self.tools: list[ToolDefinition] = []
         self._numbers: dict[int, int] = {}
-        self._told = 0
+        self._sent = 0
         self._reducers = _Reducers({ToolDefinition: self._reduced_tool})
         _ALL_IN_COMMON[self.key] = self
 
     def packed(self, result: RunResult) -> RunResult:
         """Return a result packed, or unchanged if it cannot be pickled."""
-        # A model may be a Python object of the caller, which can put values into a run that pickle rejects.
+        # A model may be a Python object of the caller and may put values into a run that pickle rejects.
         if isinstance(result, PackedResult):
             return result
         try:
             content = _pickled(_content_of(result), self._reducers)
         except (pickle.PicklingError, TypeError, ValueError, AttributeError, RecursionError):
             return result
-        # The runs of a batch resemble each other: the first one is the dictionary with which zlib packs the others.
+        # The runs of a batch resemble each other, so the first run serves zlib as the dictionary for the others.
         self.sample = self.sample or content[:_SAMPLE_BYTES]
         packing = zlib.compressobj(1, zdict=self.sample)
         facts = _Facts(*_facts_of(result))
@@ -222,10 +222,10 @@ class InCommon:
 
     def news(self) -> News | None:
         """Return the shared parts that are new since the last call; `None` without any."""
-        if not self.sample or self._told == len(self.tools) + 1:
+        if not self.sample or self._sent == len(self.tools) + 1:
             return None
-        tools, sample = tuple(self.tools[max(self._told - 1, 0) :]), b"" if self._told else self.sample
-        self._told = len(self.tools) + 1
+        tools, sample = tuple(self.tools[max(self._sent - 1, 0) :]), b"" if self._sent else self.sample
+        self._sent = len(self.tools) + 1
         return News(self.key, sample, tools)
 
     def take(self, news: News) -> None:
@@ -249,12 +249,12 @@ class InCommon:
 
     def unpacked(self, data: bytes) -> tuple[Any, ...]:
         """Return the values of the packed fields."""
-        # Pickle is safe here, because this program packed the values.
+        # Pickle is safe here because this program packed the values.
         content: tuple[Any, ...] = pickle.loads(zlib.decompressobj(zdict=self.sample).decompress(data))
         return content
 
     def _reduced_tool(self, tool: ToolDefinition) -> Any:
-        # `self.tools` keeps the definitions alive, so that their ids stay theirs.
+        # `self.tools` keeps the definitions alive, so no other object gets their ids.
         number = self._numbers.get(id(tool))
         if number is None:
             if len(self.tools) == _MAX_SHARED:
@@ -265,11 +265,11 @@ class InCommon:
 
 
 _ALL_IN_COMMON: WeakValueDictionary[str, InCommon] = WeakValueDictionary()
-"""The shared parts by their keys; each packed result keeps its own alive."""
+"""The shared parts by key. Each packed result keeps its own shared parts alive."""
 
 
 def pickled(value: object) -> bytes:
-    """Pickle a value for `pickle.loads`; records take half the time of `pickle.dumps`."""
+    """Pickle a value for `pickle.loads`; records take half the time that `pickle.dumps` needs."""
     return _pickled(value, _REDUCERS)
 
 
@@ -286,9 +286,9 @@ def _tool(key: str, number: int) -> ToolDefinition:
 
 
 class _Reducers(dict[type, Callable[[Any], Any]]):
-    """A dispatch table for `pickle`, filled with a reducer for each type that occurs.
+    """A dispatch table for `pickle` that creates a reducer for each new type.
 
-    Records are recreated by a call with the values of their fields, which takes half as long as setting each field.
+    Records are recreated by a call with the values of their fields. This takes half as long as setting each field.
     """
 
     def __missing__(self, kind: type) -> Callable[[Any], Any]:

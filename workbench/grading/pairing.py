@@ -17,20 +17,20 @@ from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Round, Trajectory
 
 MAX_PAIRS = 10_000
-"""The most pairs (a hundred expected calls by a hundred calls) for which the best pairing is computed. Above it, each
-row takes its best column in turn."""
+"""The most pairs (a hundred expected calls by a hundred calls) for which the best pairing is computed. For more pairs,
+each row takes its best column in turn."""
 
 _MAX_VERIFIED = 20_000
-"""The most pairs that are compared only to learn whether a large pairing is the best."""
+"""The most pairs that are compared only to learn whether a large pairing is the best one."""
 
-# Gains are sums of float shares, which differ in the last digits with the order of the terms.
+# Gains are sums of float shares. Their last digits depend on the order of the terms.
 _SLACK = 1e-9
 
 _Gain = TypeVar("_Gain")
 
 _LOOKED_AT = 100
 _LOOKED_AT_IN_ALL = 100_000
-"""The most columns that `pairs_in_turn` considers, for one row and for all rows together."""
+"""The most columns that `pairs_in_turn` considers for all rows together."""
 
 
 def pairs_in_turn(
@@ -38,11 +38,11 @@ def pairs_in_turn(
 ) -> list[tuple[int, int]]:
     """Pair each row in turn with the best of the first hundred remaining columns.
 
-    The pairing is greedy, so a better one may exist. Returns the pairs in the order of the rows; among equal gains the
+    The pairing is greedy, so a better one may exist. Returns the pairs in the order of the rows. Among equal gains, the
     earliest column wins.
     """
     left = list(columns)
-    # With more than a thousand rows, each row considers fewer columns, so that the time stays linear in the rows.
+    # With more than a thousand rows, each row considers fewer columns to keep the time linear in the number of rows.
     looked_at = max(min(_LOOKED_AT, _LOOKED_AT_IN_ALL // (len(rows) or 1)), 1)
     pairs = []
     for row in rows:
@@ -55,7 +55,7 @@ def pairs_in_turn(
 
 
 def remaining(numbers: Iterable[int], taken: Container[int]) -> list[int]:
-    """Return the numbers below `count` that are not taken, in order."""
+    """Return the numbers that are not taken, in order."""
     return [number for number in numbers if number not in taken]
 
 
@@ -93,10 +93,10 @@ def large_pairing(
     gain: Callable[[int, int], float],
     most: Callable[[int], float],
 ) -> LargePairing:
-    """Pair more rows and columns than can be compared pair by pair: the `perfect` pairs first, then the remaining ones.
+    """Pair more rows and columns than can be compared pair by pair: first the `perfect` pairs, then the rest.
 
-    The remaining ones are paired by `best` if they form at most `MAX_PAIRS` pairs, otherwise by `in_turn`. `gain(row,
-    column)` is the value of a pair, `most(row)` an upper bound for the gain of a row.
+    The remaining rows and columns are paired by `best` if they form at most `MAX_PAIRS` pairs, otherwise by `in_turn`.
+    `gain(row, column)` is the value of a pair, `most(row)` an upper bound for the gain of a row.
     """
     rows_left = remaining(rows, perfect)
     columns_left = remaining(columns, set(perfect.values()))
@@ -114,9 +114,9 @@ def _each_has_its_best(
     gain: Callable[[int, int], float],
     most: Callable[[int], float],
 ) -> bool:
-    """Return whether each row has its largest gain (or each column, if there are fewer columns); `False` if unknown."""
-    # No pairing can beat one in which every line of the shorter side has its maximum. The converse does not hold: a
-    # best pairing in which two rows want the same column is reported as unknown.
+    """Return whether each row, or each column if there are fewer, has its largest gain; `False` if unknown."""
+    # A pairing is best if every line of the shorter side has its maximum. The converse does not hold: if two rows want
+    # the same column, a best pairing is reported as unknown.
     by_row = len(rows) <= len(columns)
     if len(pairs) < min(len(rows), len(columns)):
         return False
@@ -136,18 +136,17 @@ def _each_has_its_best(
 
 
 def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """Pair rows with columns so that the sum of the gains is as large as possible.
+    """RAW Pair rows with columns so that the sum of the gains is as large as possible.
 
-    Every row is paired, or every column if there are fewer. Gains are integers, so that equal sums are recognised as
-    equal; they may be negative. Returns the pairs in the order of their rows. Implements the Hungarian method with
-    potentials, O(rows² · columns).
+    Every row is paired, or every column if there are fewer columns. Gains are integers, so equal sums compare as equal;
+    they may be negative. Returns the pairs in the order of their rows. Implements the Hungarian method with potentials,
+    O(rows² · columns).
 
-    >>> best_pairing([[3, 2], [3, 0]])
-    [(0, 1), (1, 0)]
+    >>> best_pairing([[3, 2], [3, 0]]) [(0, 1), (1, 0)]
     """
     if not gains or not gains[0]:
         return []
-    # The method adds one row at a time and needs a column for each, so a table with more rows than columns is
+    # The method adds one row at a time and needs a column for each row, so a table with more rows than columns is
     # transposed.
     if len(gains) > len(gains[0]):
         turned = best_pairing(list(zip(*gains, strict=True)))
@@ -164,10 +163,10 @@ def _turned_back(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple[int, int]] | None:
-    """Return the best pairing where it is obvious, else `None`.
+    """Return the best pairing if it is obvious, otherwise `None`.
 
-    The best pairing is obvious if every line of the shorter side (rows or columns) has a partner of its own that gains
-    more than `margin` over any other partner.
+    The best pairing is obvious if every line of the shorter side (rows or columns) gains more with its partner than
+    with any other, by more than `margin`, and no two lines share a partner.
     """
     if not gains or not gains[0]:
         return []
@@ -190,7 +189,7 @@ def clear_pairing(gains: Sequence[Sequence[float]], margin: float) -> list[tuple
 def sure_pairs(gains: Sequence[Sequence[float]], margin: float) -> dict[int, int]:
     """Return pairs that every best pairing contains, as columns by row.
 
-    A row and its best column are such a pair if that column is best by more than `margin`, and gains nothing with any
+    A row and its best column are such a pair if the column is best by more than `margin` and gains nothing with any
     other row. Returns no pairs if a gain is negative.
     """
     if any(min(row) < 0 for row in gains):
@@ -217,18 +216,18 @@ def _each_row_its_best(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]] 
 
 # The Hungarian method (Kuhn 1955, Munkres 1957), in the form that adds one row at a time along a shortest path (Jonker
 # and Volgenant 1987). Costs are negative gains. Every row and every column has a potential, under two conditions: no
-# cost is below the potential of its row plus that of its column, and the cost of each chosen pair equals this sum. The
+# cost is below the sum of the potentials of its row and column, and the cost of each chosen pair equals this sum. The
 # chosen pairs are then the best for the rows so far (linear programming duality).
 #
 # A new row looks for a free column as Dijkstra's algorithm does, with the reduced cost (cost minus both potentials) as
-# distance: it visits the nearest column, continues from the row that holds that column, and stops at a free one. The
-# potentials of the visited rows and columns then move by the distance, which keeps both conditions, and every row on
-# the path hands its column to the row before it.
+# the distance. It visits the nearest column, continues from the row that holds this column, and stops at a free column.
+# The potentials of the visited rows and columns then move by the distance, so both conditions still hold. Every row on
+# the path hands its column to the previous row.
 def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     rows, columns = len(gains), len(gains[0])
-    # Larger than any reduced cost. Not `math.inf`, because the gains of `critics` may be too large for a float.
+    # Larger than any reduced cost. `math.inf` would not do because the gains of `critics` may be too large for a float.
     unreached = 1 + 4 * rows * (1 + max(max(map(abs, row)) for row in gains))
-    # Index 0 is "none" on both sides: row 0 holds every free column, and column 0 holds the row that is being added.
+    # Index 0 means "none" on both sides: row 0 holds every free column, and column 0 holds the row that is being added.
     row_potential = [0] * (rows + 1)
     column_potential = [0] * (columns + 1)
     row_of = [0] * (columns + 1)
@@ -264,20 +263,20 @@ def _hungarian(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     return sorted((row_of[column] - 1, column - 1) for column in range(1, columns + 1) if row_of[column])
 
 
-# The largest one-to-one pairing of members (expected calls) with calls, where a call either fits a member or does not.
-# A pairing is the largest if no augmenting path is left (Berge 1957). Such a path leads from a call without a member to
-# a member that the call fits, to the call that this member has, to another member that this call fits, and so on to a
-# member without a call. Moving every call on the path one member further adds a pair, and members that were paired stay
-# paired.
+# The largest one-to-one pairing of members (expected calls) with calls. A call either fits a member or does not. A
+# pairing is the largest if no augmenting path is left (Berge 1957). An augmenting path begins at a call without a
+# member. It leads to a member that the call fits, to this member's call, to another member that the second call fits,
+# and so on, and ends at a member without a call. Moving every call one member further along the path adds a pair, and
+# paired members stay paired.
 #
-# Comparisons take most of the time, because they evaluate checks. Three rules save most of them:
-# - A bucket is a tool with the plain values that a fitting call must have. Only members and calls that share a bucket
-#   are compared.
-# - Calls with equal tools and arguments are of one kind, and only one call of a kind is compared.
-# - A search without a result settles the members that it reached, because no augmenting path will ever pass them.
+# Comparisons take most of the time because they evaluate checks. Three rules save most comparisons. First, a bucket is
+# a tool with the plain values that a fitting call must have, and only members and calls in the same bucket are
+# compared. Second, calls with equal tools and arguments are of one kind, and only one call of a kind is compared.
+# Third, a search without a result settles the members that it reached, because no augmenting path will ever include
+# them.
 
 Bucket = tuple[Hashable, ...]
-"""The key of a bucket: the values that a call shares with every member that it may fit."""
+"""The key of a bucket: the values that a call has in common with every member that it may fit."""
 
 
 class Among(Protocol):
@@ -294,9 +293,9 @@ def paired_in_turn(
 ) -> dict[int, int]:
     """Pair as many members with calls as possible, and return the call of each paired member.
 
-    The calls are tried in the order given. A call is taken if it adds a pair; earlier calls may move to other members
-    for that. The search stops when every member has a call. `among` limits the pairs that are compared by
-    `fits(member, call)`; without it, every pair may be compared.
+    The calls are tried in the given order. A call is taken if it adds a pair; earlier calls may then move to other
+    members. The search stops when every member has a call. `among` limits the pairs that `fits(member, call)` compares;
+    without it, every pair may be compared.
     """
     pairing = GrowingPairing(members, fits, among or _All())
     for call in calls:
@@ -338,7 +337,7 @@ class GrowingPairing:
         self._fits = fits
         self._among = among
         self._free: dict[Bucket, list[int]] = {}
-        # Members that are not settled, whether they have a call or not.
+        # The unsettled members, with or without a call.
         self._reachable: dict[Bucket, list[int]] = {}
         for member in members:
             bucket = among.bucket(member)
@@ -346,7 +345,7 @@ class GrowingPairing:
             if member not in self.call_of:
                 self._free.setdefault(bucket, []).append(member)
         self._settled: set[int] = set()
-        # Kinds of calls for which a search has failed; another search would fail too.
+        # Kinds of calls without a free member. Another search for such a kind would fail too.
         self._closed: set[Hashable] = set()
 
     def take(self, call: int) -> None:
@@ -362,9 +361,9 @@ class GrowingPairing:
             self._enlarge(call)
 
     def _fitting(self, call: int, lists: dict[Bucket, list[int]], *, taken: bool = False) -> Iterator[int]:
-        """Yield the members in `lists` that a call fits, in order; with `taken` only those that have a call."""
+        """Yield the members in `lists` that a call fits, in order; with `taken`, only members with a call."""
         buckets = [bucket for bucket in self._among.buckets(call) if lists.get(bucket)]
-        # Almost every call has members in one bucket only, whose list needs no merging.
+        # Almost every call has members in only one bucket, whose list needs no merging.
         if len(buckets) == 1:
             (bucket,) = buckets
             for member in lists[bucket]:
@@ -408,7 +407,7 @@ class GrowingPairing:
             self._reachable[bucket] = remaining(self._reachable[bucket], self._settled)
 
     def _pass_on(self, member: int, offered: dict[int, int], call: int) -> None:
-        """Walk the augmenting path back from a free member, and assign each member the call that reached it."""
+        """Walk back along the augmenting path from a free member; assign each member the call that reached it."""
         member_of = {taken: holder for holder, taken in self.call_of.items()}
         free = member
         while True:
@@ -423,44 +422,44 @@ class GrowingPairing:
         self._free[self._among.bucket(member)].remove(member)
 
 
-# Candidates: the calls that may fit an expected call, found by its plain values instead of by comparing all pairs.
+# Candidates: the calls that may fit an expected call. They are found by plain values instead of by comparing all pairs.
 
 FEW_PAIRS = 1_000
-"""The largest number of pairs of which all are compared: below it, building buckets takes longer than it saves."""
+"""Up to this number of pairs, all pairs are compared: building buckets would take longer than it saves."""
 
 MAX_COMPARED = 100_000
-"""The most comparisons in one case between calls that share only their tool."""
+"""The most comparisons in one case between calls that have only their tool in common."""
 
 MAX_COMPARED_SLOWLY = 20_000
 """`MAX_COMPARED` for a case with a slow check, such as a pattern or a similarity."""
 
 MAX_COMPARED_IN_BUCKETS = 1_000_000
-"""The most comparisons in one case between calls that share all plain values, most of which fit."""
+"""The most comparisons in one case between calls with the same plain values. Most of these calls fit."""
 
 NOT_ALL_COMPARED = "too many calls to compare every pair, so a better pairing may exist"
 """Appended to the reason of a grade whose pairing reached a limit of comparisons."""
 
 Wanted = tuple[str, Checks | None]
-"""An expected call: its tool and the checks on its arguments."""
+"""An expected call: its tool and the checks of its arguments."""
 
 Made = tuple[str, Mapping[str, JsonValue]]
 """An actual call: its tool and its arguments."""
 
 _MAX_SHAPES = 20
-"""The most combinations of plain arguments by which calls of one tool are looked up."""
+"""The most combinations of plain arguments that calls of one tool are looked up by."""
 
 
 class Candidates:
-    """Pairs of an expected call and a call that may fit; all other pairs certainly do not.
+    """The pairs of an expected call and a call that may fit it; all other pairs certainly do not fit.
 
     Expected calls (`wanted`) and calls (`made`) are counted from 0. A bucket is a tool with the names and values of
-    plain arguments, or a tool alone where no plain value is expected. An expected call may fit a call of its tool that
-    has all its plain values.
+    plain arguments, or only a tool if no plain value is expected. An expected call may fit a call of its tool that has
+    all its plain values.
 
-    `apart` are calls that may fit other expected calls than calls with equal arguments do. Without
-    `ask_outside`, an expected call that needs a judge or a function, and has no plain value, is not compared at all.
-    `compares_all` is true for at most `FEW_PAIRS` pairs: then every pair may fit. `exhausted` becomes true when a limit
-    of comparisons is reached.
+    `apart` are calls that may fit other expected calls than calls with equal arguments do. Without `ask_outside`, an
+    expected call is not compared at all if it needs a judge or a function and has no plain value. `compares_all` is
+    true for at most `FEW_PAIRS` pairs: then every pair may fit. `exhausted` becomes true when a limit of comparisons is
+    reached.
     """
 
     def __init__(
@@ -476,7 +475,7 @@ class Candidates:
         self._ask_outside = ask_outside
         self.exhausted = False
         self.compares_all = len(wanted) * len(made) <= FEW_PAIRS
-        # Remaining comparisons, keyed by whether a bucket is a tool alone.
+        # The remaining comparisons; the key tells whether a bucket is only a tool.
         self._left = {True: MAX_COMPARED, False: MAX_COMPARED_IN_BUCKETS}
         if not self.compares_all and any(_is_slow(checks) for _, checks in wanted):
             self._left[True] = MAX_COMPARED_SLOWLY
@@ -554,7 +553,7 @@ class Candidates:
             return (tool,)
         if not names and not self._ask_outside and any(check.asks_outside for check in checks.values()):
             return _NOWHERE
-        # A call is looked up once per shape, so the number of shapes is limited; the tool alone is always a valid
+        # A call is looked up once per shape, so the number of shapes is limited. The tool alone is always a valid
         # bucket.
         if not names or (names not in shapes and len(shapes) == _MAX_SHAPES):
             return (tool,)
@@ -596,7 +595,7 @@ def _is_slow(checks: Checks | None) -> bool:
 
 
 def _is_plain(check: Check) -> bool:
-    """Return whether a call can only fit if it has the check's one value."""
+    """Return whether a call can fit only with the check's single value."""
     return check.is_exact and not check.expects_null and not check.optional and check.weight != 0
 
 
@@ -606,7 +605,7 @@ def _loosely(value: JsonValue) -> Hashable:
     Raises RecursionError for deeply nested values.
     """
     # The graders differ: `critics` casts "5" to 5 and "true" to true, `decision` and `dimensions` take 5 for 5.0 and 1
-    # for true, `trajectory` compares texts in NFC. A key that is too coarse only costs comparisons; one that is too
+    # for true, `trajectory` compares texts in NFC. A key that is too coarse only costs comparisons. A key that is too
     # fine would lose pairs.
     if isinstance(value, str):
         if value.lower() in ("true", "false"):
@@ -627,16 +626,16 @@ def _loosely(value: JsonValue) -> Hashable:
 
 
 class StepRound(NamedTuple):
-    """The round of a step of a chain, and the index in `Trajectory.calls` at which the calls of this round begin."""
+    """The round of a step of a chain, and the index of the round's first call in `Trajectory.calls`."""
 
     round: Round
     first_call: int
 
 
 def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | None, ...]:
-    """Return the round of each step of a chain, `None` for steps that were never reached.
+    """Return the round of each step of a chain; `None` for steps that were never reached.
 
-    Rounds name their step; in a run where none does, the k-th round is that of the k-th step.
+    Rounds name their step. If no round of the run does, the k-th round belongs to the k-th step.
     """
     rounds = trajectory.rounds
     some_name_steps = any(round_.step is not None for round_ in rounds)
@@ -653,11 +652,11 @@ def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | Non
 
 
 NO_CALL_OF_STEP = "the step expects no call"
-"""The reason of the issue of a call that was made at a step without an expected call."""
+"""The reason of the issue of a call at a step without an expected call."""
 
 
 def calls_of_silent_steps(case: Case, trajectory: Trajectory) -> tuple[int, ...]:
-    """Return the indices of the calls that were made at steps of a chain that expect no call."""
+    """Return the indices of the calls at steps of a chain that expect no call."""
     silent: list[int] = []
     for step, reached in zip(case.steps, rounds_of_steps(case, trajectory), strict=True):
         if not step.expects_call and reached is not None:

@@ -25,10 +25,10 @@ def findings(
     extras_matter: bool = False,
     closed: bool = False,
 ) -> tuple[Issue, ...]:
-    """Return the issues of a grade, each with the call, the expected call and the argument that it concerns.
+    """Return the issues of a grade, each with the call, the expected call and the argument concerned.
 
-    With `extras_matter`, every extra call is an issue. With `closed`, so is every argument that its expected call does
-    not list and that has no verdict.
+    With `extras_matter`, every extra call is an issue. With `closed`, every argument without a verdict that the
+    expected call does not list is an issue too.
     """
     return tuple(_findings(expected, calls, pairings, extras_matter, closed))
 
@@ -80,7 +80,7 @@ def _argument_findings(wanted: ExpectedCall, record: CallRecord, pairing: CallPa
     for verdict in pairing.arguments:
         if verdict.holds is None or (verdict.holds and verdict.score >= verdict.weight - ROUNDING_SLACK):
             continue
-        # `requirements` reports a forbidden argument, because it is an issue under every grader.
+        # `requirements` reports a forbidden argument because it is an issue under every grader.
         if not verdict.given or not wanted.unwanted([verdict.argument]):
             yield argument_issue(wanted, record, pairing, verdict)
     if closed and wanted.args is not None and not record.arguments.keys() <= wanted.args.keys():
@@ -104,7 +104,7 @@ def _out_of_place(
 
 
 def argument_issue(expected: ExpectedCall, record: CallRecord, pairing: CallPairing, verdict: ArgumentVerdict) -> Issue:
-    """Return the issue of an argument that did not earn its full weight."""
+    """Return the issue of an argument that earned less than its full weight."""
     if not verdict.listed:
         return _unexpected(expected, record, pairing, verdict.argument)
     kind: IssueKind = "missing argument"
@@ -152,7 +152,7 @@ def _unexpected(expected: ExpectedCall, record: CallRecord, pairing: CallPairing
 
 
 def missing_call(expected: ExpectedCall, index: int) -> Issue:
-    """Return the issue of an expected call that was not made; `index` is its place in the case."""
+    """Return the issue of an expected call that was not made; `index` is the call's index in the case."""
     return Issue(
         "missing call",
         "no call matches it",
@@ -163,7 +163,7 @@ def missing_call(expected: ExpectedCall, index: int) -> Issue:
 
 
 def forbidden_call(prohibition: DisallowedCall, record: CallRecord, index: int) -> Issue:
-    """Return the issue of a call that violates a prohibition; `index` is its place in `Trajectory.calls`."""
+    """Return the issue of a call that violates a prohibition; `index` is the index in `Trajectory.calls`."""
     why = "this call must not be made"
     if condition := condition_text(prohibition):
         why = f"this call must not be made {condition}"
@@ -180,7 +180,9 @@ def forbidden_call(prohibition: DisallowedCall, record: CallRecord, index: int) 
 
 
 def condition_text(prohibition: DisallowedCall) -> str:
-    """Return when a call is forbidden; empty for always: `before verify_customer(…) has returned no error`."""
+    """Return the condition under which a call is forbidden; empty if the call is always forbidden.
+
+    Example: `before verify_customer(…) has returned no error`."""
     parts = []
     for key, other in prohibition.conditions:
         text = f"{key} {describe_expected(other)}"
@@ -191,7 +193,7 @@ def condition_text(prohibition: DisallowedCall) -> str:
 
 
 def outcomes_text(pairings: Iterable[CallPairing], as_expected: Collection[str]) -> str:
-    """Return the number of pairings with each outcome, wrong ones first: `1 × missing; 2 × exact`."""
+    """Return the number of pairings with each outcome, wrong outcomes first: `1 × missing; 2 × exact`."""
     counts = Counter([pairing.outcome for pairing in pairings])
     wrong_first = sorted(counts.items(), key=lambda found: found[0] in as_expected)
     return "; ".join(f"{number} × {outcome}" for outcome, number in wrong_first)
@@ -202,7 +204,7 @@ ALLOWED = "extra, allowed"
 
 
 def extra_call(calls: Sequence[CallRecord], index: int, why: str, *, decides: bool = False) -> Issue:
-    """Return the issue of a call that no expectation accounts for; `why` says which rule makes it wrong."""
+    """Return the issue of a call that meets no expectation; `why` names the rule that makes the call wrong."""
     record = calls[index]
     return Issue("extra call", why, tool=record.tool, call=index, got=describe_call(record), decides=decides)
 
@@ -218,7 +220,7 @@ def expected_result(result: Check | None, is_error: bool | None) -> str:
 
 
 def call_notes(call: ExpectedCall | Step) -> list[str]:
-    """Return, in words, the expectations of a call other than its tool and arguments: `1 to 3 times`, `→ no error`."""
+    """Return the expectations of a call besides its tool and arguments, in words: `1 to 3 times`, `→ no error`."""
     notes = []
     if isinstance(call, ExpectedCall):
         if call.optional:
@@ -255,7 +257,8 @@ def _alternative_text(expected: ExpectedCall) -> str:
 
 
 describe_expected: ByIdentity[ExpectedCall, str] = ByIdentity(_expected_text)
-"""Returns an expected call in one line: `set_lights(room="bedroom", brightness=5..20)`; free arguments are `(…)`."""
+"""Returns an expected call in one line: `set_lights(room="bedroom", brightness=5..20)`. Unchecked arguments are written
+`(…)`."""
 
 
 def _call_text(record: CallRecord) -> str:

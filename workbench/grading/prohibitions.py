@@ -1,4 +1,4 @@
-"""Calls that must not be made: at all, before or after another call, or a second time after they succeeded."""
+"""Forbidden calls: always, before or after another call, or a second time after success."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def offending_calls(
     for key, other in prohibition.conditions:
         first = _first(other, calls, fits, context)
         late = {index for index in found if first is not None and _follows(calls, index, first, other)}
-        # `before` forbids calls before the first call that it names, and `after` calls after that one.
+        # `before` forbids calls before the first call of the other tool, `after` forbids calls after it.
         found = [index for index in found if (index in late) == (key == "after")]
     return found
 
@@ -46,16 +46,16 @@ def _first(other: ExpectedCall, calls: Sequence[CallRecord], fits: Fits, context
 
 
 def _follows(calls: Sequence[CallRecord], call: int, first: int, other: ExpectedCall) -> bool:
-    # The calls of one answer are made together, so none of them can know the result of another.
+    # The calls of one answer are made together, so none of them can depend on the result of another.
     if any(alternative.checks_result for alternative in alternatives_of(other)):
         return calls[first].round < calls[call].round
     return first < call
 
 
 def duplicate_issues(calls: Sequence[CallRecord], pairings: Sequence[CallPairing]) -> Iterator[Issue]:
-    """Yield a deciding issue for each call that repeats a successful one more often than expected.
+    """Yield a deciding issue for each call that repeats a successful call more often than expected.
 
-    Of several equal calls, as many may succeed as `pairings` match to expected calls, and at least one. A call repeated
+    Equal calls may succeed as often as `pairings` match them to expected calls, and at least once. A call repeated
     after an error is another attempt, not a duplicate."""
     expected = {line.call for line in pairings if line.expected_call is not None and line.same_tool}
     allowed = Counter(_key(calls[index]) for index in expected if index is not None)
@@ -77,7 +77,7 @@ def duplicate_issues(calls: Sequence[CallRecord], pairings: Sequence[CallPairing
 
 
 def _key(record: CallRecord) -> tuple[str, str]:
-    """Return the tool and the arguments of a call as texts that are equal for equal calls."""
+    """Return the tool and the arguments of a call as texts, which are equal for equal calls."""
     arguments = json.dumps(canonical(_whole(dict(record.arguments))), sort_keys=True)
     return record.tool, record.call.raw or arguments if record.is_broken else arguments
 

@@ -1,4 +1,4 @@
-"""Results of cases: the runs of one case with one model, combined by the rule `every`, `last`, `mean` or `majority`."""
+"""Results of cases: the runs of a case with one model, combined by the rule `every`, `last`, `mean` or `majority`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.suite.settings import Grading
 
 
 class GradedRun(Protocol):
-    """A run with the fields that the rules read, such as a `RunResult` or a `RunSummary`."""
+    """A run with the fields that the repeat rules read, such as a `RunResult` or a `RunSummary`."""
 
     @property
     def repeat(self) -> int: ...
@@ -39,7 +39,7 @@ class GradedRun(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The result of a case with one model, without its runs; the fields are those of `CaseResult`."""
+    """The result of a case with one model, without the runs; the fields have the meaning of those in `CaseResult`."""
 
     rule: RepeatRule
     status: Status
@@ -52,8 +52,8 @@ class Joined:
 class ArgumentStatistics:
     """The credit of an argument in each graded run, over all pairs of calls in which it was judged.
 
-    `scores` has the mean over the pairs of each run, 0 for a run without one. `normalised` has the scores divided by
-    the weight, 0 for a weight of 0. Deviations are population standard deviations. `weight` is the mean of the runs'
+    `scores` has each run's mean over its pairs, or 0 for a run without a pair. `normalised` has the scores divided by
+    the weight, or 0 for a weight of 0. Deviations are population standard deviations. `weight` is the mean of the runs'
     weights other than 0. These are the statistics of Arcade evals over several runs.
     """
 
@@ -71,10 +71,10 @@ class ArgumentStatistics:
 class CaseResult:
     """The result of a case with one model.
 
-    `runs` are all runs in the order of the repeats; `rule` combines the graded ones. `score` is the mean of their
-    scores and `deviation` the population standard deviation, both `None` without any score. `reason` says why the case
-    did not pass: under `last` it is the reason of the last run, under `every` the number of runs that passed,
-    otherwise the reason that all runs share.
+    `runs` are all runs in the order of the repeats; `rule` combines the graded runs. `score` is the mean of their
+    scores and `deviation` the population standard deviation; both are `None` without a score. `reason` says why the
+    case did not pass: under `last`, the reason of the last run; under `every`, the number of runs that passed;
+    otherwise, the reason that all runs have in common.
     """
 
     runs: tuple[RunResult, ...]
@@ -92,7 +92,7 @@ class CaseResult:
     @property
     def arguments(self) -> tuple[ArgumentStatistics, ...]:
         """The credit of each argument; empty for fewer than two graded runs."""
-        # This is a property, because it unpacks the grades of every run.
+        # A property, because it unpacks the grades of every run.
         graded = [run for run in self.graded if run.grader is not None]
         if len(graded) < 2:
             return ()
@@ -110,7 +110,7 @@ class CaseResult:
 
     @property
     def decisive_run(self) -> RunResult:
-        """The first run with the status of the case; the first run if there is none."""
+        """The first run with the status of the case; the first run if no run has this status."""
         for run in self.runs:
             if run.status == self.status:
                 return run
@@ -118,7 +118,7 @@ class CaseResult:
 
     @property
     def grader(self) -> str | None:
-        """The grader that decided, by the first graded run; `None` if no run was graded."""
+        """The deciding grader of the first graded run; `None` if no run was graded."""
         for run in self.runs:
             if run.grader is not None:
                 return run.grader
@@ -143,14 +143,14 @@ def path_of_suite(run: RunResult) -> str:
 def case_results(results: Sequence[RunResult], suite_of: Callable[[RunResult], str] = path_of_suite) -> Cases:
     """Return the result of each case with each model, in the order of the first runs.
 
-    `suite_of` returns the key that identifies the suite of a run. A second run of a case with the same repeat number
-    belongs to another batch, and so to another result.
+    `suite_of` returns the key of a run's suite. A second run of a case with the same repeat number belongs to another
+    batch, so it counts for another result.
     """
     return Cases(results, suite_of)
 
 
 class Cases(Lazy[CaseResult]):
-    """The results of cases, each computed when it is read; until then they take a few bytes per run."""
+    """The results of cases, each computed on access. Before, they take only a few bytes per run."""
 
     def __init__(self, results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> None:
         self._results = results
@@ -165,11 +165,11 @@ class Cases(Lazy[CaseResult]):
         return case_result([self._results[run] for run in self._runs[first : self._ends[index]]])
 
     def number(self, *statuses: Status) -> int:
-        """Return the number of cases with one of some statuses."""
+        """Return the number of cases with any of some statuses."""
         return sum(self._codes.count(status.urgency) for status in statuses)
 
     def of(self, *statuses: Status) -> Iterator[CaseResult]:
-        """Yield the cases with one of some statuses, in the order of the statuses."""
+        """Yield the cases with any of some statuses, in the order of the statuses."""
         for status in statuses:
             for index, code in enumerate(self._codes):
                 if code == status.urgency:
@@ -186,19 +186,19 @@ class Cases(Lazy[CaseResult]):
 
     @property
     def _codes(self) -> array[int]:
-        """The status of each case as its urgency, in one byte."""
+        """The urgency of each case's status, in one byte."""
         if self._statuses is None:
             self._statuses = array("b", (case.status.urgency for case in self))
         return self._statuses
 
 
-# A batch may have a million runs, so groups are not lists of runs, but three arrays of numbers. Each pair of a case and
-# a model is a cell of a table; `newest` holds the last run of each cell so far, `starts` the first one, and `following`
-# chains every run to the next one of its cell. Walking the chains yields the runs grouped by case.
+# A batch may have a million runs. Groups are therefore not lists of runs but three arrays of numbers. Each pair of a
+# case and a model is a cell of a table. `newest` holds the last run of each cell so far, `starts` the first run, and
+# `following` chains every run to the next run of the same cell. Walking the chains yields the runs grouped by case.
 def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str]) -> tuple[Sequence[int], Sequence[int]]:
-    """Group runs by case and model, in the order of their first runs.
+    """Group runs by case and model, in the order of the first runs.
 
-    Returns the indices of the runs, grouped by case, and for each case the position at which its group ends.
+    Returns the indices of the runs, grouped by case, and the end position of each group.
     """
     columns: Codes[tuple[str, str]] = Codes()
     rows: Codes[str] = Codes()
@@ -206,7 +206,7 @@ def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str])
         columns.append((suite_of(run), run.model))
         rows.append(run.case_id)
     width, size = columns.kinds, columns.kinds * rows.kinds
-    # A dictionary takes more memory for each cell, but none for the empty cells of a sparse table.
+    # A dictionary takes more memory per cell, but none for the empty cells of a sparse table.
     newest: array[int] | dict[int, int] = defaultdict(lambda: -1)
     if size <= _SPARSE * len(results):
         newest = array("q", [-1]) * size
@@ -231,7 +231,7 @@ def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str])
         again += others
     if not again:
         return groups, ends
-    # Rare: the runs come from several batches. Their groups are taken from the ends of the chains and sorted into
+    # In the rare case of runs from several batches, the groups are taken from the ends of the chains and sorted into
     # place.
     whole = [groups[before:end].tolist() for before, end in pairwise((0, *ends))] + again
     whole.sort(key=itemgetter(0))
@@ -239,11 +239,11 @@ def _grouped(results: Sequence[RunResult], suite_of: Callable[[RunResult], str])
 
 
 _SPARSE = 8
-"""A table of cases and models is an array if it has at most this many cells per run."""
+"""The most cells per run for which a table of cases and models is an array."""
 
 
 def _batches(members: list[int], results: Sequence[RunResult]) -> list[list[int]]:
-    """Divide the runs of one case into batches, so that no batch has two runs of the same repeat."""
+    """Divide the runs of one case into batches, none of which has two runs of the same repeat."""
     if len(members) == 1:
         return [members]
     seen: Counter[int] = Counter()
@@ -273,7 +273,7 @@ _Graded = TypeVar("_Graded", bound=GradedRun)
 
 
 def runs_by_case(runs: Iterable[_Run], suite_of: Callable[[_Run], str]) -> Iterable[list[_Run]]:
-    """Return the runs of each case as `case_results` joins them."""
+    """Return the runs of each case, grouped as in `case_results`."""
     batches: Counter[tuple[str, str, str, int]] = Counter()
     groups: dict[tuple[str, str, str, int], list[_Run]] = {}
     for run in runs:
@@ -284,9 +284,9 @@ def runs_by_case(runs: Iterable[_Run], suite_of: Callable[[_Run], str]) -> Itera
 
 
 def case_result(runs: Sequence[RunResult]) -> CaseResult:
-    """Join the runs of one case with one model, at least one, by the rule of the last repeat.
+    """Join the runs of one case with one model (at least one run) by the rule of the last repeat.
 
-    Without a graded run the status is the most urgent one of the runs.
+    Without a graded run, the status is the most urgent status of the runs.
     """
     runs = tuple(sorted(runs, key=lambda run: run.repeat))
     result = joined(runs)
@@ -294,7 +294,6 @@ def case_result(runs: Sequence[RunResult]) -> CaseResult:
 
 
 def graded_runs(runs: Iterable[_Graded]) -> list[_Graded]:
-    """Return the runs that were graded, in order."""
     return [run for run in runs if run.status.graded]
 
 
@@ -323,8 +322,8 @@ def _by_last(runs: Sequence[GradedRun], score: float | None) -> Status:
 
 
 def _by_mean(runs: Sequence[GradedRun], score: float | None) -> Status:
-    """Apply the rule for a single run to the mean: the thresholds, or the grader's own rule if it has one."""
-    # A run that failed for a reason other than its score fails the case, because a mean would offset it.
+    """Apply the rule for a single run to the mean: the grader's own rule if it has one, otherwise the thresholds."""
+    # A run that failed for a reason other than its score fails the case. A mean would offset the failure.
     if any(run.is_broken for run in runs):
         return Status.FAILED
     if score is None:
@@ -372,7 +371,7 @@ def _reason(rule: RepeatRule, status: Status, graded: Sequence[GradedRun]) -> st
 
 def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics]:
     by_run = list(map(_earned, grades))
-    # A dictionary, not a set, keeps the arguments in the order of the calls.
+    # A dictionary instead of a set keeps the arguments in the order of the calls.
     for argument in dict.fromkeys(chain.from_iterable(by_run)):
         scores, weights, shares = [], [], []
         for earned in by_run:
@@ -396,7 +395,7 @@ def _argument_statistics(grades: Sequence[Grade]) -> Iterable[ArgumentStatistics
 def _earned(grade: Grade) -> dict[str, list[tuple[float, float]]]:
     """Return the score and weight of each argument in each pair, by argument."""
     earned: dict[str, list[tuple[float, float]]] = {}
-    # A grade without numbers was decided before anything was scored.
+    # A grade without numbers was decided before scoring.
     if not grade.numbers:
         return earned
     for pairing in grade.pairings:

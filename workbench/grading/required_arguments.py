@@ -1,4 +1,4 @@
-"""Required arguments of expected calls: their checks must hold, whatever the score of the run is."""
+"""Required arguments of expected calls. Their checks must hold regardless of the score of the run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from workbench.suite.model import Case
 
 
 def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
-    """Return the issues of a grade, in which those about unmet required arguments are marked as deciding."""
-    # A grade without numbers was decided by a rule of `critics` before scoring, so the run has failed anyway.
+    """Return the issues of a grade; issues about unmet required arguments are marked as deciding."""
+    # A rule of `critics` decided a grade without numbers before scoring, so the run has failed anyway.
     if not grade.issues or not grade.numbers:
         return grade.issues
     broken = _broken(case, grade)
@@ -20,13 +20,13 @@ def with_required(case: Case, grade: Grade) -> tuple[Issue, ...]:
 
 
 def _broken(case: Case, grade: Grade) -> Mapping[int, frozenset[str]]:
-    """Return the names of the unmet required arguments, by the index of their expected call."""
+    """Return the names of the unmet required arguments, by the index of the expected call."""
     broken: dict[int, frozenset[str]] = {}
     for line in grade.pairings:
         if line.expected_call is None:
             continue
         names = frozenset(_broken_arguments(line))
-        # A missing call meets none of its required arguments; its single issue names no argument.
+        # A missing call meets none of its required arguments. Its single issue names no argument.
         if line.call is None and (names or _requires_some(case, line.expected_call)):
             broken[line.expected_call] = frozenset()
         elif names:

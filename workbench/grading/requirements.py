@@ -65,7 +65,7 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 
 def rule_of(case: Case, grading: Grading, trajectory: Trajectory) -> ExtraCallRule:
-    """Return the rule for the surplus calls of a run, by its case."""
+    """Return the rule of a case for the surplus calls of a run."""
     written = extra_calls_of(case, grading)
     if written in ("allow", "forbid", None):
         return ExtraCallRule(written)
@@ -82,11 +82,11 @@ def _corrected(trajectory: Trajectory) -> frozenset[int]:
 
 
 def _read_only(trajectory: Trajectory) -> frozenset[str]:
-    """Return the names of the offered tools that are annotated as read-only (MCP's `readOnlyHint`)."""
+    """Return the names of the offered tools with MCP's annotation `readOnlyHint`."""
     found = set()
     for tool in trajectory.offered:
         if tool.annotations.get("readOnlyHint") is True:
-            # Providers that allow no dots in names get underscores, and models answer with them.
+            # Providers that allow no dots in names get underscores, and models answer with these names.
             found |= {tool.name, tool.name.replace(".", "_")}
     return frozenset(found)
 
@@ -105,18 +105,19 @@ def graded_without_free_calls(
 
     Raises CheckError when a check cannot be evaluated.
     """
-    # The whole run is graded first. If no call is free, this is its grade; otherwise this becomes the published grade.
+    # The whole run is graded first. If no call is free, this is the run's grade. Otherwise, it becomes the published
+    # grade.
     rule = rule_of(case, grading, trajectory)
     calls, expected = trajectory.calls, case.expected_calls()
     candidates = rule.free_calls(calls)
     whole = grade(trajectory)
     if not candidates or _computes_as_published(by, grading):
         return whole
-    # `trajectory` itself ignores free calls, unless one of them has taken the place of another call.
+    # `trajectory` itself ignores free calls, unless a free call took the position of another call.
     may_displace = bool(rule.corrected) or any(each.is_any for each in expected)
     if by == "trajectory" and (whole.verdict == Status.PASSED or not may_displace):
         return whole
-    # `critics` alone fills arguments in from the defaults of schemas.
+    # Only `critics` fills in missing arguments from the defaults of schemas.
     registry = ToolRegistry(trajectory.offered if by == "critics" else ())
     surplus = _Surplus(expected, calls, candidates, equal, context, registry)
     free = surplus.calls(in_order=_compares_places(by, case, grading))
@@ -141,16 +142,16 @@ def _computes_as_published(by: GraderName, grading: Grading) -> bool:
 
 
 def _compares_places(by: GraderName, case: Case, grading: Grading) -> bool:
-    """Return whether the grader compares the calls with the expected ones place by place."""
+    """Return whether the grader compares actual and expected calls position by position."""
     if by == "trajectory":
         return not case.unordered and all(isinstance(item, ExpectedCall) for item in case.ordered)
     return by == "decision" or (by == "accuracy" and grading.accuracy.mode == "exact")
 
 
 # Surplus calls are found by a separate pairing before any grader runs: as many expectations as possible get the call
-# that meets them best, and the remaining candidates are surplus. An expectation that no call meets still keeps a call
-# of its tool, so a tool has only as many surplus calls as were made beyond the expected number, and a wrong call stays
-# wrong.
+# that meets them best, and the remaining candidates are surplus. If no call meets an expectation, the expectation still
+# keeps a call of its tool. A tool therefore has only as many surplus calls as were made beyond the expected number, and
+# a wrong call stays wrong.
 class _Surplus:
     """The surplus calls of a run among the `candidates` that the rule frees."""
 
@@ -188,7 +189,7 @@ class _Surplus:
                     pairs[row] = column
         paired = set(pairs.values())
         left = sorted(self._candidates - paired)
-        # A call of a tool whose expectation has no call is in the wrong place, not surplus.
+        # If an expectation has no call, a call of its tool is at the wrong position, not surplus.
         for row in rows:
             if row not in pairs:
                 for call in left:
@@ -198,20 +199,20 @@ class _Surplus:
         return frozenset(left)
 
     def _gain(self, row: int, column: int) -> int:
-        """Return the gain of a call as the expected one, 0 for another tool."""
+        """Return the gain from pairing a call with an expected call; 0 for another tool."""
         wanted, record = self._expected[row], self._calls[column]
         if not wanted.means(record.tool):
             return 0
-        # Three digits of one number, the most important first: whether the call fits, whether it would count as wrong
-        # if it were surplus (because it is not free), and how nearly it fits.
+        # Three digits of one number, the most important first: whether the call fits; whether the call is not free, so
+        # that it would be wrong as a surplus call; how near the call is.
         rows = len(self._expected) + 1
         near, fits = self._nearness(wanted, record)
         return ((fits * rows) + (column not in self._candidates)) * rows * _NEAREST + near
 
     def _nearness(self, wanted: ExpectedCall, record: CallRecord) -> tuple[int, bool]:
-        """Return how near a call is to the expected one, from 1 to `_NEAREST`, and whether it fits.
+        """Return how near a call is to the expected call, from 1 to `_NEAREST`, and whether it fits.
 
-        Nearness is the mean score of the checks, in which a failed check counts half, minus the number of unlisted
+        Nearness is the mean score of the checks, with half a point for a failed check, minus the number of unlisted
         arguments.
         """
         if record.is_broken:
@@ -234,7 +235,7 @@ class _Surplus:
 
 
 _NEAREST = 100_000
-"""The nearness of a call that fits without any unlisted argument."""
+"""The nearness of a call that fits without unlisted arguments."""
 
 _MAX_UNLISTED = 1_000
 """The largest number of unlisted arguments that lowers the nearness."""
@@ -242,7 +243,8 @@ _MAX_UNLISTED = 1_000
 
 def _best_in_order(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
     """Return the order-preserving pairing of rows with columns with the largest sum of gains (sequence alignment)."""
-    # Dynamic programming, as for a longest common subsequence: `best[row][column]` is the largest sum from there on.
+    # Dynamic programming, as for a longest common subsequence: `best[row][column]` is the largest sum from this row and
+    # column on.
     if not gains:
         return []
     rows, columns = len(gains), len(gains[0])
@@ -278,7 +280,7 @@ def _without(trajectory: Trajectory, calls: Collection[int]) -> Trajectory:
 
 
 def _in_the_run(grade: Grade, kept: Sequence[int]) -> Grade:
-    """Return a grade of only the `kept` calls, with its indices converted to those of the whole run."""
+    """Return a grade of only the `kept` calls with indices of the whole run."""
     lines = []
     for line in grade.pairings:
         if line.call is not None:
@@ -293,14 +295,14 @@ def _in_the_run(grade: Grade, kept: Sequence[int]) -> Grade:
 
 
 def with_way_out(grade: Grade, case: Case, grading: Grading, trajectory: Trajectory) -> tuple[Issue, ...]:
-    """Return the issues of a grade; those of surplus calls name the value of `extra_calls` that would free the call."""
+    """Return the issues of a grade; an issue of a surplus call names the `extra_calls` value that would free it."""
     if extra_calls_of(case, grading) is not None or not case.expected_calls() or case.steps or grading.is_compatible:
         return grade.issues
     costs = f"under `{grade.grader}` {surplus_rule(grading, grade.grader)}"
     refused = Counter(trajectory.calls[call].tool for call in _corrected(trajectory))
     surplus = Counter(issue.tool for issue in grade.issues if issue.kind == "extra call")
     by_read_only = set(_read_only(trajectory))
-    # "allow_read_only" also frees calls that were refused and then corrected: it suffices for a tool whose surplus
+    # "allow_read_only" also frees calls that were refused and then corrected. It suffices for a tool whose surplus
     # calls were all corrected.
     for tool, count in refused.items():
         if surplus[tool] <= count:
@@ -316,13 +318,13 @@ def with_way_out(grade: Grade, case: Case, grading: Grading, trajectory: Traject
     return tuple(issues)
 
 
-# Calls of tools that do not exist.
+# Calls of unknown tools.
 
 
 def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield an issue for each call of a name that neither an offered tool nor the case has.
+    """Yield an issue for each call whose name is neither an offered tool nor in the case.
 
-    These issues do not decide: the score and the other requirements determine the cost of such a call.
+    These issues do not decide. The score and the other requirements determine the cost of such a call.
     """
     tools = trajectory.offered
     if not tools or all(is_offered(record.tool, tools) for record in trajectory.calls):
@@ -350,14 +352,14 @@ def _nearest(name: str, names: list[str]) -> str | None:
     return found[0]
 
 
-# A run in the form that the Python function of a check receives.
+# A run as the Python function of a check receives it.
 
 
 def seen_run(case: Case, trajectory: Trajectory) -> dict[str, JsonValue]:
-    """Return the JSON of a run that the Python function of a check receives.
+    """Return the JSON of a run for the Python function of a check.
 
-    `request` is the message of the user, or all messages of a chain or a conversation, one on each line; `calls` are in
-    order, with a result of `None` for a call without one; `answer` is empty for a run without a final answer.
+    `request` is the message of the user. For a chain or a conversation, it has one line for each message. `calls` are
+    in order; a call without a result has `None` as its result. `answer` is empty without a final answer.
     """
     said = [case.request, *(step.user for step in case.steps), *(turn.text for turn in trajectory.user_turns)]
     request = "\n".join(known_values(said))
@@ -377,15 +379,15 @@ def _seen_call(record: CallRecord) -> JsonValue:
     }
 
 
-# The notation of whole numbers, checked as by the Berkeley Function Calling Leaderboard. JSON has a single type for
-# numbers, but the leaderboard compares the Python types of values, in which 5 and 5.0 differ.
+# The notation of integers, checked as by the Berkeley Function Calling Leaderboard. JSON has a single type for numbers.
+# The leaderboard, however, compares the Python types of values, so 5 and 5.0 differ.
 
 
 def written_integer_issues(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
     """Yield a deciding issue for each argument whose numbers have another Python type than its schema declares.
 
     Examples are 5.0 for an integer, and 5 in a list of fractions. A single 5 is accepted as a fraction. The type of an
-    expected value is accepted as well as the declared one.
+    expected value is accepted as well as the declared type.
     """
     tools = {tool.name: tool.parameters for tool in trajectory.offered}
     expected = _expected_types(case)
@@ -399,7 +401,7 @@ def written_integer_issues(case: Case, trajectory: Trajectory) -> Iterator[Issue
 
 
 def _expected_types(case: Case) -> Mapping[tuple[str, str], set[type]]:
-    """Return the types of the expected values by tool and argument; the type of a list is that of its first item."""
+    """Return the types of the expected values by tool and argument; a list has the type of its first item."""
     types: defaultdict[tuple[str, str], set[type]] = defaultdict(set)
     alternatives = chain.from_iterable(call.alternatives for call in case.expected_calls())
     for call in alternatives:
@@ -439,13 +441,14 @@ def requirement_issues(
     invalid_arguments: InvalidArguments = "fail",
     extra_calls: ExtraCallRule | None = None,
 ) -> tuple[Issue, ...]:
-    """Return the issues of a run that are not part of its score; those with `decides` make its status failed.
+    """Return the issues of a run outside its score; issues with `decides` make its status failed.
 
-    `pairings` are those of the grader and show which calls are accounted for; `equal` is its rule of equality for
-    plain values in prohibitions. `scored` names the keys of a case that are part of its score: a violation of
-    `response_contains` or `forbidden_args` is then an issue that does not decide, and the grader itself reports the
+    `pairings` are those of the grader and show which calls meet expectations. `equal` is the grader's rule of equality
+    for plain values in prohibitions. `scored` names the keys of a case that are part of the grader's score. A violation
+    of `response_contains` or `forbidden_args` is then an issue that does not decide, and the grader itself reports
     calls that violate `disallowed` or `extra_calls`. `of_any_grader` are the issues that are the same under every
-    grader, if they are already computed. `extra_calls` is the rule about surplus calls, by default the case's own.
+    grader, if they are already computed. `extra_calls` is the rule about surplus calls, by default the rule of the
+    case.
 
     Raises CheckError when a check cannot be evaluated.
     """
@@ -485,9 +488,9 @@ def _has_requirements(case: Case) -> bool:
     return any(call.limits_args for call in case.expected_calls())
 
 
-# A case is graded once per run and grader, so the answer is cached with the case.
+# A case is graded once per run and grader, so the result is cached with the case.
 _makes_demands: ByIdentity[Case, bool] = ByIdentity(_has_requirements)
-"""Returns whether a case has requirements that are not part of the score and depend on the grader."""
+"""Returns whether a case has requirements that depend on the grader and are not part of the score."""
 
 
 def issues_of_any_grader(
@@ -503,8 +506,8 @@ def issues_of_any_grader(
 ) -> tuple[Issue, ...]:
     """Return the issues of requirements that are the same under every grader.
 
-    `metrics` are the named checks of the answer and `checked` the calls checked against their schemas, if they are
-    known. Raises CheckError.
+    `metrics` are the named checks of the answer, `checked` the schema checks of the calls, if they are already known.
+    Raises CheckError.
     """
     context = _seeing(trajectory, case, context)
     if metrics is None:
@@ -545,7 +548,7 @@ def _forbidden_calls(
 
 
 def _other_duplicates(duplicates: Iterable[Issue], issues: Iterable[Issue]) -> Iterator[Issue]:
-    """Yield the issues of repeated calls that are not already forbidden or surplus."""
+    """Yield the issues of repeated calls that are not already reported as forbidden or surplus."""
     reported = calls_of(issues)
     for issue in duplicates:
         if issue.call not in reported:
@@ -553,7 +556,7 @@ def _other_duplicates(duplicates: Iterable[Issue], issues: Iterable[Issue]) -> I
 
 
 def _fits(prohibition: ExpectedCall, record: CallRecord, equal: EqualsRule, context: CheckContext) -> bool:
-    """Return whether a call violates a prohibition: it has the forbidden tool and meets all checks on its arguments."""
+    """Return whether a call has the forbidden tool and meets all argument checks of the prohibition."""
     if not prohibition.means(record.tool):
         return False
     if prohibition.unwanted(record.arguments):
@@ -601,16 +604,16 @@ def _extra_calls(
     forbidden: Container[int | None],
     rule: ExtraCallRule,
 ) -> Iterator[Issue]:
-    """Yield an issue for each call that no expectation accounts for; a forbidden call is not also an extra one."""
+    """Yield an issue for each call that meets no expectation; a forbidden call is not also an extra call."""
     accounted: set[int | None] = set()
     met: set[int] = set()
     for pairing in pairings:
-        # `dimensions` as published may pair one call with several expected calls; the call meets only the first of
+        # `dimensions` as published may pair one call with several expected calls. The call meets only the first of
         # them.
         if pairing.same_tool and pairing.expected_call is not None and pairing.call not in accounted:
             accounted.add(pairing.call)
             met.add(pairing.expected_call)
-    # A call that is only out of place is accounted for by an unmet expected call of its tool.
+    # A call at the wrong position counts for an unmet expected call of its tool.
     elsewhere: Counter[str] = Counter()
     for row, call in enumerate(expected):
         if row not in met:
@@ -651,7 +654,7 @@ def _metric(name: str, check: Check, answer: str, context: CheckContext) -> Metr
 
 
 def _seeing(trajectory: Trajectory, case: Case, context: CheckContext) -> CheckContext:
-    """Return the context of checks; it includes the run if a Python function of the case receives it."""
+    """Return the context of checks; it includes the run if the case has a Python function that needs it."""
     if context.run is None and any(asks_for_run(check) for _, check in case.answer_checks):
         return replace(context, run=seen_run(case, trajectory))
     return context
@@ -688,7 +691,7 @@ def _answer_check(check: Check, answer: str, context: CheckContext) -> str | Non
 
 
 def _answer_verdict(key: str, check: Check, answer: str, context: CheckContext) -> CheckVerdict:
-    # A function that receives the run is called even for a run without an answer, which it may judge.
+    # A function that receives the run is called even without an answer, because it may judge that too.
     given = bool(answer) or asks_for_run(check)
     try:
         return evaluate(check, answer, given, context=context)
@@ -705,7 +708,7 @@ def _answer_issue(expected: str, trajectory: Trajectory, why: str, *, decides: b
 
 
 def latency_issue(limits: Limits, latency_ms: float) -> Issue:
-    """Return the issue of a run that took longer than `max_latency_ms`; `latency_ms` is the grader's measure of it."""
+    """Return the issue of a run that took longer than `max_latency_ms`; the grader defines `latency_ms`."""
     return Issue(
         "latency exceeded",
         "the run took longer than its budget",
@@ -735,7 +738,7 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
     if case.conversation is not None:
         yield from _end_of_conversation(case.conversation, limits, trajectory)
         return
-    # A case with one round and no check of the answer tests only the calls, so no final answer is required.
+    # A case with one round and no check of the answer tests only the calls. It needs no final answer.
     is_decision = limits.max_rounds == 1 and not case.steps and not case.checks_answer
     if not is_decision and finish is not None and finish.reason in ("decided", "rounds exhausted"):
         yield Issue(
@@ -746,7 +749,7 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
 
 
 def _calls_of_turns(trajectory: Trajectory) -> Mapping[int | None, list[CallRecord]]:
-    """Return the calls of a conversation by the number of their turn."""
+    """Return the calls of a conversation by turn number."""
     turns: defaultdict[int | None, list[CallRecord]] = defaultdict(list)
     for round_ in trajectory.rounds:
         turns[round_.turn] += round_.calls
@@ -754,7 +757,7 @@ def _calls_of_turns(trajectory: Trajectory) -> Mapping[int | None, list[CallReco
 
 
 def longest_turn_ms(trajectory: Trajectory) -> float:
-    """Return the latency of the model in the turn of a conversation that took longest, in milliseconds."""
+    """Return the longest model latency of a turn of a conversation, in milliseconds."""
     longest = 0.0
     times: dict[int | None, float] = {}
     for round_ in trajectory.rounds:

@@ -1,8 +1,8 @@
 """The resolution of expected calls: the plain list of calls that grades a run, and the issues beyond it.
 
-The published graders know a list of expected calls. Alternatives (`any_of`), `optional` calls and `times` are resolved
-against the run into such a list, which they grade unchanged. Results of calls and `parallel` are requirements in
-addition to the score.
+The published graders work on a list of expected calls. Alternatives (`any_of`), `optional` calls and `times` are
+resolved against the run into such a list. The graders then grade the list unchanged. Results of calls and `parallel`
+are requirements in addition to the score.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from workbench.trajectory.events import JsonValue
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
 _NAME_OF: Mapping[str, Callable[[str], str]] = {"critics": comparable_name, "trajectory": canonical_text}
-"""Converts names of tools for comparison, by grader; other graders compare names unchanged."""
+"""Converts tool names for comparison, by grader. Other graders compare names unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedCase:
     """A case whose expected calls are resolved against one run.
 
-    `case` expects plain calls only; `written` has for each of them its index in the `expected_calls()` of the case as
+    `case` expects only plain calls. For each of them, `written` has the index in the `expected_calls()` of the case as
     written. `issues` are the violated requirements, with indices of written calls.
     """
 
@@ -120,10 +120,10 @@ class ResolvedCase:
 def resolved_case(
     by: GraderName, case: Case, grading: Grading, trajectory: Trajectory, equal: EqualsRule, context: CheckContext
 ) -> ResolvedCase:
-    """Resolve the expected calls of a case against a run, by a grader's comparison of tool names and values.
+    """Resolve a case's expected calls against a run, by a grader's comparison of tool names and values.
 
-    Raises CheckError when a check cannot be evaluated, and GradingError under `arcade_compatible`, which knows none of
-    these expectations.
+    Raises CheckError when a check cannot be evaluated, and GradingError under `arcade_compatible`, which supports none
+    of these expectations.
     """
     if by == "critics" and grading.critics.arcade_compatible:
         raise GradingError(
@@ -137,7 +137,7 @@ def resolved_case(
 
 
 def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -> frozenset[int]:
-    """Return the calls that returned an error as expected; their arguments may be invalid.
+    """Return the calls that returned an expected error; their arguments may be invalid.
 
     Raises CheckError when a check cannot be evaluated.
     """
@@ -146,7 +146,7 @@ def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -
     for expected in case.expected_calls():
         if not any(each.is_error for each in alternatives_of(expected)):
             continue
-        # `critics` compares names and values most loosely, so its rules are used here.
+        # The rules of `critics` apply because they compare names and values most loosely.
         calls = calls or _Calls("critics", trajectory, by_casting, context)
         for call, fit in calls.fits(expected).items():
             if fit.returned and alternatives_of(expected)[fit.alternative].is_error:
@@ -154,15 +154,15 @@ def expected_errors(case: Case, trajectory: Trajectory, context: CheckContext) -
     return frozenset(found)
 
 
-# The fit of a call: first its tool and arguments, by the rules of a grader, then its result.
+# The fit of a call: first its tool and arguments by the rules of a grader, then its result.
 
 
 class _Fit(NamedTuple):
-    """The alternative of an expected call that an actual call matches, or comes nearest to."""
+    """The alternative of an expected call that an actual call matches or is nearest to."""
 
     alternative: int
     returned: bool
-    """Whether the result is the expected one."""
+    """Whether the result is as expected."""
 
 
 class _Calls:
@@ -174,7 +174,7 @@ class _Calls:
         self._by = by
         self._equal = equal
         self._context = context
-        # `critics` alone fills arguments in from the defaults of schemas.
+        # Only `critics` fills in missing arguments from the defaults of schemas.
         self._registry = ToolRegistry(trajectory.offered if by == "critics" else ())
         self._of_tool: dict[str, list[int]] = {}
         made = [(record.tool, record.arguments) for record in self.records]
@@ -184,15 +184,15 @@ class _Calls:
             self._of_tool.setdefault(self.name(record.tool), []).append(index)
 
     def of_tool(self, call: ExpectedCall) -> Sequence[int]:
-        """Return the calls of the tool that an expected call names."""
+        """Return the calls of an expected call's tool."""
         if call.is_any:
             return range(len(self.records))
         return self._of_tool.get(self.name(call.tool), ())
 
     def fits(self, expected: ExpectedCall) -> dict[int, _Fit]:
-        """Return the calls whose arguments fit an expected call, or one of its alternatives, in order.
+        """Return the calls whose arguments fit an expected call or one of its alternatives, in order.
 
-        Among alternatives, one whose result fits is preferred, then one that lists all arguments.
+        An alternative whose result fits is preferred, then an alternative that lists all arguments.
         """
         found: dict[int, tuple[bool, bool, int]] = {}
         for number, alternative in enumerate(alternatives_of(expected)):
@@ -206,7 +206,7 @@ class _Calls:
                 if not known[kind]:
                     continue
                 lists_all = record.arguments.keys() <= (alternative.args or {}).keys()
-                # The number of the alternative is negated, so that the first of equal alternatives wins.
+                # The index of the alternative is negated, so the first of equal alternatives wins.
                 rank = (self.why_wrong_result(alternative, record) is None, lists_all, -number)
                 found[index] = max(rank, found.get(index, rank))
         return {index: _Fit(-found[index][2], found[index][0]) for index in sorted(found)}
@@ -226,13 +226,13 @@ class _Calls:
         return nearest
 
     def why_wrong_result(self, expected: ExpectedCall, record: CallRecord) -> str | None:
-        """Return the reason why a call's result is not the expected one; `None` if it is."""
+        """Return the reason why a call's result is wrong; `None` if it is right."""
         return why_wrong_result(expected, record, self._context)
 
     def _checks(self, expected: ExpectedCall) -> Mapping[str, Check]:
         if self._by != "critics":
             return expected.args or {}
-        # Arguments with a weight of 0 are only recorded, and a null stands for the default of the schema.
+        # Arguments with a weight of 0 are only recorded. A null stands for the default of the schema.
         critics = critics_of([expected], self._registry, arcade_compatible=False)[0].critics
         return {critic.argument: critic.check for critic in critics if critic.judged}
 
@@ -255,7 +255,7 @@ class _Calls:
                 asking.append(name)
             elif not self._verdict(expected, name, check, arguments).holds:
                 return False
-        # Functions and judges come last, so that they are called only if everything else holds.
+        # Functions and judges come last and are called only if everything else holds.
         return all(self._verdict(expected, name, checks[name], arguments).holds for name in asking)
 
     def _verdict(
@@ -293,7 +293,7 @@ def _result_issue(expected: ExpectedCall, index: int, record: CallRecord, call: 
     )
 
 
-# Steps of a chain: the first call of an answer is compared with the call that its step expects.
+# Steps of a chain: the first call of an answer is compared with the expected call of its step.
 
 
 def _resolved_steps(case: Case, trajectory: Trajectory, calls: _Calls) -> ResolvedCase:
@@ -323,21 +323,21 @@ def _resolved_steps(case: Case, trajectory: Trajectory, calls: _Calls) -> Resolv
     return ResolvedCase(case.model_copy(update={"steps": tuple(steps)}), tuple(range(index)), tuple(issues), {})
 
 
-# The resolution of lists. An expected call has slots: `fewest` required ones, and optional ones up to `most`. The best
-# choice of calls fills the most required slots, then the most optional ones, and then uses the earliest calls.
+# The resolution of lists. An expected call has slots: `fewest` required slots, and optional slots up to `most`. The
+# best choice of calls fills the most required slots, then the most optional slots, and then uses the earliest calls.
 #
-# The ordered list is a table over its positions and the calls (dynamic programming): `best[n]` is the largest number of
-# slots that the positions so far can fill with the first n calls, written as one number: required slots times a base
-# plus optional ones. A single expected call takes consecutive calls among those that fit it, from `first` to `last`;
-# each of the first `fewest` is worth the base and each further one 1. Both worths are straight lines in `first`, so the
-# best `first` for each `last` is a maximum in a sliding window (a queue of falling values), and a position costs time
-# linear in the calls, whatever `times` says. A group takes a window of calls and pairs its slots with them. Required
+# The ordered list is a table over its positions and the calls (dynamic programming). `best[n]` is the largest number of
+# slots that the positions so far can fill with the first n calls, written as one number: required slots times a base,
+# plus optional slots. A single expected call takes consecutive calls among those that fit it, from `first` to `last`.
+# Each of the first `fewest` calls is worth the base, each further call 1. Both worths are linear in `first`, so the
+# best `first` for each `last` is a maximum in a sliding window (a queue of falling values). A position therefore costs
+# time linear in the calls, for any `times`. A group takes a window of calls and pairs its slots with them. Required
 # slots and all slots are two pairings that grow call by call: the slots that calls can fill are a matroid, in which
-# filling required slots first loses no optional one. A window begins where `best` rises, because any other beginning
+# filling required slots first loses no optional slot. A window begins where `best` rises, because any other beginning
 # only loses calls.
 #
 # The unordered list is such a pairing over all calls. A call may serve both lists, as under `trajectory`, but only for
-# a required slot that finds no other call.
+# a required slot without another call.
 
 
 class _Resolution:
@@ -358,7 +358,7 @@ class _Resolution:
         self._all_compared = True
 
     def resolved(self, by: GraderName) -> ResolvedCase:
-        """Return the case with plain calls only."""
+        """Return the case with only plain calls."""
         taken = self._best()
         tried = self._tried(taken)
         written: list[int] = []
@@ -397,15 +397,15 @@ class _Resolution:
     # The choice of calls
 
     def _best(self) -> list[list[int]]:
-        """Return the indices of the calls that each expected call takes."""
+        """Return the indices of the calls taken by each expected call."""
         first = [self._none() for _ in range(3)]
         self._take_in_order(first[0], True, ())
         self._take_unordered(first[0], _union(first[0]))
         if not (self._ordered and self._unordered):
             return first[0]
-        # Either list may take a call that the other one needs, and the best choice for both at once has no fast
-        # algorithm. So each list chooses first once; the ordered one also chooses its required calls first, and the
-        # optional ones last.
+        # Either list may take a call that the other list needs, and the best choice for both at once has no fast
+        # algorithm. Therefore, several choices are compared: the ordered list first, the unordered list first, and the
+        # ordered list's required calls first and its optional calls last.
         self._take_unordered(first[1], ())
         self._take_in_order(first[1], True, _union(first[1]))
         self._take_in_order(first[2], False, ())
@@ -444,7 +444,7 @@ class _Resolution:
     def _after(
         self, position: Sequence[int], best: Sequence[int], optional: bool, used: Collection[int]
     ) -> tuple[list[int], _Windows]:
-        """Return the table after one more position, with the window of calls that it takes for each number of calls."""
+        """Return the table after one more position, and the window taken by the position for each number of calls."""
         ends: dict[int, tuple[int, int]] = {}
         for worth, first, last in self._windows(position, best, optional, used):
             if worth > ends.get(last, (0, 0))[0]:
@@ -465,7 +465,7 @@ class _Resolution:
     def _windows(
         self, position: Sequence[int], best: Sequence[int], optional: bool, used: Collection[int]
     ) -> Iterator[tuple[int, int, int]]:
-        """Yield windows of calls for one position, each with its worth: worth, first call, last call."""
+        """Yield windows of calls for one position: worth, first call, last call."""
         if len(position) == 1:
             (index,) = position
             fitting = remaining(self._fitting[index], used)
@@ -496,7 +496,7 @@ class _Resolution:
                     break
 
     def _filled(self, position: Sequence[int], calls: Sequence[int], optional: bool) -> dict[int, list[int]]:
-        """Return the calls of a window that the expected calls of a position take."""
+        """Return the calls of a window taken by each expected call of a position."""
         slots = _Slots(position, self._wanted, self._fitting, optional)
         return slots.filled(calls, calls)
 
@@ -509,10 +509,10 @@ class _Resolution:
         for index, found in slots.filled((*calls, *sorted(used)), calls).items():
             taken[index] = found
 
-    # Attempts: unfilled slots get remaining calls, so that an optional call with wrong arguments is reported as wrong.
+    # Attempts: unfilled slots get remaining calls, so an optional call with wrong arguments is reported as wrong.
 
     def _tried(self, taken: Sequence[Sequence[int]]) -> dict[int, list[int]]:
-        """Return the calls that fit no expectation, but have this one's tool or arguments."""
+        """Return, for each expected call, the calls that fit nothing but have its tool or its arguments."""
         left = dict.fromkeys(remaining(range(len(self._calls.records)), _union(taken)))
         tried: dict[int, list[int]] = {}
         required_first = sorted(range(len(self._wanted)), key=lambda index: self._wanted[index].fewest == 0)
@@ -545,13 +545,13 @@ class _Resolution:
                     reason = self._calls.why_wrong_result(expected, record)
                     yield _result_issue(expected, index, record, call, reason or "")
                 elif self._differs_by_result(index, call, taken):
-                    # A call that fits but was not taken is at the wrong place. The grader reports that itself, unless
-                    # only the result distinguishes this call from one at the right place.
+                    # A call that fits but was not taken is at the wrong position. The grader reports the wrong position
+                    # itself, unless only the result distinguishes the call from a call at the right position.
                     reason = "its result was expected after that of an equal call, but came before it"
                     yield _result_issue(expected, index, record, call, reason)._replace(kind="wrong order")
 
     def _differs_by_result(self, index: int, call: int, taken: Sequence[Sequence[int]]) -> bool:
-        """Return whether a call differs only by its result from one that another expected call took."""
+        """Return whether a call differs only by its result from a call that another expected call took."""
         fits = self._fits
         for other, calls in enumerate(taken):
             if call not in fits[other]:
@@ -581,7 +581,7 @@ class _Resolution:
                 )
 
     def _apart(self, taken: Sequence[Sequence[int]]) -> Iterator[Issue]:
-        """Yield an issue for each parallel group whose calls were made, but not in one answer."""
+        """Yield an issue for each parallel group whose calls were made in several answers."""
         for item, position in zip(
             (*self._case.ordered, *self._case.unordered), (*self._ordered, *self._unordered), strict=True
         ):
@@ -626,7 +626,7 @@ _MAX_TRIED = 20_000
 
 
 class _Windows(list[tuple[int, int] | None]):
-    """For each number of calls, from 0, the first and the last call that a position takes; `None` if it takes none."""
+    """For each number of calls, from 0: the first and last call taken by a position; `None` if it takes none."""
 
 
 def _union(taken: Iterable[Iterable[int]]) -> set[int]:
@@ -644,9 +644,9 @@ def _positions(items: Iterable[ExpectedCall | AnyOrder], first: int) -> Iterator
 def _windows_of_one(
     fitting: Sequence[int], best: Sequence[int], fewest: int, most: int, base: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield for each fitting call the best window that ends with it, for one expected call."""
+    """Yield, for one expected call, the best window that ends at each fitting call."""
     worths = [best[call] for call in fitting]
-    # Per piece: the lowest and the highest number of calls in the window, and the worth of one more call.
+    # For each piece: the lowest and the highest number of calls in the window, and the worth of one more call.
     pieces = [(1, fewest, base, 0), (fewest + 1, most, 1, fewest * (base - 1))]
     queues: list[deque[tuple[int, int]]] = [deque(), deque()]
     for last, call in enumerate(fitting):
@@ -669,7 +669,7 @@ def _windows_of_one(
 
 
 class _Slots:
-    """The slots of some expected calls, numbered from 0, required ones first; a bucket is an expected call."""
+    """The slots of some expected calls, numbered from 0, required slots first; a bucket is an expected call."""
 
     def __init__(
         self,
@@ -699,7 +699,7 @@ class _Slots:
         return GrowingPairing(slots, lambda slot, call: True, self, paired)
 
     def filled(self, for_required: Iterable[int], for_optional: Iterable[int]) -> dict[int, list[int]]:
-        """Fill required slots with calls, then optional ones; return the calls of each expected call."""
+        """Fill required slots with calls, then optional slots; return the calls of each expected call."""
         required = self.pairing(self.required)
         for call in for_required:
             required.take(call)
@@ -729,8 +729,8 @@ class _Slots:
 
 
 def _expecting_nothing(case: Case, by: GraderName) -> dict[str, object]:
-    """Return the keys of a case whose expected calls were all optional and were not made."""
+    """Return the keys of a case whose expected calls were all optional and none was made."""
     if by == "trajectory":
-        # To `trajectory`, surplus calls cost nothing by themselves.
+        # Under `trajectory`, surplus calls cost nothing by themselves.
         return {"extra_calls": "allow"} if case.extra_calls is None else {}
     return {"expect_no_calls": True}

@@ -1,4 +1,4 @@
-"""The outcome of a run as JSON with the keys of the JSON report: written as a whole or in pieces, and read back."""
+"""The outcome of a run as JSON with the keys of the JSON report: write it as a whole or in pieces, and read it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from workbench.trajectory.events import JsonValue
 class Outcome:
     """The outcome of a run without its trajectory.
 
-    The fields are those of `RunResult`. `judging` is `None` if no judge was asked, and the times are `None` in results
-    of versions that did not write them.
+    The fields are those of `RunResult`. `judging` is `None` if no judge was asked. The times are `None` in results of
+    versions that did not write them.
     """
 
     status: Status
@@ -73,8 +73,8 @@ def outcome_of(result: RunResult) -> Outcome:
 def outcome_to_json(outcome: Outcome) -> dict[str, JsonValue]:
     """Return an outcome as JSON.
 
-    Empty `redacted`, `metrics`, `valid_arguments` and `judging` are left out, and the `scale` and `number` of a
-    judgement without a rating. An infinite score becomes the largest number, because JSON has no infinity.
+    `redacted`, `metrics`, `valid_arguments` and `judging` are left out if they are empty; `scale` and `number` of a
+    judgement are left out without a rating. An infinite score becomes the largest number because JSON has no infinity.
     """
     return {name: _plain(getattr(outcome, name)) for name in _written(outcome)}
 
@@ -85,15 +85,15 @@ def _written(outcome: Outcome) -> list[str]:
 
 
 def outcome_pieces(outcome: Outcome) -> Iterator[str]:
-    """Yield the text of `outcome_to_json`: that of a short run as a whole, otherwise one grade at a time."""
+    """Yield the text of `outcome_to_json`: as a whole for a short run, otherwise one grade at a time."""
     written = _written(outcome)
     if sum(len(grade.pairings) for grade in outcome.grades) <= _SHORT:
         text = _written_fast({name: _readily(getattr(outcome, name)) for name in written})
         if text is not None:
             yield text
             return
-    # Each grade repeats the arguments of all calls, so as a single text the five grades of a long run would take much
-    # memory.
+    # Each grade repeats the arguments of all calls, so the five grades of a long run would take much memory as a single
+    # text.
     separator = "{"
     for name in written:
         value = getattr(outcome, name)
@@ -111,7 +111,7 @@ def outcome_pieces(outcome: Outcome) -> Iterator[str]:
 
 
 def _readily(value: Any) -> Any:
-    """Return the value of a field as JSON, except for infinite scores, which stay."""
+    """Return the value of a field as JSON; infinite scores stay unchanged."""
     if type(value) in _NAMED:
         return _by_names(value)
     if isinstance(value, tuple):
@@ -120,12 +120,12 @@ def _readily(value: Any) -> Any:
 
 
 def _written_fast(value: Any) -> str | None:
-    """Return a value as JSON text; `None` if it may hold what only `compact_json` can write."""
+    """Return a value as JSON text; `None` if only `compact_json` may be able to write the value."""
     try:
         text = to_json(value, fallback=_as_dictionary).decode()
     except (ValueError, TypeError):  # a lone surrogate, or no value of JSON
         return None
-    # Infinite numbers are written as words, which are no JSON.
+    # Infinite numbers are written as words and are not valid JSON.
     if "NaN" in text or "Infinity" in text:
         return None
     return text
@@ -138,7 +138,7 @@ def _as_dictionary(value: Any) -> dict[str, Any]:
 
 
 def _by_names(item: Any) -> dict[str, Any]:
-    """Return a named tuple as a dictionary, and the named tuples in its fields too."""
+    """Return a named tuple and the named tuples in its fields as dictionaries."""
     found: dict[str, Any] = item._asdict()
     for name in _HOLDERS[type(item)]:
         found[name] = list(map(_by_names, found[name]))
@@ -204,7 +204,7 @@ _HOLDERS = {
     CallPairing: ("arguments",),
     StepGrade: ("issues",),
 } | dict.fromkeys((ArgumentVerdict, Issue, Metric, RedactedPlace), ())
-"""The fields of each named tuple that hold other named tuples."""
+"""For each named tuple, the fields that hold other named tuples."""
 
 _SHORT = 500
 """The most pairings of a run whose outcome is written as a whole."""
@@ -222,7 +222,7 @@ def _plain(value: Any) -> JsonValue:
     if type(value) in _NAMED:
         named = {}
         for name, item in zip(value._fields, value, strict=True):
-            # The check is inline: most of the hundreds of values in a run need no conversion, and calls for them would
+            # The check is inline: most of the hundreds of values in a run need no conversion, and function calls would
             # take most of the time.
             if type(item) in _AS_IT_IS:
                 named[name] = item

@@ -69,7 +69,7 @@ from workbench.trajectory.trajectory import Round, Trajectory
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """A grader: its function from a case and a trajectory to a grade, and its rule of equality for plain values.
+    """A grader: a function from a case and a trajectory to a grade, and the rule of equality for plain values.
 
     `grade` raises CheckError and GradingError as `grade_run` does.
     """
@@ -77,7 +77,7 @@ class Grader:
     grade: Callable[[Case, CaseSettings, Trajectory, CheckContext], Grade]
     equal: EqualsRule
     scored: frozenset[str] = frozenset()
-    """The keys of a case that are part of the grader's score, so that their violations do not decide separately."""
+    """The keys of a case that are part of the grader's score. Their violations do not decide separately."""
     latency: Callable[[Grading, Trajectory], float] = lambda _grading, run: run.model_latency_ms
     """The time that `max_latency_ms` limits, in milliseconds."""
 
@@ -107,7 +107,7 @@ GRADER_OF: Mapping[str, Grader] = {
         lambda grading, run: latency_of(grading.dimensions, run),
     ),
 }
-"""The graders by name. Their words for screens are in `grading.traits`."""
+"""The graders by name. `grading.traits` holds their words for screens."""
 
 
 def graded_whole(
@@ -137,7 +137,7 @@ def graded_whole(
 
 
 def _weighted_case(case: Case, weights: Mapping[str, float | str]) -> Case:
-    """Return the case with the list of weights applied to each check that has no weight of its own."""
+    """Return the case with the grader's weights for each check without a weight of its own."""
 
     def call(each: ExpectedCall) -> ExpectedCall:
         args = each.args
@@ -166,7 +166,7 @@ def _reasons_of_calls(case: Case) -> tuple[str | None, ...]:
 
 
 _reasons: ByIdentity[Case, tuple[str | None, ...]] = ByIdentity(_reasons_of_calls)
-"""Returns the suite's reasons for the expected calls of a case; empty if it has none."""
+"""Returns the suite's reasons for the expected calls of a case; empty without reasons."""
 
 
 def _explained(issue: Issue, reasons: Sequence[str | None]) -> Issue:
@@ -184,7 +184,7 @@ def _graded_plainly(
     context: CheckContext,
     of_any_grader: Sequence[Issue] | None,
 ) -> Grade:
-    """Return the grade of a case that expects plain calls only."""
+    """Return the grade of a case that expects only plain calls."""
     grader = GRADER_OF[name]
     grade = graded_without_free_calls(
         *(name, case, settings.grading, trajectory),
@@ -228,7 +228,7 @@ def _graded_plainly(
 
 
 def _early_calls(case: Case, grade: Grade, trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield an issue for each expected call that was made before the user's message that it must follow."""
+    """Yield an issue for each expected call made before the user's message that must come first."""
     expected = case.expected_calls()
     for line in grade.pairings:
         if line.expected_call is None or line.call is None or not line.same_tool:
@@ -240,8 +240,8 @@ def _early_calls(case: Case, grade: Grade, trajectory: Trajectory) -> Iterator[I
 
 
 def _merged(found: tuple[Issue, ...], demands: tuple[Issue, ...]) -> tuple[Issue, ...]:
-    """Return the issues of a grader and of the requirements; those that explain others come first."""
-    # A call that a requirement already reports as extra or forbidden is not reported as extra again.
+    """Return the issues of a grader and of the requirements; issues that explain other issues come first."""
+    # A call that a requirement reports as extra or forbidden is not reported as extra again.
     wrong = {issue.call for issue in demands if issue.kind in ("extra call", "forbidden call")}
     merged = []
     for issue in found:
@@ -316,7 +316,7 @@ def _never_reached(step: int, trajectory: Trajectory, expected_call: int | None)
 
 
 _NO_LIMITS = Limits(max_tool_calls=sys.maxsize, max_latency_ms=sys.float_info.max)
-"""The limits of a single step: none, because calls and latency are limited in the run as a whole."""
+"""The limits of a single step: none, because calls and latency are limited for the whole run."""
 
 
 def _graded(
@@ -335,18 +335,19 @@ def _graded(
     if reached is None:
         return _never_reached(step, trajectory, expected_call)
     limitless = replace(settings, limits=_NO_LIMITS)
-    # A step is graded as a case of its own. `decision` has rules for chains, so there it is a chain of one step.
+    # A step is graded as a separate case. `decision` has rules for chains, so there a step is graded as a chain of one
+    # step.
     alone_of = _chains_of_one if by == "decision" else _cases_of_steps
     alone = alone_of(case)[step - 1]
 
     def grade(answer: Round) -> Grade:
-        # The round of a case without steps counts as that of its only step.
+        # The round of a case without steps counts as the round of its only step.
         run = replace(trajectory, rounds=(replace(answer, step=None),), finish=_DONE)
         return graded_whole(by, alone, limitless, run, context)
 
     grades = [grade(reached.round)]
     if len(reached.round.calls) > 1:
-        # The first call of the answer must be right, even if the grader would pair a later one with the step.
+        # The first call of the answer must be right, even if the grader would pair a later call with the step.
         grades.append(grade(replace(reached.round, calls=reached.round.calls[:1])))
     worst = min(grades, key=_how_good)
     call = reached.first_call if reached.round.calls else None
@@ -359,8 +360,8 @@ def failed_turns(
 ) -> Iterator[Issue]:
     """Yield an issue for each turn of a conversation that fails its own expectations under a grader.
 
-    A turn is graded as a case of its own; a message that was never sent expects nothing. Raises as `grade_run` does;
-    the error names the turn."""
+    A turn is graded as a separate case; a message that was never sent expects nothing. Raises as `grade_run` does; the
+    error names the turn."""
     assert case.conversation is not None
     limitless = replace(settings, limits=_NO_LIMITS)
     first_call = 0
@@ -422,7 +423,7 @@ def _how_good(grade: Grade) -> tuple[int, float]:
 
 
 def _in_the_run(issue: Issue, first_call: int, calls_before: int) -> Issue:
-    """Return an issue of a step, with its indices converted to those of the whole run."""
+    """Return an issue of a step with indices of the whole run."""
     if issue.call is not None:
         issue = issue._replace(call=issue.call + first_call)
     if issue.expected_call is not None:
@@ -437,7 +438,7 @@ _WHOLE_RUN = {
     "final": None,
     "stop_on_failure": False,
 }
-"""Empty values for the keys of a case that concern the run as a whole, not a step."""
+"""Empty values for the keys of a case that apply only to the whole run."""
 
 
 def _each_as_chain(case: Case) -> tuple[Case, ...]:
@@ -461,7 +462,7 @@ _cases_of_steps: ByIdentity[Case, tuple[Case, ...]] = ByIdentity(_each_as_case)
 def fault_of_call(
     suite: Suite, case: Case, trajectory: Trajectory, call: int, context: CheckContext = EMPTY_CONTEXT
 ) -> str | None:
-    """Describe the fault of a call, by its index in `Trajectory.calls`, in a few words; `None` for a call without one.
+    """Describe the fault of a call, by its index in `Trajectory.calls`, in a few words; `None` without a fault.
 
     A fault is an argument that does not hold, a deciding issue about the call, or a step of a chain that fails because
     of the call. The run need not have ended. Raises as `grade_run` does.
@@ -508,13 +509,13 @@ def _of_step(suite: Suite, case: Case, trajectory: Trajectory, call: int, contex
 def grade_run(
     suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[tuple[Grade, ...], Status]:
-    """Grade a run that ended without a fault of the infrastructure, by all graders.
+    """Grade a run by all graders; the run ended without a fault of the infrastructure.
 
-    Returns the grades, the first one of the deciding grader, and the status of the run. Each grade's issues include
-    the requirements besides the score and the steps of a chain that fail under that grader. Issues that decide make
-    the status failed, whatever the score. A case to which the grader does not apply passes or fails by its
-    requirements alone. A grader that does not decide and cannot grade the case has the verdict `error`. A run of a
-    case that expects nothing yet has no grades and the status `not graded`.
+    Returns the grades, first that of the deciding grader, and the status of the run. Each grade's issues include the
+    requirements besides the score, and the steps of a chain that fail under that grader. Issues that decide make the
+    status failed regardless of the score. If the grader does not apply to a case, the case passes or fails only by its
+    requirements. A grader that does not decide and cannot grade the case has the verdict `error`. A run of a case that
+    expects nothing yet has no grades and the status `not graded`.
 
     Raises CheckError when a check cannot be evaluated and GradingError when the case cannot be graded as written;
     either ends the run with status `error`. Raises JudgementNeededError, for any grader, when a judge must be asked
@@ -526,12 +527,12 @@ def grade_run(
 def grade_run_and_steps(
     suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext = EMPTY_CONTEXT
 ) -> tuple[tuple[Grade, ...], Status, tuple[StepGrade, ...]]:
-    """Return the grades and the status of `grade_run`, and the steps of a chain by the deciding grader."""
+    """Return the grades and the status of `grade_run`, and a chain's steps by the deciding grader."""
     return graded_run(suite, case, trajectory, context=context)[:3]
 
 
 class GradedRun(NamedTuple):
-    """The result of grading a run; its fields become those of a `RunResult`."""
+    """The result of grading a run. Its fields become those of a `RunResult`."""
 
     grades: tuple[Grade, ...]
     status: Status
@@ -548,11 +549,11 @@ def graded_run(
     context: CheckContext = EMPTY_CONTEXT,
     cost_usd: float | None = None,
 ) -> GradedRun:
-    """Grade a run as `grade_run` does, with the steps of its chain, the checks of its answer and its valid arguments.
+    """Grade a run as `grade_run` does, with the chain's steps, the answer's checks and the valid arguments.
 
-    The deciding grader judges the steps. `cost_usd` is the cost of the run, `None` if it is unknown.
+    The deciding grader judges the steps. `cost_usd` is the cost of the run; it is `None` if unknown.
     """
-    # Verdicts are cached for the run, because all five graders evaluate the same slow checks.
+    # Verdicts are cached for the run because all five graders evaluate the same slow checks.
     if context.verdicts is None:
         context = replace(context, verdicts={}, search_time={})
     run, others = graded_by_deciding(suite, case, trajectory, context=context, cost_usd=cost_usd)
@@ -562,7 +563,9 @@ def graded_run(
 def graded_by_deciding(
     suite: Suite, case: Case, trajectory: Trajectory, *, context: CheckContext, cost_usd: float | None = None
 ) -> tuple[GradedRun, Callable[[], tuple[Grade, ...]]]:
-    """Grade a run as `graded_run` does, by the deciding grader alone, and return a function that asks the others."""
+    """Grade a run as `graded_run` does, but only by the deciding grader.
+
+    Also returns a function that computes the grades of the other graders."""
     if case.expects_nothing_yet:
         return GradedRun((), Status.NOT_GRADED, metrics=source_metrics(trajectory)), tuple
     trajectory = _without_too_much(trajectory)
@@ -595,7 +598,7 @@ def graded_by_deciding(
 
 
 def _raise_if_done(case: Case, trajectory: Trajectory, context: CheckContext) -> None:
-    """Raise UserFaultError if a conversation used up its turns although everything that `final` expects was done."""
+    """Raise UserFaultError if a conversation used up its turns although everything in `final` was done."""
     if not any(issue.decides for issue in final_issues(case, trajectory, context)):
         raise UserFaultError("the simulated user went on after everything was done: `final` holds after all turns")
 
@@ -624,7 +627,7 @@ def _never_asked(user: UserTable, trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def clock_of_run(settings: CaseSettings, trajectory: Trajectory) -> Clock | None:
-    """Return the clock stored with a run, so that its grade stays the same; without one, a fixed clock of its case."""
+    """Return the clock stored with a run, so that its grade stays the same; otherwise the fixed clock of the case."""
     now = trajectory.clock or settings.clock
     if now is None:
         return None
@@ -650,7 +653,7 @@ def source_metrics(trajectory: Trajectory) -> tuple[Metric, ...]:
 
 
 def _without_too_much(trajectory: Trajectory) -> Trajectory:
-    """Return a trajectory without the part of an answer that was read before it exceeded the limits."""
+    """Return a trajectory without the partial answer that exceeded the limits."""
     finish = trajectory.finish
     if finish is None or finish.reason != "sent too much" or not trajectory.rounds:
         return trajectory
@@ -676,7 +679,7 @@ def graded_by(
 
 @dataclass(frozen=True, slots=True)
 class _Graded:
-    """A run to be graded by several graders, with the issues that all of them share."""
+    """A run to be graded by several graders, and the issues that are the same for all graders."""
 
     case: Case
     settings: CaseSettings
@@ -685,7 +688,7 @@ class _Graded:
     of_any_grader: tuple[Issue, ...]
 
     def by(self, name: GraderName) -> tuple[Grade, tuple[StepGrade, ...]]:
-        # The steps come first, so that an error of a step names the step.
+        # The steps come first, so the error of a step names the step.
         of_run = self.case, self.settings, self.trajectory, self.context
         steps = grade_steps(name, *of_run) if self.case.steps else ()
         grade = graded_whole(name, *of_run, self.of_any_grader)

@@ -1,4 +1,4 @@
-"""Summaries of runs: their numbers without their events, so that thousands can be compared and stored."""
+"""Summaries of runs: numbers without events, so that thousands of runs can be compared and stored."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class RunSummary:
 
     `suite` identifies the suite of the run; `repeat` counts from 0. Times are milliseconds: `began_ms` and `ended_ms`
     since 1970, `latency_ms` the sum of the model's answers, `loop_ms` the whole agent loop by the wall clock (`None` in
-    histories that lack it), `first_token_ms` the time to the first token of the first answer. Tokens and `cost_usd` are
-    `None` if they are unknown; `asked` is true if the model was asked at least once. `reason` says in one line why the
-    run did not pass. `is_broken` and `grading` are those of the `RunResult`. A fork is an experiment and counts for no
-    case.
+    old histories), `first_token_ms` the time to the first token of the first answer. Tokens and `cost_usd` are `None`
+    if they are unknown. `asked` is true if the model was asked at least once. `reason` says in one line why the run did
+    not pass. `is_broken` and `grading` have the meaning of those in `RunResult`. A fork is an experiment and counts for
+    no case.
     """
 
     suite: str
@@ -58,7 +58,7 @@ class RunSummary:
         """The time that `max_latency_ms` limits under the deciding grader, in milliseconds."""
         loop_ms = self.loop_ms
         if loop_ms is None:
-            # Histories of early versions lack the time of the loop; the model's latency is the nearest substitute.
+            # Histories of early versions lack the time of the loop, so the model's latency replaces it.
             loop_ms = self.latency_ms
         return limited_ms(self.grading, self.latency_ms, loop_ms)
 
@@ -66,7 +66,7 @@ class RunSummary:
 def summary_of(
     result: RunResult, *, suite: str | None = None, began_ms: float | None = None, ended_ms: float | None = None
 ) -> RunSummary:
-    """Return the summary of a run; `suite` identifies its suite, by default the path of the suite."""
+    """Return the summary of a run; `suite` is the key of its suite, by default the suite's path."""
     input_tokens = output_tokens = None
     if (usage := result.usage) is not None:
         input_tokens, output_tokens = usage.input_tokens, usage.output_tokens
@@ -99,15 +99,15 @@ def summary_of(
     )
 
 
-# A planned run that is not made has no status of its own; the prefix of its reason says why. Histories store these
-# texts, so they must never change.
+# A planned run that is not made has no status of its own; the prefix of the reason says why it is not made. Histories
+# store these texts, so they must never change.
 
 NOT_NEEDED: Final = "not needed: "
-"""The prefix of the reason of a run that was skipped because its outcome could no longer decide anything."""
+"""The prefix of a skipped run's reason if its outcome could no longer decide anything."""
 
 
 COST_LIMIT: Final = "not run: cost limit"
-"""The prefix of the reason of a stopped run that a cost limit prevented."""
+"""The prefix of a stopped run's reason if a cost limit prevented it."""
 
 
 def is_cost_limited(run: RunSummary | RunResult) -> bool:
@@ -126,7 +126,7 @@ class _HasFigures(Protocol):
 
 
 def finished_figures(runs: Iterable[_HasFigures]) -> Iterator[RunSummary]:
-    """Yield the figures of those runs that have finished; runs are records of the app or rows of the history."""
+    """Yield the figures of finished runs; `runs` are records of the app or rows of the history."""
     for run in runs:
         if run.figures is not None:
             yield run.figures

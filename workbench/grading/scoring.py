@@ -31,7 +31,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def known_values(values: Iterable[_Value | None]) -> list[_Value]:
-    """Return the values that are known, in order: those other than `None`."""
+    """Return the values other than `None`, in order."""
     return [value for value in values if value is not None]
 
 
@@ -46,14 +46,13 @@ def is_required(check: CheckBase, *, without_weight: bool = False) -> bool:
 
 
 def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:
-    """Return the weights of a call's arguments as numbers, in the same order.
+    """RAW Return the weights of a call's arguments as numbers, in the same order.
 
     Numbers stay as they are and need not sum to 1. Arguments without a weight (`None`) share 1 equally. If any weight
-    is named, all are divided by their sum, named ones counting 1 (`minimal`) to 7 (`critical`), as Arcade's fuzzy
-    weights do.
+    is named, all weights are divided by their sum; names count from 1 (`minimal`) to 7 (`critical`), as in Arcade's
+    fuzzy weights.
 
-    >>> resolve_weights([None, None, 0.5])
-    [0.5, 0.5, 0.5]
+    >>> resolve_weights([None, None, 0.5]) [0.5, 0.5, 0.5]
     """
     raw: list[float] = []
     for weight in weights:
@@ -73,13 +72,13 @@ NO_OBJECT = "the arguments are not a JSON object"
 """The outcome of a call with broken arguments, which meets no expectation."""
 
 ROUNDING_SLACK = 1e-9
-"""The tolerance for reaching a threshold, because sums of shares such as 0.2 are inexact."""
+"""The tolerance for reaching a threshold. Sums of shares such as 0.2 are inexact."""
 
 
 def part_earned(score: float, weight: float) -> str:
-    """Return the part of its weight that an argument earned, such as `70%`; empty if it earned nothing or everything.
+    """Return the earned share of an argument's weight, such as `70%`; empty for nothing or everything.
 
-    Partial credit is shown as 1% to 99%, so that it never reads as none or all.
+    Partial credit is shown as 1% to 99%, so it never reads as none or all.
     """
     if not 0 < score < weight - ROUNDING_SLACK:
         return ""
@@ -90,8 +89,8 @@ def verdict_of(
     score: float, grading: Grading, slack: float = ROUNDING_SLACK
 ) -> Literal[Status.PASSED, Status.WARNED, Status.FAILED]:
     """Return the verdict of a score: failed < lower threshold ≤ warned < upper threshold ≤ passed."""
-    # The thresholds may be written in either order. This is the documented rule of Arcade evals; its code never warns
-    # with its defaults of 0.8 and 0.9.
+    # The thresholds may be written in either order. This is the documented rule of Arcade evals. With its defaults of
+    # 0.8 and 0.9, Arcade's code never warns.
     lower, upper = grading.fail_threshold, grading.warn_threshold
     if lower > upper:
         lower, upper = upper, lower
@@ -103,7 +102,7 @@ def verdict_of(
 
 
 class Scored(Protocol):
-    """A run, or a single grade, with the fields that determine its counted score."""
+    """A run or a single grade, with the fields that determine its counted score."""
 
     @property
     def status(self) -> Status | None: ...
@@ -119,9 +118,9 @@ def counts_zero(run: Scored) -> bool:
 
 
 def counted_score(run: Scored) -> float | None:
-    """Return the score with which a graded run counts in gates, aggregates and baselines.
+    """Return the score of a graded run in gates, aggregates and baselines.
 
-    `None` for a run that has no score and did not fail.
+    Returns `None` for a run that has no score and did not fail.
     """
     return 0.0 if counts_zero(run) else run.score
 
@@ -140,15 +139,15 @@ def judge_arguments(
     same_tool: bool = True,
     all_or_nothing: bool = False,
 ) -> tuple[ArgumentVerdict, ...]:
-    """Return one verdict for each check, in order; an optional argument that was left out has none.
+    """Return one verdict for each check, in order; an optional argument that was left out has no verdict.
 
-    Each check earns its equal part of `shared`, or nothing: graded checks have no partial credit here. A judge is
+    Each check earns its equal part of `shared`, or nothing: checks with a score have no partial credit here. A judge is
     asked only if `same_tool` is true. With `all_or_nothing`, a judge is asked only if all other checks hold, or if its
     check is required.
 
-    Raises CheckError, naming tool and argument, when a check cannot be evaluated.
+    Raises CheckError with tool and argument when a check cannot be evaluated.
     """
-    # `critics` has graded credit, and evaluates its checks by itself.
+    # `critics` gives partial credit and evaluates its own checks.
     listed = checks
     if not checks.keys() <= arguments.keys():
         listed = {}
@@ -161,7 +160,7 @@ def judge_arguments(
     for name, check in listed.items():
         if type(check) is not Equals and asks(check, Judged):
             judged.add(name)
-    # Judges cost money and time, so they come last and are not asked if the other checks have decided.
+    # Judges cost money and time. They come last and are not asked if the other checks have already decided.
     wrong = bool(judged) and not arguments.keys() <= checks.keys()
     in_turn: Iterable[tuple[str, Check]] = listed.items()
     if judged and all_or_nothing:
@@ -193,7 +192,7 @@ def judge_arguments(
 def unlisted_arguments(
     listed: Set[str], arguments: Mapping[str, JsonValue], cost: float = 0.0
 ) -> tuple[ArgumentVerdict, ...]:
-    """Return one verdict for each argument that was given and is not listed; its score is `-cost`."""
+    """Return one verdict for each given argument that is not listed; its score is `-cost`."""
     if arguments.keys() <= listed:
         return ()
     verdicts = []

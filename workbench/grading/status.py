@@ -1,4 +1,4 @@
-"""The statuses of runs and cases, with all properties of a status: words, signs, roles, order, counts."""
+"""The statuses of runs and cases: words, signs, roles, order and counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 StatusRole = Literal["passed", "warned", "failed", "error", "muted"]
-"""The role that colours a status, in the themes of the app, in terminals and on pages."""
+"""The role that selects the colour of a status in the app's themes, in terminals and on pages."""
 
 
 class _Facts(NamedTuple):
@@ -30,7 +30,7 @@ class _Facts(NamedTuple):
 class Status(StrEnum):
     """The status of a run.
 
-    An error is a fault of the infrastructure, never of the model; a run that is not graded ended well, and its case
+    An error is a fault of the infrastructure, never of the model. A run that is not graded ended well, but its case
     expects nothing yet.
     """
 
@@ -130,11 +130,11 @@ class Status(StrEnum):
         meaning="the case expects nothing yet",
     )
 
-    # The members are in the order in which counts are listed.
+    # Lists of counts have the order of the members.
     _value_: str
-    """The name of the status in recordings, histories and JSON, which never changes."""
+    """The name of the status in recordings, histories and JSON. It never changes."""
     word: str
-    """The name of the status in every text, and so its `str`."""
+    """The name of the status in every text, and its `str`."""
     counted: str
     """The word of the status after a number, as in "3 in error"."""
     total: str
@@ -146,7 +146,7 @@ class Status(StrEnum):
     """The sign on terminals that show only ASCII."""
     role: StatusRole
     urgency: int
-    """The rank of the status by urgency, 0 for the most urgent one."""
+    """The rank of the status by urgency; the most urgent status has 0."""
     meaning: str
     """The description of the status in the help."""
     graded: bool
@@ -172,13 +172,13 @@ class Status(StrEnum):
 
     @property
     def column(self) -> str:
-        """The name of the column, or the key in JSON, that counts the status in a history."""
+        """The history's column, or the key in JSON, with the number of the status."""
         return self._value_.replace(" ", "_")
 
-    # A status equals its name as text, so its `repr` is that text too.
+    # A status equals its name as text, so the name is also its `repr`.
     __repr__ = str.__repr__
 
-    # `StrEnum` would print the stored name, which must never change; texts show the word.
+    # `StrEnum` would print the stored name, which must never change. Texts show the word.
     def __str__(self) -> str:
         return self.word
 
@@ -203,7 +203,7 @@ GOOD_WORDS = " or ".join(status.word for status in GOOD)
 
 
 def worst_of(statuses: Iterable[Status]) -> Status | None:
-    """Return the most urgent of some statuses, `None` for none."""
+    """Return the most urgent of some statuses; `None` without a status."""
     return min(statuses, key=lambda status: status.urgency, default=None)
 
 
@@ -230,7 +230,7 @@ class StatusCounts:
     """
 
     counts: Mapping[Status, int]
-    # In the order of the members of `Status`.
+    # The order is that of the members of `Status`.
     passed, warned, failed, errors, skipped, stopped, not_graded = map(_Count, Status)
 
     @property
@@ -245,23 +245,23 @@ class StatusCounts:
 
     @property
     def counted(self) -> list[tuple[int, Status]]:
-        """The numbers that lists show, each with its status: passed and failed always, others unless they are 0."""
+        """The numbers for lists, each with its status: always passed and failed, other statuses unless they are 0."""
         always = (Status.PASSED, Status.FAILED)
         return [(self.counts[status], status) for status in Status if self.counts[status] or status in always]
 
 
 def number_of_good(counts: Mapping[Status, int]) -> int:
-    """Return the number of runs or cases that passed or were warned, from their numbers by status."""
+    """Return the number of runs or cases that passed or were warned."""
     return sum(count for status, count in counts.items() if status.good)
 
 
 def counts_of(statuses: Mapping[Status, int]) -> Mapping[Status, int]:
-    """Return a number for every status, 0 for those that are not in `statuses`."""
+    """Return a number for every status; statuses not in `statuses` have 0."""
     return {status: statuses.get(status, 0) for status in Status}
 
 
 PASS_SCORE = 0.8
-"""The score that `dimensions` requires to pass, whatever the suite's thresholds are."""
+"""The score that `dimensions` requires to pass, regardless of the suite's thresholds."""
 
 
 class _Judged(Protocol):

@@ -1,4 +1,4 @@
-"""Traits of the graders for screens and reports, one object for each; the graders themselves are in `grading.run`."""
+"""Traits of the graders for screens and reports, one object for each grader. The graders are in `grading.run`."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ class GraderTraits:
     system: str
     """The name of the published system that the grader follows."""
     parts: Callable[[Grade], list[str]]
-    """Returns the parts of a score in words; empty where a rule decided before scoring."""
+    """Returns the parts of a score in words; empty if a rule decided before scoring."""
     thresholds: Callable[[Grading], tuple[float, float]] = _of_grading
-    """Returns the scores from which a run is warned and passed."""
+    """Returns the lowest scores for warned and for passed."""
     scores_arguments: bool = False
-    """Whether each argument earns a part of the score. Otherwise a call is right or wrong as a whole."""
+    """Whether each argument earns a part of the score. Otherwise, a call is right or wrong as a whole."""
     arguments_weigh_alike: bool = False
-    """Whether the credit of an argument is shown as a fraction of one, whatever its weight."""
+    """Whether the credit of an argument is shown as a fraction of one, regardless of its weight."""
     shows_order: bool = False
-    """Whether the place of an expected call is shown, and the nearest call to an unmet one."""
+    """Whether the position of an expected call is shown, and the nearest call to an unmet expectation."""
     counts_silent_steps: bool = False
     """Whether a step of a chain without an expected call has a share of the score."""
     counts_other_arguments: bool = False
     """Whether an argument without a check counts as wrong."""
     frees_other_arguments: bool = False
-    """Whether an argument without a check costs nothing, and so is never the reason of a failure."""
+    """Whether an argument without a check costs nothing. Such an argument is never the reason of a failure."""
     number_if_decided_before: float | None = None
     """The number to show for each quantity if a rule decided before scoring."""
 
 
 def _numbers(**words: str) -> Callable[[Grade], list[str]]:
-    """Return a function for `parts` that labels each quantity of a formula with its words."""
+    """Return a function for `parts` that labels each quantity of a formula with the given words."""
 
     def parts(grade: Grade) -> list[str]:
         return [f"{words[name]} {figure(grade.numbers[name])}" for name in words if name in grade.numbers]

@@ -1,7 +1,7 @@
 """The `trajectory` grader (Apple Evaluations): ordered, unordered and disallowed expectations, each met or not.
 
-Points that the published system leaves open are decided as `docs/graders.md` says. Marks such as (A9) in comments are
-tags of the vectors in `tests/conformance/vectors/trajectory.json`.
+`docs/graders.md` describes the decisions where the published system leaves a point open. Marks such as (A9) in comments
+are tags of the vectors in `tests/conformance/vectors/trajectory.json`.
 """
 
 from __future__ import annotations
@@ -60,13 +60,12 @@ def grade_trajectory(
 ) -> Grade:
     """Grade a run by the `trajectory` grader; `rule` says which extra calls are free.
 
-    The score is `numbers["matched"] / numbers["total"]`, the share of met expectations, and 1 without expectations.
-    Prohibitions, forbidden arguments and extra calls are part of the score, so this grader reports their issues
-    itself.
+    The score is `numbers["matched"] / numbers["total"]`, the share of met expectations, or 1 without expectations.
+    Prohibitions, forbidden arguments and extra calls are part of the score, so this grader reports their issues itself.
 
     An unmet expectation is paired with the nearest remaining call of its tool, if any, to show the difference. A
-    violated prohibition has a pairing for each call that violates it. The grader does not apply to a case that expects
-    nothing of the calls.
+    violated prohibition has a pairing for each call that violates it. The grader does not apply to a case without
+    expectations of calls.
 
     Raises GradingError for a run without any answer of the model, and CheckError when a check cannot be evaluated.
     """
@@ -103,7 +102,7 @@ class _Reading:
         self._ordered = self._in_order(case)
         self._call_of = {**self._ordered, **self._in_any_order()}
         self._all_compared = not self._among.exhausted
-        # Prohibitions apply to all calls, even those that meet an expectation.
+        # Prohibitions apply to all calls, even to calls that meet an expectation.
         self._offenders: list[list[int]] = []
         for prohibition in case.disallowed:
             self._offenders.append(offending_calls(prohibition, calls, partial(_meets, context=context), context))
@@ -113,14 +112,14 @@ class _Reading:
             suspects = remaining(range(len(calls)), rule.free_calls(calls))
         if case.steps:
             self._why_unexpected, suspects = NO_CALL_OF_STEP, calls_of_silent_steps(case, trajectory)
-        # A call that violates a prohibition does not count as unexpected too (A14).
+        # A call that violates a prohibition does not also count as unexpected (A14).
         accounted = {*self._call_of.values(), *chain.from_iterable(self._offenders)}
         self._unexpected = dict.fromkeys(remaining(suspects, accounted))
 
     def grade(self) -> Grade:
         """Return the result of the comparison as a grade."""
-        # A prohibition is one expectation, however many calls violate it (A13); each unexpected call is one that is
-        # never met (A15). Without expectations the score is 1 (A16).
+        # A prohibition is one expectation, no matter how many calls violate it (A13). Each unexpected call is an
+        # expectation that is never met (A15). Without expectations, the score is 1 (A16).
         matched = len(self._call_of) + self._offenders.count([])
         total = len(self._expected) + len(self._disallowed) + len(self._unexpected)
         score = matched / total if total else 1.0
@@ -142,19 +141,19 @@ class _Reading:
         return Grade("trajectory", score, passed_if(passed), reason, tuple(lines), issues, numbers)
 
     def _in_order(self, case: Case) -> dict[int, int]:
-        """Return the call of each met expectation of the ordered list, or of each step of a chain.
+        """Return the call of each met expectation in the ordered list, or in the steps of a chain.
 
-        Each position considers only the calls after those of the positions before it.
+        Each position considers only the calls after those of the previous positions.
         """
-        # A single call is a group of one, and so is the call of a step.
+        # A single call is a group of one. The call of a step is also a group of one.
         sizes: list[int] = []
         for step in case.steps:
             if step.expects_call:
                 sizes.append(1)
         for item in case.ordered:
             sizes.append(len(item.any_order) if type(item) is AnyOrder else 1)
-        # The scan is greedy, as published; it does not look for a longest common subsequence. A position that finds no
-        # call leaves the cursor where it is, so that later positions can still earn credit (A9).
+        # The scan is greedy, as published, and does not look for a longest common subsequence. A position without a
+        # call leaves the cursor in place, so later positions can still earn credit (A9).
         call_of: dict[int, int] = {}
         first = cursor = 0
         for size in sizes:
@@ -177,7 +176,7 @@ class _Reading:
         return {}
 
     def _calls_for(self, members: range, cursor: int) -> Iterator[int]:
-        """Return the calls, from `cursor` on, that may fit some member, in order."""
+        """Return the calls from `cursor` on that may fit some member, in order."""
         lists = {self._among.bucket(member): self._among.calls(member) for member in members}
         later = []
         for bucket, calls in lists.items():
@@ -190,8 +189,8 @@ class _Reading:
         members = range(self._number_ordered, len(self._expected))
         if not members:
             return {}
-        # Expectations and calls are paired one to one (A11). Calls that the ordered list took may be used again, but
-        # come last, so that as many calls as possible are accounted for (A12).
+        # Expectations and calls are paired one to one (A11). Calls of the ordered list may be used again but come last.
+        # This way, as many calls as possible meet an expectation (A12).
         used = set(self._ordered.values())
         calls = sorted(range(len(self._calls)), key=used.__contains__)
         return paired_in_turn(members, calls, self._fits, self._among)
@@ -235,7 +234,7 @@ class _Reading:
         return paired_in_turn(unmet, calls, self._would_fit, self._among)
 
     def _nearest(self, early: Mapping[int, int]) -> dict[int, int]:
-        """Return for each other unmet expectation the nearest call of its tool, among those that met nothing."""
+        """Return the nearest call of the same tool for each other unmet expectation, among calls that met nothing."""
         found = {*self._call_of, *early}
         unmet = remaining(range(len(self._expected)), found)
         if not unmet:
@@ -249,7 +248,7 @@ class _Reading:
         for index in unmet:
             rows_of.setdefault(self._wanted[index].tool, []).append(index)
         nearest: dict[int, int] = {}
-        # Wildcards come last, because they may be shown next to any remaining call.
+        # Wildcards come last because they may be shown next to any remaining call.
         for tool, rows in sorted(rows_of.items(), key=lambda each: each[0] == ANY_TOOL):
             columns = left.get(tool, [])
             if tool == ANY_TOOL:
@@ -261,7 +260,7 @@ class _Reading:
         return nearest
 
     def _would_fit(self, expected: int, call: int) -> bool:
-        """Return whether a call in the wrong place meets the expectation, without asking a judge."""
+        """Return whether a call at the wrong position meets the expectation, without asking a judge."""
         # Judges and functions are not called merely for display.
         if not self._same_tool(expected, call):
             return False
@@ -377,7 +376,7 @@ def _reason(lines: Sequence[CallPairing], matched: int, total: int) -> str:
 
 
 class _Asked(NamedTuple):
-    """The check of one argument and its description; a check that `compares_texts` has its texts in NFC (A2)."""
+    """The check of one argument and its description; if it `compares_texts`, its texts are in NFC (A2)."""
 
     argument: str
     check: Check
@@ -399,7 +398,7 @@ def _made_ready(expected: ExpectedCall) -> _Wanted:
     for name, check in (expected.args or {}).items():
         checks.append(_Asked(name, check.canonical(), check.compares_texts, describe(check)))
     asks_outside = any(asked.check.asks_outside for asked in checks)
-    # Functions and then judges come last, so that they are called only when everything else holds (A8).
+    # Functions and then judges come last and are called only when everything else holds (A8).
     in_turn = sorted(checks, key=lambda asked: (asks(asked.check, Judged), asks(asked.check, PythonCheck)))
     return _Wanted(canonical_text(expected.tool), tuple(checks), tuple(in_turn), asks_outside)
 
@@ -410,12 +409,12 @@ _wanted: ByIdentity[ExpectedCall, _Wanted] = ByIdentity(_made_ready)
 def _meets(expected: ExpectedCall, record: CallRecord, *, context: CheckContext) -> bool:
     """Return whether the tool and the arguments of a call are as expected."""
     same = expected.is_any or _wanted(expected).tool == canonical_text(record.tool)
-    # A prohibition without `args` is about the call, whatever its arguments are.
+    # A prohibition without `args` is about the call with any arguments.
     return same and ((record.is_broken and expected.args is None) or arguments_hold(expected, record, {}, context))
 
 
 def arguments_hold(expected: ExpectedCall, record: CallRecord, verdicts: _Verdicts, context: CheckContext) -> bool:
-    """Return whether the arguments are as expected; `verdicts` collects those up to the first check that fails."""
+    """Return whether the arguments are as expected; `verdicts` collects the verdicts up to the first failed check."""
     arguments = record.arguments
     if expected.unwanted(arguments):
         return False

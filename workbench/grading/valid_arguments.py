@@ -1,7 +1,7 @@
-"""Checks of each call against the input schema of its tool: the measure "valid arguments".
+"""Checks of each call against its tool's input schema: the measure "valid arguments".
 
-A violation does not depend on what the case expects, so it is part of no score. It fails the run regardless of the
-score, unless the tool refused the call and the model then corrected it.
+A violation does not depend on the expectations of the case, so it is not part of any score. It fails the run regardless
+of the score, unless the tool refused the call and the model then corrected it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from workbench.suite.grading_model import InvalidArguments
 from workbench.trajectory.events import ToolDefinition, tools_by_name
 from workbench.trajectory.trajectory import CallRecord, Trajectory
 
-# Refusals: results by which a server refuses the arguments of a call, rather than reporting that its work failed.
+# Refusals: the results of servers that refuse the arguments of a call, in contrast to failures of the tool's work.
 
 INVALID_PARAMS = -32602
 """The code of JSON-RPC for invalid parameters."""
 
-# MCP has no field for a refusal: its SDKs report invalid arguments as a tool error whose text begins in one of these
+# MCP has no field for a refusal. Its SDKs report invalid arguments as a tool error whose text begins in one of these
 # ways.
 _REFUSALS = late_pattern(
     r"""
@@ -48,13 +48,13 @@ _NOT_OF_ARGUMENTS = late_pattern(
 
 
 def refusal_of(record: CallRecord) -> str | None:
-    """Return the message of a server that refused the arguments of a call, in one line; `None` without a refusal."""
-    # Only real servers, and tools outside Workbench, validate arguments; a mock answers as its suite says.
+    """Return the one-line message of a server that refused a call's arguments; `None` without a refusal."""
+    # Only real servers and tools outside Workbench validate arguments. A mock answers as its suite says.
     result = record.unedited or record.result
     if result is None or not result.is_error or result.source not in ("server", "reported"):
         return None
     refused = result.code == INVALID_PARAMS or _REFUSALS.match(result.content) is not None
-    # Later lines quote values of the arguments, which may contain any words.
+    # Later lines quote values of the arguments and may contain any words.
     first = result.content.partition("\n")[0]
     if not refused or _NOT_OF_ARGUMENTS.search(first):
         return None
@@ -65,7 +65,7 @@ def refusal_of(record: CallRecord) -> str | None:
 
 
 def end_issues(trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield an issue, which does not decide, if the last answer was cut off or refused."""
+    """Yield an issue that does not decide if the last answer was cut off or refused."""
     how = _how_it_ended(trajectory)
     if how == "truncated":
         yield Issue("cut off", trajectory.rounds[-1].cut_off)
@@ -100,9 +100,9 @@ def _how_it_ended(trajectory: Trajectory) -> Literal["truncated", "refused"] | N
 class CheckedCall(NamedTuple):
     """The result of checking one call.
 
-    `valid` is `None` if no tool of that name is known, if the provider runs the tool, or if its schema is invalid,
-    which `broken_schema` explains. `refusal` is the message with which a server refused the arguments. `corrected` is
-    true if the call was answered by an error, and the model then made a valid call of the same tool.
+    `valid` is `None` if the tool is unknown, if the provider runs the tool, or if the tool's schema is invalid;
+    `broken_schema` explains an invalid schema. `refusal` is the message of a server that refused the arguments.
+    `corrected` is true if the call was answered by an error and the model then made a valid call of the same tool.
     """
 
     valid: bool | None
@@ -147,7 +147,7 @@ def _checked(record: CallRecord, tool: ToolDefinition | None) -> CheckedCall:
 def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> Iterator[int]:
     """Yield the indices of the invalid calls that the model corrected."""
     # All calls of an answer are made before any of them is refused, so they are separate attempts. A call of a later
-    # answer is a retry of the earliest attempt of its tool that is still open; if it is valid, it closes the attempt.
+    # answer is a retry of the earliest open attempt of its tool. If the retry is valid, it closes the attempt.
     open_attempts: dict[str, deque[list[int]]] = {}
     of_this_answer: dict[str, list[list[int]]] = {}
     answer = None
@@ -163,7 +163,7 @@ def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> I
             attempt = earlier.popleft()
         if check.valid is False:
             was_refused = record.result is not None and record.result.is_error
-            # The model has nothing to correct in an attempt that the tool accepted.
+            # If the tool accepted the call, the model has nothing to correct.
             if was_refused:
                 of_this_answer.setdefault(record.tool, []).append([*attempt, index])
         elif check.valid:
@@ -171,7 +171,7 @@ def _corrected(calls: Sequence[CallRecord], checked: Sequence[CheckedCall]) -> I
 
 
 def why_unchecked(trajectory: Trajectory) -> dict[str, str]:
-    """Return the reasons why calls could not be checked, by the names of their tools."""
+    """Return the reasons why calls could not be checked, by tool name."""
     reasons = {}
     for record, check in zip(trajectory.calls, check_calls(trajectory), strict=True):
         if check.valid is None:
@@ -190,9 +190,9 @@ def _why_unchecked(record: CallRecord, check: CheckedCall) -> str:
 def argument_issues(
     trajectory: Trajectory, checked: Sequence[CheckedCall], decides: InvalidArguments
 ) -> Iterator[Issue]:
-    """Yield the issues of invalid calls; those of calls that were not corrected decide if `decides` is "fail".
+    """Yield the issues of invalid calls; calls that were not corrected decide if `decides` is "fail".
 
-    Arguments that are not a JSON object always decide, because they cannot meet any expectation.
+    Arguments that are not a JSON object always decide because they cannot meet any expectation.
     """
     cut_off = {}
     for each in trajectory.rounds:
@@ -210,14 +210,14 @@ def argument_issues(
 
 
 def error_issues(trajectory: Trajectory, reported: Collection[int | None]) -> Iterator[Issue]:
-    """Yield an issue, which does not decide, for each call that was answered by an error.
+    """Yield an issue that does not decide for each call answered by an error.
 
-    Calls with the indices `reported` are left out, because they have a more specific issue.
+    Calls with the indices `reported` are left out because they have a more specific issue.
     """
     for index, record in enumerate(trajectory.calls):
         result = record.unedited or record.result
         if result is not None and result.is_error and result.source != "skipped" and index not in reported:
-            # A tool can fail through no fault of the model, and a suite may mock an error on purpose.
+            # A tool can fail without a fault of the model, and a suite may mock an error on purpose.
             yield Issue("tool error", f"the tool answered: {cut(result.content)}", tool=record.tool, call=index)
 
 
