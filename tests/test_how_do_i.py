@@ -92,7 +92,7 @@ ANSWERS = {
         calls("refund", order="A-17", amount=80), bad=calls("find_order", order="A-17"), shows="2 passed"
     ),
     "Run one case with many inputs": Expected(bad=Reply((), "Gone."), shows="3 passed"),
-    "Accept a number within 5 %": Expected(
+    "Accept a number within 5 percent": Expected(
         calls("refund", order="A-17", amount=41.9), bad=calls("refund", order="A-17", amount=42.5), shows="2 passed"
     ),
     "Check an argument that is free text": Expected(

@@ -93,7 +93,7 @@ def add_app_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH", help="suite files, folders of them, or recordings")
     add_samples_option(parser)
     add_model_options(parser)
-    add_judge_option(parser, "the judge of checks that name none, instead of that in workbench.toml")
+    add_judge_option(parser, "the judge of checks that name no judge, instead of the one in workbench.toml")
     group(parser, RECORDINGS).add_argument(
         "--record", type=Path, metavar="DIR", help="record each run in a file of its own"
     )

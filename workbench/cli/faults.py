@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("once", "for-good", "both"),
         default="both",
         metavar="HOW",
-        help="whether only the first result is faulty, or all of them: once, for-good, both (default %(default)s)",
+        help="which results of a tool are faulty: 'once' only the first, 'for-good' all; 'both' (default) tries each",
     )
     add_way_options(parser)
     add_report_options(parser, "faults", summary=False)

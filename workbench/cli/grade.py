@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "runs",
         nargs="*",
         metavar="PATH|BATCH",
-        help="recordings, or folders of them; or batches of the history, which keep the grades",
+        help="recordings, or folders of them; or batches of the history, which store the new grades",
     )
     parser.add_argument(
         "--calls",

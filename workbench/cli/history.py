@@ -119,7 +119,7 @@ def _diff(parser: argparse.ArgumentParser) -> None:
 def _name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("batch", metavar="BATCH", help=_BATCH)
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("name", nargs="?", metavar="NAME", help="its new name, which any other batch loses")
+    which.add_argument("name", nargs="?", metavar="NAME", help="the name; another batch that has it loses it")
     which.add_argument("--remove", action="store_true", help="remove the name")
 
 

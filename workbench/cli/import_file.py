@@ -58,9 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the Python that runs an imported script (default: Workbench's own)",
     )
     parser.add_argument(
-        "--env", action="append", default=[], metavar="NAME", help="pass this variable on to such a script (repeatable)"
+        "--env",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="pass this variable on to an imported script (repeatable)",
     )
-    parser.add_argument("--trust", action="store_true", help="run such a script without asking")
+    parser.add_argument("--trust", action="store_true", help="run an imported script without asking")
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar=WORDS_OF_SERVER,
-        help="the server: its command (npx -y server --option), its address, or its Python file; options of init stand "
+        help="the server: its command (npx -y server --option), its address, or its Python file; write options of init "
         "before it",
     )
     source = parser.add_mutually_exclusive_group()
@@ -109,7 +109,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     draft = parser.add_argument_group("drafts by a model")
     draft.add_argument("--draft", metavar="MODEL", help="let this model draft cases")
     draft.add_argument("--add-to", type=Path, metavar="SUITE", help="add the drafts to this suite")
-    draft.add_argument("--draft-check", metavar="MODEL", help="run the drafts on this model (default: the same)")
+    draft.add_argument(
+        "--draft-check", metavar="MODEL", help="run the drafts on this model (default: the model of --draft)"
+    )
     draft.add_argument(
         "--repeats",
         type=repeats_of,

@@ -52,7 +52,9 @@ def add_judge_option(parser: argparse.ArgumentParser, purpose: str) -> None:
 def add_user_options(parser: argparse.ArgumentParser) -> None:
     """Add options for the users of conversations."""
     models = group(parser, MODELS)
-    models.add_argument("--user-model", metavar="M", help="the model that plays users of conversations that name none")
+    models.add_argument(
+        "--user-model", metavar="M", help="the model that plays the user in conversations that name no model"
+    )
     models.add_argument(
         "--user", metavar="replay:DIR", help="let the users of these recordings speak, while the model is live"
     )

@@ -44,11 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     clouds.add_argument("--profile", metavar="NAME", help="bedrock: the AWS profile")
     clouds.add_argument("--endpoint", choices=BEDROCK_ENDPOINTS, help="bedrock: which of its endpoints")
     clouds.add_argument("--project", metavar="ID", help="vertex: the Google Cloud project")
-    clouds.add_argument("--credentials", choices=("default",), help="use the cloud's own credentials at any address")
+    clouds.add_argument(
+        "--credentials", choices=("default",), help="'default': use the cloud's own credentials, at any address"
+    )
     parser.add_argument(
         "--to",
         choices=("project", "user"),
-        help="write to the nearest workbench.toml or to your own (default: the nearest, if any)",
+        help="write to the nearest workbench.toml ('project', the default if there is one) or to your own ('user')",
     )
     parser.add_argument(
         "--replace", action="store_true", help="change the model of this name, keeping settings that are not given"

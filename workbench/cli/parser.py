@@ -378,7 +378,7 @@ def add_report_options(
         "--output",
         type=Path,
         metavar="FILE",
-        help=f"write the report to this file instead, by its ending: {endings_of(command, beside=beside)}",
+        help=f"write the report to this file instead, in the form of its ending: {endings_of(command, beside=beside)}",
     )
     add_report_option(parser, command)
     if command in ("run", "history merge"):
@@ -398,7 +398,8 @@ def add_report_option(parser: argparse.ArgumentParser, command: Command) -> None
         default=[],
         type=Path,
         metavar="FILE",
-        help=f"also write the report to this file, by its ending; repeatable: {endings_of(command, beside=True)}",
+        help="also write the report to this file, in the form of its ending; repeatable: "
+        f"{endings_of(command, beside=True)}",
     )
 
 
@@ -480,7 +481,7 @@ def add_named_run(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name the run on which the command works."""
     parser.add_argument("run", metavar="RUN", help="a batch of the history, or a recording")
     parser.add_argument(
-        "--run", dest="number", type=natural, metavar="N", help="the run, as 'history show' counts them"
+        "--run", dest="number", type=natural, metavar="N", help="the number of the run in 'history show'"
     )
 
 

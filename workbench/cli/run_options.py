@@ -199,7 +199,8 @@ def add_shard_options(parser: argparse.ArgumentParser) -> None:
         "--shard-by",
         type=_shard_by,
         metavar="WAY",
-        help="divide runs in 'turn' (default), or by 'cost': mean latency in the history or in cost:FILE",
+        help="how to divide runs: 'turn' (default) deals them out one by one; 'cost' balances the shards by the mean "
+        "latencies in the history, 'cost:FILE' by those in another history",
     )
     shards.add_argument(
         "--plan",
@@ -215,7 +216,7 @@ def add_max_cost_option(parser: argparse.ArgumentParser) -> None:
         "--max-cost",
         type=_dollars,
         metavar="USD",
-        help="begin no run that could cost more than the batch has left, judges included",
+        help="begin no run that could raise the cost of the batch, with its judges, above this limit",
     )
 
 
@@ -228,17 +229,17 @@ def add_way_options(parser: argparse.ArgumentParser) -> None:
         help="execute tools marked read-only",
     )
     tools.add_argument("--execute-all", action="store_true", help="execute all tools, including those with effects")
-    add_judge_option(parser, "the judge of checks that name none, instead of that in workbench.toml")
+    add_judge_option(parser, "the judge of checks that name no judge, instead of the one in workbench.toml")
     add_user_options(parser)
     group(parser, GRADING).add_argument(
-        "--no-judge-cache", action="store_true", help="ask judges again about the same values"
+        "--no-judge-cache", action="store_true", help="ask judges again about values that they have judged"
     )
     tools.add_argument("--trust", action="store_true", help="let the suites start and import what they name")
     group(parser, SPEED).add_argument(
         "--pace",
         choices=("recorded", "none"),
         default="none",
-        help="speed of 'replay:' models: as recorded, or at once (default %(default)s)",
+        help="delays of 'replay:' models: 'recorded' keeps those of the recording, 'none' (default) answers at once",
     )
 
 
@@ -647,10 +648,10 @@ def add_baseline_options(parser: argparse.ArgumentParser) -> None:
 def add_confirm_option(parser: argparse.ArgumentParser, *, reruns: bool) -> None:
     """Add the option for confirming that a case broke."""
     ways: tuple[str, ...] = ("repeats", "none")
-    by = "its repeats"
+    by = "'repeats'"
     if reruns:
         ways = ("reruns", *ways)
-        by = "reruns until chance is excluded"
+        by = "'reruns' until chance is excluded"
     baseline = group(parser, BASELINE)
     baseline.add_argument("--confirm", choices=ways, help=f"how to confirm that a case broke (default: {by})")
     if reruns:

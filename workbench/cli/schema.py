@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=("suite", "settings", "calls"),
         default="suite",
-        help="suite files (default), workbench.toml, or files of calls for `workbench grade --calls`",
+        help="the file: 'suite' (default), 'settings' (workbench.toml) or 'calls' (for `workbench grade --calls`)",
     )
 
 

@@ -37,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         choices=("error", "warning", "note"),
         default="error",
-        help="exit with 1 for warnings, or also for notes of --audit (default: error, exit 2)",
+        help="'warning': exit with 1 if there is a warning; 'note': also if --audit has a note; 'error' (default): "
+        "exit only with 2, for errors",
     )
     parser.add_argument("--format", choices=forms_of("validate"), help="format of the findings (default: text)")
     add_report_option(parser, "validate")

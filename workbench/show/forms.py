@@ -68,7 +68,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "text",
         (".txt", ".log"),
-        "what is shown in a terminal, without colours",
+        "the text of the terminal, without colours",
         dict.fromkeys((*_ALL, *_OF_FINDINGS, "faults"), _OWN),
     ),
     Form(
