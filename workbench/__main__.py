@@ -2,7 +2,7 @@
 
 from workbench.startup import end_at_interrupt
 
-# Handle Ctrl+C before the slow imports, during which it would print a traceback.
+# Handle Ctrl+C before the slow imports: during these it would print a traceback.
 end_at_interrupt()
 
 import gc  # noqa: E402
@@ -16,7 +16,7 @@ def main() -> int:
     try:
         return run()
     finally:
-        # Python collects garbage several times while it ends, which takes a fifth of a short command.
+        # At its end, Python collects garbage several times, which takes a fifth of a short command.
         gc.freeze()
 
 

@@ -1,10 +1,10 @@
-"""Adapters for agents of other frameworks: each runs its own loop, and its adapter reports the calls to Workbench.
+"""Adapters for agents of other frameworks. Each agent runs its own loop; the adapter reports its calls to Workbench.
 
-    import workbench
+import workbench
 
-    report = workbench.evaluate("weather.toml", model=workbench.agents.pydantic_ai(agent))
+report = workbench.evaluate("weather.toml", model=workbench.agents.pydantic_ai(agent))
 
-An adapter turns a framework's agent into a `workbench.Agent`. If you call the agent in a function of your own,
+An adapter turns a framework's agent into a `workbench.Agent`. If you call the agent in your own function,
 `pydantic_ai_run` and its counterparts turn the framework's result into a `workbench.AgentRun`. Each framework is
 imported only when its agent runs.
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def pydantic_ai(agent: Any, **options: Any) -> Agent:
-    """Return an agent of pydantic-ai as an agent of Workbench; `options` go to its method `run`, such as `deps`."""
+    """Return a pydantic-ai agent as an agent of Workbench; `options`, such as `deps`, go to its method `run`."""
 
     async def ask(request: AgentRequest) -> AgentRun:
         from pydantic_ai import AgentRunError, capture_run_messages
@@ -171,7 +171,7 @@ def _openai_answers(result: Any) -> list[AgentAnswer]:
             elif item.type in ("function_call", "mcp_call"):
                 calls.append(_call(_of(item, "call_id") or item.id, item.name, item.arguments, results))
             elif item.type.endswith("_call"):
-                # OpenAI runs these tools itself, such as `web_search`.
+                # OpenAI itself runs these tools, such as `web_search`.
                 written = item.model_dump(mode="json", exclude={"id", "type", "status"}, exclude_none=True)
                 calls.append(_call(item.id, item.type.removesuffix("_call"), written, results))
         used = response.usage
@@ -200,10 +200,10 @@ def _openai_items(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def langgraph(graph: Any, **options: Any) -> Agent:
-    """Return a graph of LangGraph whose state has `messages` as an agent of Workbench; it is compiled if it is not yet.
+    """Return a LangGraph graph as an agent of Workbench.
 
-    `options` go to its method `astream`, such as `context` and `config`. Each request gets a thread of its own for a
-    checkpointer, unless `config` names one."""
+    The graph's state must have `messages`. An uncompiled graph is compiled. `options`, such as `context` and `config`,
+    go to its method `astream`. For a checkpointer, each request gets its own thread, unless `config` names one."""
     if not hasattr(graph, "astream"):
         graph = graph.compile()
 
@@ -230,8 +230,8 @@ def langgraph(graph: Any, **options: Any) -> Agent:
 def langgraph_run(state: Mapping[str, Any], given: Collection[str] = ()) -> AgentRun:
     """Return the run in the final state of a graph: the calls in its `messages`, and its last answer.
 
-    Messages whose id is in `given` came before the run. A `structured_response` is the answer, and the call that
-    carries its name does not count as a tool call."""
+    Messages whose id is in `given` precede the run. A `structured_response` is the answer; the call of that name does
+    not count as a tool call."""
     messages = [message for message in state["messages"] if message.id not in given]
     structured = state.get("structured_response")
     results = {}
@@ -354,7 +354,7 @@ _STOPS: Mapping[str, StopReason] = {
 
 
 def _prompt_and_history(request: AgentRequest) -> tuple[str | None, Sequence[Message]]:
-    """Return the newest message, if the user wrote it, and the messages before it."""
+    """Return the newest message, if the user wrote it, and the earlier messages."""
     if request.messages and request.messages[-1].role == "user":
         return request.messages[-1].content, request.messages[:-1]
     return None, request.messages

@@ -63,7 +63,7 @@ def _frozen(cls: type, options: dict[str, bool]) -> Any:
     # Python sets `__hash__` to `None` in a class that defines `__eq__`.
     if own.get("__hash__") is None:
         methods["__hash__"] = _hash
-    # Without a docstring, the standard library would generate one from the signature, with a slow tokenizer.
+    # Without a docstring, the standard library would generate one from the signature with a slow tokenizer.
     if not cls.__doc__:
         cls.__doc__ = cls.__name__
     made: Any = _standard(cls, init=False, repr=False, eq=False, **{**options, "frozen": False})
@@ -76,9 +76,9 @@ def _frozen(cls: type, options: dict[str, bool]) -> Any:
 
 
 class _Init:
-    """A placeholder for `__init__`, which compiles the method when it is first looked up."""
+    """A placeholder for `__init__`. Its first look-up compiles the method."""
 
-    # The compilation is lazy: a command creates no objects of most classes that it imports.
+    # Lazy: a command creates no objects of most imported classes.
 
     def __init__(self, cls: Any) -> None:
         self._cls = cls
@@ -89,7 +89,7 @@ class _Init:
 
 
 def _init_of(cls: type) -> Any:
-    """Compile the method `__init__` of a data class, with its fields in their order, keyword-only ones at the end."""
+    """Compile the method `__init__` of a data class: fields in their order, keyword-only fields at the end."""
     names: dict[str, object] = {"__assign__": object.__setattr__, "__missing__": MISSING}
     positional: list[str] = []
     named: list[str] = []
@@ -108,7 +108,7 @@ def _init_of(cls: type) -> Any:
         else:
             positional.append(given)
         slot = getattr(cls, field.name, None)
-        # Setting a slot by its descriptor takes half the time of setting it by its name.
+        # Setting a slot by its descriptor takes half the time of setting it by name.
         if isinstance(slot, MemberDescriptorType):
             names[f"__set_{field.name}"] = slot.__set__
             lines.append(f"__set_{field.name}(self, {field.name})")
@@ -127,7 +127,7 @@ def _init_of(cls: type) -> Any:
 
 
 def _values_of(names: list[str]) -> Callable[[object], object]:
-    """Return a function that returns the values of these fields of an object as a tuple."""
+    """Return a function from an object to the tuple of these fields' values."""
     # `attrgetter` is fastest, but returns a single value without a tuple.
     if len(names) > 1:
         return attrgetter(*names)
@@ -175,7 +175,7 @@ _METHODS: dict[str, Callable[..., object]] = {
     "__delattr__": _delattr,
 }
 _STATE: dict[str, Callable[..., object]] = {"__getstate__": _getstate, "__setstate__": _setstate}
-"""Methods for `copy` and `pickle`, which assign to the fields of objects without a `__dict__`."""
+"""Methods for `copy` and `pickle` that assign to the fields of objects without a `__dict__`."""
 
 
 _Subject = TypeVar("_Subject")
@@ -186,10 +186,10 @@ MAX_KNOWN = 2048
 
 
 class ByIdentity(Generic[_Subject, _Answer]):
-    """A function that caches its answer for each object as long as the object lives; the object must never change.
+    """A function that caches its answer for each object while the object lives; the object must never change.
 
-    Objects are distinguished by identity, because comparing or hashing a document takes longer than answering. The
-    cache keeps no object alive, so an answer must not refer to its own subject."""
+    Objects are distinguished by identity: comparing or hashing a document takes longer than the function. The cache
+    keeps no object alive, so an answer must not refer to its object."""
 
     def __init__(self, answer: Callable[[_Subject], _Answer]) -> None:
         self._answer = answer
@@ -225,9 +225,10 @@ _LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """Return a value as JSON, compact on one line or indented; lone surrogates are escaped, other characters stay.
+    """Return a value as JSON, compact on one line or indented.
 
-    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express, such as NaN and infinity."""
+    Lone surrogates are escaped; other characters stay. Raises TypeError, ValueError or RecursionError for a value that
+    JSON cannot express, such as NaN."""
     separators = None
     if indent is None:
         separators = (",", ":")
@@ -236,7 +237,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 
 def escape_lone_surrogates(text: str) -> str:
-    """Return a JSON text with escapes such as `\\ud800` in place of lone surrogates, which UTF-8 cannot express."""
+    """Escape lone surrogates in a JSON text (`\\ud800`), because UTF-8 cannot express them."""
     # Hardly any text has a lone surrogate, and encoding shows that in a twentieth of the time of a search.
     try:
         text.encode()
@@ -249,22 +250,22 @@ Reader = Callable[[Any], Any]
 
 
 def stored_name(of: Field[Any]) -> str:
-    """Return the JSON key of a field: the name in its metadata under `stored`, else its own name."""
+    """Return the JSON key of a field: `stored` in its metadata, else its name."""
     name: str = of.metadata.get("stored", of.name)
     return name
 
 
 def compact_json(value: Any) -> str:
-    """Return a value, which may contain data classes, as JSON on one line; lone surrogates are escaped.
+    """Return a value with data classes as JSON on one line; lone surrogates are escaped.
 
-    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express, such as NaN and infinity."""
+    Raises TypeError, ValueError or RecursionError for a value that JSON cannot express, such as NaN."""
     return escape_lone_surrogates(_encoded(value))
 
 
 def parsed_json(text: str) -> Any:
     """Return the value of a JSON text.
 
-    Raises ValueError for a text that is not JSON, is nested too deeply, or has numbers that are not finite."""
+    Raises ValueError for a text that is not JSON, for too deep nesting, and for infinite numbers and NaN."""
     try:
         return _DECODER.decode(text)
     except RecursionError:
@@ -275,10 +276,10 @@ def reader_of(hint: Any) -> Reader:
     """Return a reader that converts a JSON value to a type.
 
     The type is a data class, a named tuple, `str`, `int`, `float`, `bool`, a `Literal` or an enumeration of texts, a
-    homogeneous tuple of any or of a fixed length, a mapping from names to any JSON value, any JSON value, or one of
-    these or `None`. A number may be `Annotated` with `Most`.
+    homogeneous tuple of any or of a fixed length, a mapping from names to JSON values, or any JSON value. It may also
+    be a union of such a type with `None`. A number may be `Annotated` with `Most`.
 
-    The reader raises ValueError if the value does not fit. Keys that a data class does not have are ignored."""
+    The reader raises ValueError if the value does not fit. Keys that a data class lacks are ignored."""
     return _reader_of(hint)
 
 
@@ -318,7 +319,7 @@ _TYPES: dict[Any, tuple[tuple[type, ...], str]] = {
     Mapping: ((dict,), "an object"),
 }
 _MAX_NUMBER: dict[Any, float] = {int: 2**63 - 1, float: sys.float_info.max}
-"""The largest numbers that other programs and SQLite can read: integers of 64 bits, and floats."""
+"""The largest numbers for other programs and SQLite: integers of 64 bits, and floats."""
 
 
 def _of_type(wanted: tuple[tuple[type, ...], str], most: float | None = None) -> Reader:

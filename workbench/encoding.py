@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import csv
 
 BYTE_ORDER_MARK = "\ufeff"
-"""The byte order mark. A text keeps it, so that its file is saved with it, but it is not part of the content."""
+"""The byte order mark. A text keeps it, so that it is saved again, but it does not belong to the content."""
 
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -25,7 +25,7 @@ def is_utf_16(content: bytes) -> bool:
 
 
 def why_not_utf_8(content: bytes, error: UnicodeDecodeError) -> tuple[int, str]:
-    """Return the line of the first byte that is not UTF-8, from 1, and the predicate of a sentence about the file."""
+    """Return the line (from 1) of the first byte that is not UTF-8, and the predicate of a sentence about the file."""
     if is_utf_16(content):
         return 1, "is UTF-16, not UTF-8"
     line = content.count(b"\n", 0, error.start) + 1

@@ -1,7 +1,6 @@
 """Limits on the size of input from a user, a model, a server or a file, with their units and reasons.
 
-A limit that a user can reach has the message that is printed then. Limits of a layout or an algorithm are defined next
-to it."""
+A limit that a user can reach has a message. Limits of a layout or an algorithm are defined next to it."""
 
 from __future__ import annotations
 
@@ -9,10 +8,10 @@ from collections.abc import Mapping
 
 
 class Limit(int):
-    """A limit that a user can reach, with the message that is printed then.
+    """A limit that a user can reach, with the message for that case.
 
-    `happened` describes the excess. In it `{limit}` stands for the number, `{mib}` for the number in MiB, and other
-    names for arguments of `reached`. `way_out` is the advice to the user, "" if there is none."""
+    `happened` describes the excess. In it, `{limit}` stands for the number, `{mib}` for the number in MiB, and other
+    names for arguments of `reached`. `way_out` is the advice to the user, "" without any."""
 
     happened: str
     way_out: str
@@ -52,7 +51,7 @@ MAX_DEMANDED_CALLS = Limit(1_000, "must demand at most {limit} calls", "write a 
 """How many calls `times` of one expected call may demand. Graders see each as an expectation of its own."""
 
 MAX_LOOKS = 10
-"""How often a batch that stops early evaluates its runs. The table of critical values ends there."""
+"""How often an early-stopping batch evaluates its runs. The table of critical values ends there."""
 
 MAX_CLUSTER_WORKERS = Limit(512, "a local cluster has 1 to {limit} workers, as in local:8, not {given}")
 """Worker processes on one machine. Larger machines are rare, and a typing error must not start thousands."""
@@ -64,7 +63,7 @@ MAX_VIEWERS = Limit(100, "{limit} viewers are attached already", "detach one")
 """Terminals attached to one batch. Each holds a socket and a queue of the batch's process."""
 
 MAX_SOCKET_PATH_BYTES = 100
-"""The path of a batch's socket: 104 bytes on macOS and the BSDs, 108 on Linux, with the zero at its end."""
+"""The path of a batch's socket. macOS and the BSDs allow 104 bytes, Linux 108, including the final zero."""
 
 MAX_VIEWER_LINE_BYTES = 1 << 16
 """A line that a viewer sends, in bytes. Viewers send short commands."""
@@ -75,13 +74,13 @@ MAX_VIEWER_BACKLOG_BYTES = 4 << 20
 MAX_PIPED_BYTES = 1 << 26
 """One line from a batch or an MCP server, or one packet of the app in a browser.
 
-That is enough for the largest run, and small enough to keep in memory.
+The limit suffices for the largest run, and is small enough for memory.
 """
 
 MAX_DOCUMENT_RUNS = Limit(
     200_000, "a report as {form} is one document, which has room for {limit} runs, and not for {runs:,}", "{instead}"
 )
-"""Runs of a report that is one document, because its reader needs all of it in memory."""
+"""Runs of a report that is one document. Its reader needs all of it in memory."""
 
 # One answer of a model: generous for any model, and more than any suite can need. `docs/models.md` lists these limits.
 
@@ -99,7 +98,8 @@ MAX_ANSWER_PARTS = Limit(10_000, _TOO_MUCH + "parts in one answer")
 MAX_PAUSES = Limit(
     20, "the provider paused one answer more than {limit} times", "let its tools do less, as with max_uses"
 )
-"""Continuations of one answer, which a provider pauses while its own tools work. Each makes up to ten calls of them."""
+"""Continuations of one answer. A provider pauses an answer while its own tools work, and makes up to ten calls in each
+continuation."""
 
 MAX_CALL_ARGUMENTS = Limit(1_000, _TOO_MUCH + "arguments of a call in one answer")
 """Named arguments of one call. Tools declare at most some hundred."""
@@ -116,18 +116,18 @@ def too_much_sent(limit: int) -> str:
 # What endpoints and servers send.
 
 MAX_BODY_BYTES = Limit(256 << 20, "a request of more than {mib} is not forwarded", "shorten the conversation")
-"""A request, or all that an endpoint sends for one answer, its protocol included: chunks of one token each multiply the
+"""A request, or all bytes of an endpoint for one answer. The protocol counts: chunks of one token each multiply the
 largest answer by a hundred."""
 
 MAX_MESSAGE_BYTES = Limit(32 << 20, "sent more than {mib} as {what}", "let the tool answer with less")
-"""One message of an MCP server, one event of a stream, or an answer that is one document.
+"""One message of an MCP server, one event of a stream, or an answer in one document.
 
 Legacy SSE has the MCP SDK's own limit of 1 MiB.
 """
 
 MAX_ERROR_BYTES = 64 << 10
-"""Bytes that are read of an error, of a web page in the place of an answer, and of a failed program's output: the
-reason is near the beginning, or at the end of a traceback."""
+"""Bytes that are read of an error, of a web page in place of an answer, and of a failed program's output. The reason is
+near the beginning, or at the end of a traceback."""
 
 MAX_KEY_BYTES = Limit(16 << 10, "more than {limit} bytes", "it must print the key alone")
 """The key that a command prints. The longest tokens have some 8 KiB."""
@@ -148,10 +148,11 @@ MAX_UNPACKED_BYTES = Limit(64 << 20, "unpacks to more than {mib}", "send it with
 """Bytes that are decompressed at a time: a megabyte of zlib can expand to a gigabyte."""
 
 MAX_LISTING_PAGES = Limit(100, "continues after {limit} pages", "let it list more tools on a page")
-"""Pages of a listing of tools. A server that repeats its cursor would never end."""
+"""Pages of a listing of tools. A server that repeats its cursor would never end the listing."""
 
 MAX_CALL_SECONDS = Limit(3_600, "still reports progress after {limit} s", "let it do less in one call")
-"""Seconds of one call whose progress extends its time limit. Otherwise a server could keep a call open for ever."""
+"""Seconds of one call whose progress extends its time limit. Without this limit, a server could keep a call open for
+ever."""
 
 MAX_CALL_QUESTIONS = Limit(
     100, "sent more than {limit} requests during {what}", "answer the server so that it does not ask again"
@@ -171,7 +172,7 @@ MAX_FAILED_STARTS = Limit(
 MAX_INSTRUCTIONS_BYTES = Limit(
     2_048, "has {size:,} bytes of instructions, of which the first {limit} are sent", "shorten them"
 )
-"""Instructions of a server in the system prompt. Claude Code cuts them there."""
+"""A server's instructions in the system prompt. Claude Code cuts them at this length."""
 
 MAX_MEDIA_BYTES = Limit(20 << 20, "is larger than {mib}", "make it smaller")
 """One image or sound. OpenAI takes images of 20 MB; Anthropic takes requests of 32 MB."""
@@ -187,10 +188,10 @@ MAX_CELL_CHARS = Limit(
     "has a cell of more than {limit} characters",
     "close every quotation mark, or write long texts as JSON Lines (.jsonl)",
 )
-"""One cell of CSV, as Python's reader takes it. An open quotation mark makes one cell of all that follows."""
+"""One cell of CSV, by the limit of Python's reader. An open quotation mark makes one cell of all following text."""
 
 MAX_RUN_MEDIA_BYTES = Limit(50 << 20, "the images and sounds of this run exceed {mib}", "let tools send fewer")
-"""All images and sounds of one run, which each request sends again. OpenAI takes 50 MB together."""
+"""All images and sounds of one run. Each request sends them again, and OpenAI takes 50 MB together."""
 
 MAX_KEPT_MEDIA_BYTES = Limit(
     4 << 20, "the history and recordings keep {mib} of images and sounds of a run", "run the case again"
@@ -198,7 +199,7 @@ MAX_KEPT_MEDIA_BYTES = Limit(
 """Images and sounds of tools in the events of one run. Batches store a thousand such runs."""
 
 MAX_PROGRESS_CHARS = 200
-"""Characters stored of a progress notice, which is shown in one line."""
+"""Stored characters of a progress notice, which is shown on one line."""
 
 MAX_SAID_CHARS = 1_000
 """Characters stored of the text of a server's error: a server may send megabytes."""
@@ -212,7 +213,7 @@ MAX_TOOL_NAME_CHARS = 64
 """A name of a tool in a request: OpenAI and Anthropic refuse longer ones."""
 
 MAX_COLLECTOR_REQUEST_BYTES = 4 << 20
-"""A request to a collector of traces. Collectors accept 20 MiB or so unless they are configured otherwise."""
+"""A request to a collector of traces. By default, collectors accept about 20 MiB."""
 
 MAX_COLLECTOR_ANSWER_BYTES = 1 << 20
 """The answer of a collector, which lists the rejected items."""
@@ -220,16 +221,16 @@ MAX_COLLECTOR_ANSWER_BYTES = 1 << 20
 MAX_OUTPUT_BYTES = Limit(
     16 << 20, "{who} wrote more than {mib} to standard output and was ended", "print only the JSON of the run"
 )
-"""Standard output of a suite's own program. It is one run as JSON."""
+"""Standard output of a suite's own program: one run as JSON."""
 
 MAX_AGENT_ITEMS = Limit(200_000, "the model sent too much: more than {limit} messages of its agent in one run")
-"""Messages of one agent in one run. A piece of text is a message, and answers have some thousand of them."""
+"""Messages of one agent in one run. A piece of text is a message, and an answer has some thousand of them."""
 
 MAX_AGENT_LINES = 200
 """What an agent tells beside its answer in one run, such as plans and lines that are no message."""
 
 MAX_STRAY_LINES = 200
-"""Lines of a server's standard output that are not messages and are logged. A server that logs there would fill it."""
+"""Logged lines of a server's standard output that are not messages. A server that logs there would fill the file."""
 
 MAX_STRAY_LINE_CHARS = 2_000
 """Characters that are logged of such a line."""
@@ -251,7 +252,7 @@ MAX_TOKENS = 10**15
 """The largest accepted token count that another system reports: SQLite and protobuf have 64 bits for their sums."""
 
 MAX_SCHEMA_PARAMETERS = 2_000
-"""Parameters of one tool that are analysed: references can make a short schema endlessly wide."""
+"""Analysed parameters of one tool: references can make a short schema endlessly wide."""
 
 # Files.
 
@@ -259,35 +260,35 @@ MAX_FILE_BYTES = Limit(256 << 20, "is larger than {mib}", "split it")
 """A file, and all that is unpacked from an archive. Each byte may take four of memory as a text."""
 
 MAX_FILE_VALUES = Limit(5_000_000, "holds more than {limit} values", "split it")
-"""Values in one file. Aliases of YAML may stand for far more than a file seems to hold, and three bytes of JSON take
-seventy of memory."""
+"""Values in one file. Aliases of YAML can expand a small file to many values, and three bytes of JSON take seventy of
+memory."""
 
 MAX_YAML_BYTES = Limit(4 << 20, "is YAML of more than {mib}", "write it as JSON")
 """A file of YAML. The parser holds several hundred bytes for each value until all of them are read."""
 
 MAX_YAML_NUMBER_CHARS = Limit(1_000, "a number has more than {limit} characters", "quote it")
-"""YAML has numbers to the base of 60, which take the square of their length to read."""
+"""Characters of a number in YAML. YAML has numbers in base 60, whose reading takes quadratic time."""
 
 MAX_INCLUDED_FILES = 5
-"""Files of promptfoo that name files that name files. Two levels are usual; a circle has no end."""
+"""Nested levels of promptfoo's files that name files. Two levels are usual; a circle has no end."""
 
 MAX_TEST_CASES = Limit(64, "stands for {count:,} cases, more than {limit}", "list fewer values of its variables")
-"""Cases of one test of promptfoo: each prompt with each of the values that its variables list."""
+"""Cases of one test of promptfoo: each prompt with each of the listed values of its variables."""
 
 MAX_ACCEPTED_VALUES = Limit(64, "has {count:,} accepted values, more than {limit}", "leave the row out")
-"""Whole values of one argument of BFCL: its inner alternatives are written out, so they multiply."""
+"""Whole values of one argument of BFCL. Its inner alternatives are written out, so they multiply."""
 
 MAX_STORED_TEXT_BYTES = Limit(64 << 20, "a text is longer than {mib}", "shorten what the tools answer")
 """The longest text that the history stores and reads: a thousand times the events of a long run."""
 
 MAX_STATE_FILE_BYTES = 4 << 20
-"""A file with breakpoints or with the app's memory. A larger one was not written by this program."""
+"""A file with breakpoints or with the app's memory. This program writes no larger file."""
 
 MAX_CLIENT_FILE_BYTES = 20_000_000
-"""Files of other clients that are searched for servers: some of them keep their history in the same file."""
+"""Files of other clients that are searched for servers. Some clients keep their history in the same file."""
 
 MAX_RECORDING_HEAD_BYTES = 1 << 24
-"""The first line of a file that is read to find out whether it is a recording. It holds the suite."""
+"""The first line of a file, which shows whether the file is a recording. It holds the suite."""
 
 MAX_PATTERN_ITEMS = Limit(
     100_000,
@@ -300,7 +301,7 @@ MAX_DRAFT_CHARS = 2_000
 """A request that a model drafts. Longer ones are answers to another question."""
 
 MAX_DRAFTS = 20
-"""Requests that a model drafts for one tool. The request asks for four."""
+"""Drafted requests for one tool. The model is asked for four."""
 
 # The terminal and what is typed into it.
 

@@ -1,6 +1,6 @@
-"""Formats numbers for users: rates, scores, durations, costs, counts, times.
+"""Format numbers for users: rates, scores, durations, costs, counts, times.
 
-Every surface uses these functions, so that a number looks the same everywhere. Reports in JSON keep unrounded numbers.
+Every surface uses these functions, so a number looks the same everywhere. Reports in JSON keep unrounded numbers.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def figure(value: float) -> str:
 
 
 def setting_text(value: float) -> str:
-    """Return a setting of the user, such as a threshold, with all its digits and without binary rounding errors."""
+    """Return a user's setting, such as a threshold, with all digits and without binary rounding errors."""
     return f"{value:.12g}"
 
 
@@ -153,7 +153,7 @@ def scores_text(low: float, high: float) -> str:
 
 
 def difference_text(difference: float) -> str:
-    """Return a difference of scores with its sign, and one decimal more than scores have: `+0.013`."""
+    """Return a difference of scores with its sign, with one decimal more than a score: `+0.013`."""
     return _signed(difference, 3, 1)
 
 
@@ -192,7 +192,7 @@ def p_text(p: float, level: float) -> str:
         return "p < 0.001"
     digits = 1 - math.floor(math.log10(p))
     text = decimals(p, digits)
-    # If rounding would move the value to the other side of the level, all its digits are shown.
+    # If rounding would move the value to the other side of the level, all digits are shown.
     while (float(text) <= level) != (p <= level):
         digits += 1
         text = f"{p:.{digits}f}"

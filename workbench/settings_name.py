@@ -1,3 +1,3 @@
-"""The name of the files with settings for the suites in their folder and below."""
+"""The name of the settings files, which apply to their folder and the folders below."""
 
 SETTINGS_NAME = "workbench.toml"

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def open_closed_descriptors() -> None:
-    """Connect each closed standard stream of this process, and of processes that it starts, to `/dev/null`."""
+    """Connect each closed standard stream of this process and its child processes to `/dev/null`."""
     # Hooks and supervisors may close standard streams (`<&-`, `>&-`). The next file or socket would get the number of a
     # closed stream and be taken for that stream.
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # The system gives the lowest free number, which is this one.
+            # The system assigns the lowest free number, which is the number of this stream.
             opened = os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(opened, True)
 
@@ -36,11 +36,11 @@ def open_closed_streams() -> None:
 
 
 class _Dispensable(FileIO):
-    """A file that drops output that cannot be written, for example because the disk is full."""
+    """A file that drops output that cannot be written, for example on a full disk."""
 
     def __init__(self, stream: TextIOWrapper) -> None:
         super().__init__(stream.fileno(), "w", closefd=False)
-        # The stream is held, because it closes the file when it is garbage collected.
+        # The stream is held because its garbage collection would close the file.
         self._stream = stream
 
     def write(self, data: Buffer, /) -> int:
@@ -53,7 +53,8 @@ class _Dispensable(FileIO):
 
 
 def dispensable(stream: TextIOWrapper) -> TextIOWrapper:
-    """Return a text stream to the same file that drops output it cannot write.
+    """Return a text stream to the same file.
 
-    Meant for standard error, whose failures cannot be reported anywhere. A closed pipe still raises."""
+    It drops output that cannot be written. Use it for standard error, whose failures cannot be reported anywhere. A
+    closed pipe still raises."""
     return TextIOWrapper(BufferedWriter(_Dispensable(stream)), stream.encoding)

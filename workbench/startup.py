@@ -22,7 +22,7 @@ The data classes have a file of their own, because they import `dataclasses` and
 
 from __future__ import annotations
 
-# Not `signal`, which imports other modules: before it is handled, Ctrl+C prints the traceback of an import.
+# Not `signal`, which imports other modules: until Ctrl+C is handled, it prints the traceback of an import.
 import os
 from _signal import SIGINT, default_int_handler, getsignal, signal  # type: ignore[import-not-found]
 
@@ -38,7 +38,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def end_at_interrupt() -> None:
-    """Let Ctrl+C end this process at once, without a traceback, unless the caller ignores it."""
+    """Let Ctrl+C end this process at once without a traceback, unless the caller ignores the signal."""
     if getsignal(SIGINT) is default_int_handler:
         signal(SIGINT, _end)
 
@@ -69,9 +69,9 @@ def collect_rarely() -> None:
 
 
 def import_pydantic(dataclass: Callable[..., object]) -> None:
-    """Import pydantic without its search for plugins, which this program does not use, and with quicker classes.
+    """Import pydantic without its search for plugins, and with quicker data classes.
 
-    `dataclass` is the decorator of its data classes."""
+    `dataclass` is the decorator for its data classes."""
     import dataclasses
     import sys
     import typing
@@ -80,7 +80,7 @@ def import_pydantic(dataclass: Callable[..., object]) -> None:
     import typing_extensions
 
     # The search reads the metadata of every installed package, and imports `email` and `zipfile` for that. The variable
-    # PYDANTIC_DISABLE_PLUGINS would save only the reading, so the module that searches is replaced by an empty one.
+    # PYDANTIC_DISABLE_PLUGINS would save only the reading. So an empty module replaces the module of the search.
     loader = ModuleType("pydantic.plugin._loader")
     vars(loader)["get_plugins"] = tuple
     sys.modules.setdefault(loader.__name__, loader)
@@ -112,13 +112,13 @@ class _UncheckedDict(dict):  # type: ignore[type-arg]
 
 
 _options_of = ""
-"""The name of the module that is being loaded for its command's options; "" if none is."""
+"""The module that is being loaded for its command's options; "" without one."""
 
 
 def options_module(name: str) -> ModuleType:
-    """Load the module of a command for its options alone, without the imports that it guards by `executes`."""
-    # Those imports take most of the time of `--help`. The module does not stay in `sys.modules`, because a later import
-    # must load all of it.
+    """Load the module of a command for its options alone, without the imports guarded by `executes`."""
+    # These imports take most of the time of `--help`. The module does not stay in `sys.modules`: a later import must
+    # load all of it.
     global _options_of
     import sys
     from importlib.util import find_spec, module_from_spec
@@ -129,7 +129,7 @@ def options_module(name: str) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     _options_of = name
-    # Data classes look for their module in `sys.modules` while it is executed.
+    # Data classes look up their module in `sys.modules` while it is executed.
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
@@ -140,14 +140,14 @@ def options_module(name: str) -> ModuleType:
 
 
 def executes(name: str) -> bool:
-    """Return whether the module of a command is imported to execute it, and not for its options alone."""
+    """Return whether a command's module is imported for execution, and not only for its options."""
     return name != _options_of
 
 
 if TYPE_CHECKING:
 
     def late_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-        """Return a pattern like `re.compile`, compiled when one of its methods is first used.
+        """Return a pattern like `re.compile`, but compile it on the first use of a method.
 
         An invalid pattern raises its error only then."""
         ...
@@ -161,7 +161,7 @@ else:
         def __getattr__(self, name):
             import re
 
-            # The method is stored in the instance, so that later uses bypass `__getattr__`.
+            # The method is stored in the instance: later uses bypass `__getattr__`.
             found = getattr(re.compile(*self._written), name)
             setattr(self, name, found)
             return found

@@ -15,8 +15,7 @@ async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
     """Call a function in a new thread called `name` and return its result.
 
     Raises the function's errors; SystemExit and KeyboardInterrupt become a RuntimeError."""
-    # Not `asyncio.to_thread`: at its end, the program would wait for all threads of that pool, even for one that never
-    # ends.
+    # Not `asyncio.to_thread`: at its end, the program would wait for all threads of that pool, even endless ones.
     outcome: concurrent.futures.Future[_Result] = concurrent.futures.Future()
     outcome.set_running_or_notify_cancel()
 
@@ -34,6 +33,6 @@ async def in_thread(function: Callable[[], _Result], *, name: str) -> _Result:
     try:
         return await asyncio.wrap_future(outcome)
     finally:
-        # A thread that has given its result is done, and an abandoned one is not waited for.
+        # A thread that gave its result is done, and nothing waits for an abandoned thread.
         if outcome.done():
             thread.join()

@@ -1,4 +1,4 @@
-"""The version of the program. It has a module of its own, because the package imports everything else."""
+"""The version of the program. It has its own module, because the package imports everything else."""
 
 from __future__ import annotations
 

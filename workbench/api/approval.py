@@ -28,8 +28,8 @@ from workbench.suite.suite_file import SuiteFile, load_suite
 from workbench.suite.trust import SuiteNeeds
 
 # A standing approval is given once and holds for many evaluations, as in the MCP server for coding agents. The agent
-# that asks for runs may itself edit the suites, their code and their `.env` files. So an approval covers only what they
-# needed when it was given, and every evaluation is compared with that state.
+# that requests runs may itself edit the suites, their code and their `.env` files. So an approval covers only the needs
+# at its time, and every evaluation is compared with that state.
 
 _Environment = Mapping[str, str] | ConfigError
 
@@ -40,7 +40,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class _Folder:
-    """The environment variables and the models of the suites in one folder, at the time of the approval."""
+    """The variables and the models of the suites in one folder, at the time of the approval."""
 
     # A `.env` file usually holds keys, so `repr` leaves the variables out.
     environment: _Environment = field(repr=False)
@@ -49,7 +49,7 @@ class _Folder:
 
 @dataclass(frozen=True)
 class _Suite:
-    """The needs of a suite, and the user's own models that it named, at the time of the approval."""
+    """The needs of a suite and the named models of the user, at the time of the approval."""
 
     request: Request = field(repr=False)
     models: _Models
@@ -57,9 +57,9 @@ class _Suite:
 
 @dataclass(frozen=True)
 class StandingApproval:
-    """An approval of suites that the user trusts permanently, and of the needs of `suites` when it was made.
+    """An approval of permanently trusted suites, and of the needs of `suites` at its time.
 
-    In either case the environment variables and the models of `folders` must be unchanged.
+    In both cases, the environment variables and the models of `folders` must be unchanged.
     """
 
     suites: Mapping[Path, _Suite]
@@ -75,7 +75,7 @@ class StandingApproval:
         refused = []
         for request in needs.requests:
             asked = _asked_unapproved(needs.specs, request.file.path)
-            # Permanent trust covers the needs of a file, but neither its `.env` file nor the models of its folder.
+            # Permanent trust covers a file's needs, but neither its `.env` file nor its folder's models.
             changed: list[str] = []
             if request.must_ask and not trust.covers(request):
                 changed += self._new_needs(request)
@@ -87,7 +87,7 @@ class StandingApproval:
             raise ApprovalError(refused)
 
     def _new_needs(self, request: Request) -> Iterator[str]:
-        """Return descriptions of a suite's unapproved needs, with the approved needs that they replace."""
+        """Yield descriptions of a suite's unapproved needs, with the approved needs that they replace."""
         suite = self.suites.get(absolute(request.file.path))
         if suite is None:
             yield from request.needs.lines(request.asked)
@@ -128,8 +128,8 @@ def standing_approval(
 ) -> StandingApproval:
     """Approve the suites at `paths` as they are now.
 
-    The approval covers how `models` and `judge` are reached, the environment of the suites and, with `trust`,
-    everything that these suites need. Raises UsageError for an unknown model.
+    The approval covers the settings of `models` and `judge`, the environment of the suites and, with `trust`, all needs
+    of these suites. Raises UsageError for an unknown model.
     """
     program = program_in(user_folders(), os.environ, ModelOptions(frozenset(models), judge=judge))
     files = [load_suite(path) for path in find_suites(paths)]
@@ -153,12 +153,12 @@ def standing_approval(
 
 
 def _asked_unapproved(specs: Specs, suite: Path) -> list[ModelSpec]:
-    """Return the models of a suite that its needs do not list, or that the user named."""
+    """Return the models of a suite that its needs lack, or that the user named."""
     return [spec for spec, by_suite in specs.found_for(suite) if not (by_suite and needs_asking(spec))]
 
 
 def _without(needs: SuiteNeeds, others: SuiteNeeds) -> SuiteNeeds:
-    """Return the needs that are in `needs` and not in `others`."""
+    """Return `needs` without the needs in `others`."""
     return replace(
         needs,
         commands=_new(needs.commands, others.commands),
@@ -186,7 +186,7 @@ def _environment_at(folder: Path, program: Program) -> _Environment:
 
 
 def _changed_variables(before: _Environment, now: _Environment) -> list[str]:
-    # An unreadable `.env` file yields its error as the state, so that only another error counts as a change.
+    # The error of an unreadable `.env` file counts as its state, so only another error is a change.
     if isinstance(before, ConfigError) or isinstance(now, ConfigError):
         if str(before) == str(now):
             return []
@@ -195,7 +195,7 @@ def _changed_variables(before: _Environment, now: _Environment) -> list[str]:
 
 
 def _reached(folder: Path, names: Iterable[str], program: Program) -> _Models:
-    """Return the models of these names as a folder defines them, without the names that it does not define."""
+    """Return a folder's definitions of the named models; names without a definition are left out."""
     found = {}
     for name in names:
         # `_refuse_unknown` refuses a model that no folder defines.
@@ -207,7 +207,7 @@ def _reached(folder: Path, names: Iterable[str], program: Program) -> _Models:
 def _refuse_unknown(
     names: Iterable[str], folders: Collection[_Folder], files: Iterable[SuiteFile], program: Program
 ) -> None:
-    """Raise UsageError for a model that no folder defines and no suite has as its subject."""
+    """Raise UsageError for a model that no folder defines and that is no suite's subject."""
     files = tuple(files)
     for name in names:
         if any(name in folder.models for folder in folders):
@@ -232,14 +232,14 @@ def _difference(before: ModelSpec, now: ModelSpec) -> str:
 
 
 Approve = Callable[[SuiteNeeds], bool]
-"""A function that gets the needs of a suite and returns whether it may have them. `needs.lines()` describes them."""
+"""A function that gets the needs of a suite and returns whether to approve them. `needs.lines()` describes them."""
 
 
 def approve_nothing(needs: SuiteNeeds) -> bool:
     """Approve nothing: the default of `approve`.
 
-    Suites that would start a process, import a file, or send anything to an address that the caller did not name are
-    refused.
+    It refuses suites that would start a process, import a file, or send anything to an address that the caller did not
+    name.
     """
     return False
 
@@ -247,7 +247,7 @@ def approve_nothing(needs: SuiteNeeds) -> bool:
 def ALL(needs: SuiteNeeds) -> bool:  # noqa: N802 (it is used like a constant: approve=workbench.ALL)
     """Approve everything that the suites need.
 
-    Use it only for suites that you wrote or have read: they may start processes and import code on this machine.
+    Use it only for suites that you wrote or have read: suites may start processes and import code on this machine.
     """
     return True
 
@@ -255,8 +255,8 @@ def ALL(needs: SuiteNeeds) -> bool:  # noqa: N802 (it is used like a constant: a
 def TRUSTED(needs: SuiteNeeds) -> bool:  # noqa: N802
     """Approve suites that the user trusted permanently, in the app or on the command line.
 
-    Pass the function itself, `approve=workbench.TRUSTED`: trust is recorded for suite files and not for needs, so a
-    call of it returns `False`.
+    Pass the function itself, `approve=workbench.TRUSTED`. Trust is recorded for suite files and not for needs, so
+    calling the function returns `False`.
     """
     return False
 
@@ -264,8 +264,8 @@ def TRUSTED(needs: SuiteNeeds) -> bool:  # noqa: N802
 def approval_for(needs: Needs, approve: Approve, program: Program, own: Collection[SuiteFile] = ()) -> Approval:
     """Ask `approve` about each suite that needs something.
 
-    `own` holds the suites that the caller's own code built: they are approved, because that code could itself start
-    what they name. A suite that takes text from elsewhere, such as a file of variants, no longer counts as own.
+    `own` holds the suites that the caller's code built. They are approved: that code could itself start the same
+    commands. A suite with text from elsewhere, such as a file of variants, does not count as own.
 
     Raises ApprovalError with all needs that are not approved.
     """

@@ -1,4 +1,4 @@
-"""Cells: the runs of one case with one model, reported as soon as the last of them ends."""
+"""Cells: the runs of one case with one model, reported as soon as the last run ends."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from workbench.suite.grading_model import Gate
 
 @dataclass(frozen=True)
 class CellDone:
-    """The event that all runs of a case with a model have ended.
+    """All runs of a case with a model have ended.
 
-    `report` covers these runs alone. It omits the suite's gates and aggregates, so that it passes if the case passes.
+    `report` covers these runs alone. It omits the suite's gates and aggregates, so it passes if the case passes.
     """
 
     suite: Path

@@ -49,16 +49,16 @@ if TYPE_CHECKING:
 def evaluate(suites: Suites, options: RunOptions) -> Report:
     """Run the cases of suites on models, grade the runs, and return the report.
 
-    `suites` is one or several paths of suite files or folders with suite files, or suites that `load` returned. Each
-    option is a keyword, such as `model`, `cases` or `repeats`; `help(workbench.RunOptions)` describes all of them.
-    Options for several evaluations are kept in a `workbench.RunOptions`, and a keyword given as well takes precedence.
+    `suites` is one or several suites, each a suite from `load`, or the path of a suite file or of a folder with suite
+    files. Each option is a keyword, such as `model`, `cases` or `repeats`; `help(workbench.RunOptions)` describes all
+    of them. Options for several evaluations are kept in a `workbench.RunOptions`; a keyword takes precedence over it.
 
     Raises SuiteError for suites with errors, ApprovalError for unapproved needs and UsageError for unfit arguments, all
-    before anything is started. Later faults are in the report: a run has the status `error` if its model or a server
+    before anything is started. Later faults are in the report. A run has the status `error` if its model or a server
     failed. A fault of the history or of a recording causes only a RuntimeWarning.
 
-    Inside a running event loop, such as that of a notebook, this function runs on a thread of its own and blocks the
-    loop; `evaluate_async` does not.
+    Inside a running event loop, for example in a notebook, this function uses a separate thread and blocks the loop.
+    `evaluate_async` does not block it.
 
     >>> import workbench
     >>> report = workbench.evaluate("clock.toml", model="offline", repeats=2)
@@ -75,8 +75,8 @@ def evaluate(suites: Suites, options: RunOptions) -> Report:
 async def evaluate_async(suites: Suites, options: RunOptions) -> Report:
     """Evaluate as `evaluate` does, without blocking the event loop; several evaluations may run at the same time.
 
-    Agents, `approve`, `on_event` and `on_cell` are called in the caller's loop, so that they may use its tasks, locks
-    and connections. Cancelling stops all runs and closes servers and connections before CancelledError is raised.
+    Agents, `approve`, `on_event` and `on_cell` are called in the caller's loop, so they may use its tasks, locks and
+    connections. Cancellation stops all runs and closes servers and connections before CancelledError is raised.
 
     >>> import asyncio, workbench
     >>> async def main():
@@ -109,7 +109,7 @@ async def _evaluate(suites: Suites, given: RunOptions) -> Report:
         planned = plan(options, program)
     except PlanError as error:
         raise UsageError(program.secrets.redact(str(error))) from None
-    # A plan holds a lock on the batch that it resumes, so a plan that is not run must be abandoned.
+    # A plan holds a lock on its resumed batch, so a plan that is not run must be abandoned.
     try:
         approval = approval_for(needs(planned), given.approve, program, own)
         before = None
@@ -128,7 +128,7 @@ async def _evaluate(suites: Suites, given: RunOptions) -> Report:
     except ClusterError as error:
         raise UsageError(program.secrets.redact(str(error))) from None
     finally:
-        # Cancelled agents clean up in the caller's loop, which may be closed as soon as this function returns.
+        # Cancelled agents clean up in the caller's loop, which may be closed right after this function.
         await loop.settle()
     if recordings is not None and recordings.problem is not None:
         warnings.warn(program.secrets.redact(recordings.problem), RuntimeWarning, stacklevel=1)
@@ -140,7 +140,7 @@ def _batch_options(
 ) -> BatchOptions:
     """Return the options of a batch as the caller gave them; raise UsageError if they do not fit."""
     stored_in: Path | None = None
-    # A resumed batch is in the history, so its remaining runs are always recorded there.
+    # A resumed batch is in the history, so its remaining runs are also recorded there.
     if not isinstance(given.history, bool):
         stored_in = Path(given.history)
     elif given.history or given.resume is not False:
@@ -172,7 +172,7 @@ def _batch_options(
 def models_in(lists: Sequence[str], paths: Sequence[SuitePath]) -> tuple[str, ...]:
     """Return the full names of the models in texts such as `openai:gpt-6-luna,gpt-6.1-sol`, for suites at the paths.
 
-    Raises UsageError for an empty name, and if a needed `workbench.toml` cannot be used."""
+    Raises UsageError for an empty name, and for an unusable `workbench.toml`."""
     try:
         return full_model_names([names_in(text) for text in lists], paths)
     except (ValueError, ConfigError) as error:

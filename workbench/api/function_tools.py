@@ -22,9 +22,9 @@ _ARGUMENT = re.compile(r"^(\s+)(\w+)(?:\s*\([^)]*\))?:\s+(.*)$")
 def tool_of_function(function: Callable[..., object]) -> Table:
     """Return the definition of the tool that a function implements, as a suite writes it.
 
-    Its description is the docstring up to sections such as `Args:`, whose lines describe the parameters;
-    `Annotated[str, "…"]` does so too. The function is not called. Raises UsageError for a function without a name, and
-    for parameters that no JSON Schema describes.
+    The description is the docstring up to sections such as `Args:`. The lines of that section describe the parameters,
+    as does `Annotated[str, "…"]`. The function is not called. Raises UsageError for a function without a name, and for
+    parameters that no JSON Schema describes.
 
     >>> def search_docs(query: str, limit: int = 10) -> list[str]:
     ...     "Search the documents."
@@ -63,11 +63,11 @@ def tool_of_function(function: Callable[..., object]) -> Table:
 
 
 _ORDER = ("type", "properties", "required", "additionalProperties", "$defs")
-"""The keys of the schema of a function's arguments, in the order in which people write them."""
+"""The keys of the schema of a function's arguments, in the usual order."""
 
 
 def _described(docstring: str) -> Iterator[tuple[str, str]]:
-    """Yield the parameters that the section `Args:` of a docstring describes, each with its description."""
+    """Yield each parameter in the section `Args:` of a docstring with its description."""
     name, words, indent = "", "", ""
     for line in docstring.splitlines():
         match = _ARGUMENT.match(line)
@@ -85,7 +85,7 @@ def _described(docstring: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain(schema: JsonValue) -> Any:
-    """Return a schema without the titles that pydantic derives from names, and without defaults of null."""
+    """Return a schema without pydantic's derived titles and without defaults of null."""
     if isinstance(schema, list):
         return [*map(_plain, schema)]
     if not isinstance(schema, dict):

@@ -20,18 +20,18 @@ Suites = AnySuite | Iterable[AnySuite]
 
 
 def loaded(suites: Suites) -> tuple[LoadedSuite, ...]:
-    """Return suites, reading those that are given as paths of files or folders; a file counts once.
+    """Return suites, reading files and folders given as paths; a file counts once.
 
-    Raises SuiteError with the errors of all suites, and UsageError for a path without a suite or for two suites that a
-    report could not tell apart.
+    Raises SuiteError with the errors of all suites. Raises UsageError for a path without a suite, and for two suites
+    that a report could not distinguish.
     """
     given: Iterable[AnySuite]
     given = [suites] if isinstance(suites, str | os.PathLike | LoadedSuite | Suite | Case) else suites
     if isinstance(given, bytes) or not isinstance(given, Iterable):
         raise _no_suite(given)
-    # The absolute path identifies a suite, so that one that is given alone and with its folder is run once.
+    # The absolute path identifies a suite, so a suite that is given alone and with its folder runs once.
     found: dict[Path, LoadedSuite] = {}
-    # All suites are read before the error is raised, so that it lists the problems of all.
+    # All suites are read before the error is raised, so that it lists all problems.
     problems: list[Problem] = []
     for each in given:
         try:
@@ -49,7 +49,7 @@ def loaded(suites: Suites) -> tuple[LoadedSuite, ...]:
 
 
 def one_suite(suite: AnySuite) -> LoadedSuite:
-    """Return one suite, reading it if it is the path of a file. Raises SuiteError."""
+    """Return one suite, reading it if a path is given. Raises SuiteError."""
     if isinstance(suite, str | os.PathLike):
         return load(suite)
     (found,) = _suites_of(suite)

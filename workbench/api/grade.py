@@ -58,8 +58,8 @@ MODEL_NAME = "given calls"
 def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, **named: JsonValue) -> ToolCall:
     """Make a tool call, for `grade` or as the answer of an agent.
 
-    Arguments are named, or given as one mapping, or as the JSON text that a model wrote. Text that is not a JSON object
-    makes a call with broken arguments, which is graded as such. Raises TypeError for values that JSON cannot hold.
+    Arguments are named, or given as one mapping, or as a model's JSON text. Text that is not a JSON object makes a call
+    with broken arguments, and is graded as one. Raises TypeError for values that JSON cannot hold.
 
     >>> import workbench
     >>> workbench.call("get_current_time", timezone="Europe/Oslo").arguments
@@ -71,7 +71,7 @@ def call(tool: str, arguments: Mapping[str, JsonValue] | str | None = None, /, *
     >>> workbench.call("search", '{"from": "Os').problem
     'JSON that ends too early'
     """
-    # Positional only, so that a tool may have arguments named `tool` and `arguments`.
+    # Positional only, so that a tool may have arguments called `tool` and `arguments`.
     if isinstance(arguments, str):
         read, problem = read_arguments(arguments)
         if problem is not None:
@@ -113,7 +113,7 @@ class Graded:
 
     @property
     def grades(self) -> tuple[Grade, ...]:
-        """The grades of all graders, that of the deciding one first."""
+        """The grades of all graders, the deciding one's first."""
         return self.result.grades
 
     @property
@@ -151,12 +151,12 @@ def grade(
 ) -> Graded:
     """Grade tool calls by a case of a suite, without asking a model or calling a tool.
 
-    Each of `calls` is one answer of a model: a call, or a list of calls that it made at once. For a chain each answer
-    belongs to a step, and an empty list is an answer without calls. `answer` is the final text, if there was one,
-    `latency_ms` the time that all of it took. `by` names the deciding grader, by default the case's own.
+    Each of `calls` is one answer of a model: a call, or a list of calls made at once. For a chain, each answer belongs
+    to a step, and an empty list is an answer without calls. `answer` is the final text, if any, and `latency_ms` the
+    time of the whole run. `by` names the deciding grader, by default the case's own.
 
     `results` are the results of the calls, in the order of the calls, for cases that check them: a text or another
-    value of JSON, an exception for an error of the tool, `None` if there was none. `now` is the time of the run, with
+    value of JSON, an exception for an error of the tool, or `None` without a result. `now` is the time of the run, with
     an offset, for a `clock` without a time. Raises UsageError for unfit arguments.
 
     Checks that call Python functions of the suite need approval: `approve` is as in `evaluate`, and ApprovalError is
@@ -174,7 +174,7 @@ def grade(
     """
     suite, definition = case.suite.definition, with_grader(case.definition, by)
     program = program_in(user_folders(), os.environ)
-    # Unreadable settings are ignored: they yield no secrets that would have to be hidden.
+    # Unreadable settings are ignored: they yield no secrets to hide.
     with suppress(ConfigError):
         learn_secrets(program, case.suite.path.parent, suite, case.suite.file.text)
     own = [case.suite.file] if case.suite.is_own else []
@@ -207,9 +207,10 @@ def grade_calls(
 ) -> Report:
     """Grade an agent's recorded calls in many cases of a suite, as `workbench grade --calls` does.
 
-    `calls` is the path of a file of calls (JSON or JSON lines), or the content of one: under the id of each case its
-    calls, a run with `calls` and `answer`, or several `runs`. Every case must be there, with `None` if it was left out.
-    `by` and `approve` are as in `grade`, `min_score` as in `evaluate`. Raises UsageError with all faults of `calls`.
+    `calls` is the path of a file of calls (JSON or JSON lines), or its content. Under the id of each case it has the
+    case's calls, a run with `calls` and `answer`, or several `runs`. Every case must be there, with `None` for a case
+    without a run. `by` and `approve` are as in `grade`, `min_score` as in `evaluate`. Raises UsageError with all faults
+    of `calls`.
 
     >>> import workbench
     >>> made = [{"tool": "get_time", "arguments": {"timezone": "Europe/Oslo"}}]
@@ -221,7 +222,7 @@ def grade_calls(
     of_suite = one_suite(suite)
     with suppress(ConfigError):
         learn_secrets(program, of_suite.path.parent, of_suite.definition, of_suite.file.text)
-    # Calls that are given as objects have no file, so messages call it `calls`.
+    # Calls that are given as objects have no file, so messages use the name `calls`.
     path = Path("calls")
     try:
         if isinstance(calls, str | os.PathLike):
@@ -238,7 +239,7 @@ def grade_calls(
     regrading = RegradePlan(tuple(to_grade), GradeOptions(calls=(path,), by=by, min_score=min_score), program)
     own = [of_suite.file] if of_suite.is_own else []
     approval = approval_for(regrading.needs(), approve, program, own)
-    # The caller may already be in an event loop, so grading runs on a thread with a loop of its own.
+    # The caller may already be in an event loop, so grading runs on a thread with its own loop.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(grade_recordings, regrading, approval).result()
 
@@ -251,7 +252,7 @@ def _events_of(
     results: Sequence[object],
     latency_ms: float,
 ) -> list[EventPayload]:
-    """Return the events of a run in which a model made these calls, got these results, and gave this answer."""
+    """Return the events of a run with these calls, results and final answer."""
     suite = case.suite.definition
     rounds = []
     for made in calls:

@@ -27,7 +27,7 @@ class Imported:
     """The suite and the runs that `import_file` made from a file; `save` writes them."""
 
     form: str
-    """The form of the file, as `--from` of `workbench import` names it."""
+    """The form of the file, by its name in `workbench import --from`."""
     suite: str
     """The text of the suite."""
     report: tuple[str, ...]
@@ -49,7 +49,7 @@ class Imported:
         return tuple(results)
 
     def save(self, path: SuitePath, recordings: SuitePath | None = None, *, force: bool = False) -> LoadedSuite:
-        """Write the suite to `path`, and its runs into the folder `recordings` if one is given; return the suite.
+        """Write the suite to `path`, and its runs into the folder `recordings`, if given; return the suite.
 
         Raises UsageError if the file or the folder exists, unless `force` replaces the suite and adds to the
         recordings.
@@ -59,7 +59,7 @@ class Imported:
             folder = Path(recordings)
         made = replace(self._done.made, file=parse_suite(self.suite, suite))
         try:
-            # Both places are checked before either is written, so that a refusal leaves nothing behind.
+            # Both places are checked before either is written, so a refusal leaves nothing behind.
             if not force:
                 must_be_free(suite, folder, "path")
             written(made, suite, folder, self._secrets, force=force)
@@ -79,7 +79,7 @@ def import_file(
 
     The form of the file is recognised unless `form` names it. `fields` maps meanings to the columns of a table, such as
     `{"user": "question"}`; `tools_from` is a suite or a JSON file that defines tools. Only the command line imports
-    Python files, because importing one executes it. Raises UsageError for a file that cannot be imported.
+    Python files, because the import executes them. Raises UsageError for a file that cannot be imported.
 
     >>> import json, pathlib, workbench
     >>> asked = [{"role": "user", "content": "How are you?"}, {"role": "assistant", "content": "Fine."}]
@@ -97,7 +97,7 @@ def import_file(
         raise UsageError(f"{form!r} is not one of the forms {', '.join(FORMS)}")
     if unknown := sorted({*(fields or ())} - {*MEANINGS}):
         raise UsageError(f"fields has {unknown[0]!r}, which is not one of {', '.join(MEANINGS)}")
-    # A dry import writes nothing: `output` only names the suite until `save` gets a path, so a file may exist there.
+    # A dry import writes nothing. Until `save` gets a path, `output` only names the suite, so the file may exist.
     file = Path(path)
     options = ImportOptions(file=file, output=file.with_suffix(".toml"), form=form, dry=True)
     if fields is not None:

@@ -1,4 +1,4 @@
-"""Run coroutines to their end, even inside a running event loop such as a notebook's."""
+"""Run coroutines to their end, even inside a running event loop, for example in a notebook."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from workbench.engine.thread import EngineThread
 _Result = TypeVar("_Result")
 
 END_TIMEOUT_S = 20.0
-"""The longest time that an interrupted evaluation waits for its runs to stop and its servers to close."""
+"""The longest wait for an interrupted evaluation to stop its runs and close its servers, in seconds."""
 
 
 def run_to_end(work: Coroutine[Any, Any, _Result]) -> _Result:
     """Run a coroutine to its end and return its result; this blocks a running event loop."""
     if not _in_event_loop():
         return asyncio.run(work)
-    # `asyncio.run` refuses to run inside a loop: so the coroutine gets a thread with a loop of its own.
+    # `asyncio.run` refuses to run inside a loop, so the coroutine gets a thread with its own loop.
     thread = EngineThread()
     try:
         return thread.submit(work).result()

@@ -13,13 +13,13 @@ from workbench.providers.model import Model
 from workbench.providers.own_agent import Agent, checked_agent
 
 AnyModel = str | Model | Agent | AgentFunction
-"""A model to evaluate: its name, a `Model`, an `Agent`, or the function of an agent."""
+"""A model to evaluate: a name, a `Model`, an `Agent`, or an agent's function."""
 
 
 def named(model: AnyModel, loop: CallerLoop) -> str | OwnModel:
     if isinstance(model, str):
         return model
-    # Models are checked before agents, because a model may be callable, too. Classes are excluded: they have their
+    # Models are checked before agents, because a model may also be callable. Classes are excluded: they have their
     # objects' methods.
     if isinstance(model, Model) and not isinstance(model, type):
         return _OwnModel(model.name, model)
@@ -38,7 +38,6 @@ class _OwnModel:
     model: Model
 
     def open(self, planned: PlannedRun) -> Model:
-        """Return the model, the same one for every run."""
         return self.model
 
 
@@ -51,5 +50,5 @@ class _OwnAgent:
     loop: CallerLoop = field(repr=False)
 
     def open(self, planned: PlannedRun) -> Model:
-        """Return a model that asks the agent for one run."""
+        """Return a model for one run that asks the agent."""
         return FunctionModel(self.name, self.function, case=planned.case.id, run=planned.run_id, loop=self.loop)

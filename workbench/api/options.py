@@ -1,4 +1,4 @@
-"""The options of `evaluate`, each of which is also one of its keywords."""
+"""The options of `evaluate`. Each is also one of its keywords."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(CommonOptions):
-    """The options of `evaluate`, to be kept and used for several evaluations.
+    """The options of `evaluate`, for use in several evaluations.
 
-    Each is also a keyword of `evaluate` and `evaluate_async`, which takes precedence over the options given to it.
+    Each is also a keyword of `evaluate` and `evaluate_async`; a keyword takes precedence over these options.
 
     >>> import workbench
     >>> options = workbench.RunOptions(model="offline", repeats=2)
@@ -37,14 +37,14 @@ class RunOptions(CommonOptions):
     """
 
     model: AnyModel | None = None
-    """The model, or the first of several: a name such as `openai:gpt-6-luna` or one of your `workbench.toml`, a
-    `Model`, an `Agent`, or the function of an agent. By default, the models that the suites name."""
+    """The model, or the first of several: a name such as `openai:gpt-6-luna` or a name in your `workbench.toml`, a
+    `Model`, an `Agent`, or an agent's function. The default is the models that the suites name."""
     models: Sequence[AnyModel] = ()
     """Several models."""
     cells: Iterable[Cell] | None = None
     """The only pairs of a case and a model to run; `suite.cells()` has all of them."""
     system: str | None = None
-    """The system prompt, in place of those of the suites and of their cases."""
+    """The system prompt, in place of the system prompts of suites and cases."""
     variants: bool | Sequence[SuitePath | Mapping[str, Any]] = False
     """`True` runs the suites as written and all their variants; a list of names runs only these variants. The list may
     also add variants: a table with the keys of `[[variants]]`, or a path (`*.toml`) with some."""
@@ -54,11 +54,11 @@ class RunOptions(CommonOptions):
     record: SuitePath | None = None
     """A folder that gets a recording of each run."""
     record_failed: SuitePath | None = None
-    """A folder that gets a recording of each run that does not pass."""
+    """A folder that gets a recording of each run that did not pass."""
     resume: bool | int | str = False
-    """The batch of the history to continue, by its number or name, or with `True` the latest one that lacks runs.
+    """The batch of the history to continue, by its number or name. `True` means the latest batch with missing runs.
 
-    Only the missing runs are executed; the report covers all runs. An agent must be given again."""
+    Only the missing runs are executed; the report covers all runs. An agent must be passed again."""
     anyway: bool = False
     """Whether to continue the batch even if models are reached differently than before."""
     baseline: int | str | None = None
@@ -69,16 +69,16 @@ class RunOptions(CommonOptions):
     """With `"reruns"`, cases that broke are rerun until chance is excluded; with `"none"`, every case that broke
     counts."""
     confirm_writes: bool = False
-    """Whether to rerun even cases that executed a tool that is not read-only."""
+    """Whether to rerun even cases that executed a tool not marked read-only."""
     approve: Approve = approve_nothing
-    """A function that gets the needs of a suite and returns whether it may have them.
+    """A function that gets the needs of a suite and returns whether to approve them.
 
     It is called for suites that would start a process, import a file, or send something to an address that you did not
     name here. `workbench.ALL` approves everything; the default approves nothing."""
     on_event: Callable[[BatchEvent], object] | None = None
     """Called with each event as it happens."""
     on_cell: Callable[[CellDone], object] | None = None
-    """Called with the report on each case and model, as soon as their last run ends."""
+    """Called with a report on each case and model as soon as its last run ends."""
 
 
 _Keywords = ParamSpec("_Keywords")

@@ -1,4 +1,4 @@
-"""MCP servers as Python code gives them (a table, a command or an address), and the tools that they list."""
+"""MCP servers in Python code (a table, a command or an address), and the tools that they list."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.tools.pool import ServerPool
 from workbench.trajectory.events import ToolDefinition
 
 ServerLike = str | Sequence[str] | Mapping[str, Any]
-"""A server: a command as in a shell, its words, an address (`https://…`), or a table as in `[[servers]]`."""
+"""A server: a command as in a shell, the command's words, an address (`https://…`), or a table as in `[[servers]]`."""
 
 
 class ServerError(WorkbenchError):
@@ -30,9 +30,9 @@ class ServerError(WorkbenchError):
 
 
 def server_table(server: ServerLike, name: str | None = None) -> dict[str, Any]:
-    """Return a server as a suite writes it; without a given name, its command or host provides one.
+    """Return a server as a suite writes it. The default name comes from the command or host.
 
-    Raises UsageError for a text that is not a server or contains a key: keys belong in the environment.
+    Raises UsageError for a text that is not a server, and for a text with a key: keys belong in the environment.
 
     >>> server_table("uvx mcp-server-time")
     {'name': 'time', 'command': ['uvx', 'mcp-server-time']}
@@ -76,7 +76,7 @@ def _typed(server: str | Sequence[str]) -> FoundServers:
 
 
 def _shown(server: object) -> object:
-    """Return a server for a message: an address without its user and its query, which may hold a key."""
+    """Return a server for a message. An address loses its user and its query, which may hold a key."""
     if not isinstance(server, str) or "://" not in server:
         return server
     address = urlsplit(server)
@@ -84,10 +84,10 @@ def _shown(server: object) -> object:
 
 
 def list_tools(server: ServerLike) -> tuple[ToolDefinition, ...]:
-    """Start a server, or reach it at its address, and return its tools, as `workbench.Suite` takes them.
+    """Start a server, or reach it at its address, and return its tools for `workbench.Suite`.
 
-    `server` is a command as in a shell (`"uvx mcp-server-time"`) or its words, an address, or a table with the keys of
-    `[[servers]]`. It is started as you name it here, without `approve`, and closed again. A tool has a `name`, a
+    `server` is a command as in a shell (`"uvx mcp-server-time"`) or the command's words, an address, or a table with
+    the keys of `[[servers]]`. The server is started without `approve`, and closed again. A tool has a `name`, a
     `description` and `parameters`, a JSON Schema.
 
     Raises UsageError if `server` is not a server, and ServerError if the server does not start or answer.

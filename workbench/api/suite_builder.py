@@ -1,4 +1,4 @@
-"""Suites that are built in Python, case by case, validated like a suite file and saved as one."""
+"""Suites built in Python case by case. They are validated like suite files, and can be saved as suite files."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from workbench.trajectory.events import ToolDefinition
 Table = dict[str, Any]
 
 ToolLike = Callable[..., object] | ToolDefinition | Mapping[str, Any]
-"""A tool: a function with type hints, one that `workbench.list_tools` returned, or a table as in `[[tools]]`.
+"""A tool: a function with type hints, a tool from `workbench.list_tools`, or a table as in `[[tools]]`.
 
 A table may also be a definition in the form of OpenAI, Anthropic or MCP."""
 
 CallLike = str | Callable[..., Any] | Mapping[str, Any]
-"""The tool of a call by its name or as its function, or a call as a table."""
+"""A call: the name or the function of its tool, or a table."""
 
 Mocks = Mapping[str, object] | Iterable[Mapping[str, Any]]
 """Answers to calls: a mapping of tool names to results, or tables as in `[[mocks]]`."""
@@ -44,13 +44,13 @@ Mocks = Mapping[str, object] | Iterable[Mapping[str, Any]]
 class Suite:
     """A suite that is built in Python.
 
-    `tools` are functions with type hints, definitions, or tools that `workbench.list_tools` returned; functions are not
-    called. `servers` are commands, addresses or tables, in a list or by their names. `mocks` are results by the names
-    of tools, or tables. Other keywords are keys of a suite file: `models`, `grading`, `gate`, `tags`, …
+    `tools` are functions with type hints, definitions, or tools from `workbench.list_tools`; functions are not called.
+    `servers` are commands, addresses or tables, in a list or by name. `mocks` are results by tool name, or tables.
+    Other keywords are keys of a suite file: `models`, `grading`, `gate`, `tags`, …
 
-    The suite is validated when it is evaluated, loaded or saved: SuiteError then has all of its problems, with the
-    names of cases in place of lines. The needs that your code writes into a suite require no approval, since your code
-    could start such things itself; needs that `from_toml` and `from_dict` read do.
+    The suite is validated when it is evaluated, loaded or saved. SuiteError then has all problems, with the names of
+    cases in place of lines. Needs that your code writes into a suite require no approval, because your code could start
+    the same things itself. Needs that `from_toml` and `from_dict` read require approval.
 
     >>> import workbench
     >>> from workbench.checks import contains
@@ -166,7 +166,7 @@ class Suite:
         return suite_text(document)
 
     def load(self) -> LoadedSuite:
-        """Validate the suite, and return it as `workbench.load` returns one. Raises SuiteError with all problems."""
+        """Validate the suite, and return it like `workbench.load`. Raises SuiteError with all problems."""
         file = with_images(parse_suite(self.to_toml(), self._path))
         file = self._with_names(file)
         if file.suite is None:
@@ -177,8 +177,8 @@ class Suite:
         """Write the suite to a file, and return it as `workbench.load` reads it.
 
         The loaded suite equals this one. Paths in the file are relative to its folder. Raises SuiteError for a suite
-        with errors. Raises UsageError for a file that exists, unless `force` replaces it, that would hold a secret of
-        the environment, or that cannot be written.
+        with errors. Raises UsageError if the file exists (unless `force` replaces it), would hold a secret of the
+        environment, or cannot be written.
         """
         file, text = absolute(Path(path)), self.load().file.text
         shown = program_in(user_folders(), os.environ).secrets.redact(text)
@@ -208,13 +208,13 @@ class Suite:
         return Path(str(self._document.get("name") or "suite"))
 
     def _with_names(self, file: SuiteFile) -> SuiteFile:
-        """Return the suite without the line numbers of its problems, which refer to no file."""
+        """Return the suite without the line numbers of its problems: there is no file."""
         problems = tuple(replace(problem, file=self._shown_as, line=None) for problem in file.problems)
         return replace(file, problems=problems)
 
 
 class Case:
-    """A case of a suite that is built in Python; its methods return it, so that they can be chained."""
+    """A case of a suite built in Python. Its methods return the case, so that they can be chained."""
 
     def __init__(self, suite: Suite, table: Table) -> None:
         self.suite = suite
@@ -223,14 +223,14 @@ class Case:
     def expects(self, tool: CallLike, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
         """Expect a call of a tool after the calls expected so far; each argument is a value or a check.
 
-        Without arguments, any arguments are right. `tool` may also be a table as in `[[cases.ordered]]`, with all of
-        its keys: `{"tool": "search_docs", "args": {"query": "vacation"}, "times": 2}`.
+        Without arguments, any arguments are right. `tool` may also be a table as in `[[cases.ordered]]`, with all its
+        keys: `{"tool": "search_docs", "args": {"query": "vacation"}, "times": 2}`.
         """
         self._added("ordered", _call(tool, arguments, named))
         return self
 
     def forbids(self, tool: CallLike, arguments: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
-        """Forbid all calls of a tool, or only those whose arguments match."""
+        """Forbid all calls of a tool, or only calls with matching arguments."""
         self._added("disallowed", _call(tool, arguments, named))
         return self
 
@@ -242,7 +242,7 @@ class Case:
     def answers(self, check: object) -> Self:
         """Expect a final answer that meets a check, such as `contains("30 days")`; a text must be the whole answer.
 
-        Each further check of an answer must be met, too."""
+        The answer must also meet each further check."""
         wanted = as_written(_plain(check))
         if "response" in self._table:
             wanted = {"all_of": [self._table["response"], wanted]}
@@ -314,7 +314,7 @@ def _mocks(mocks: Mocks) -> list[Any]:
 
 
 def variant_table(variant: Mapping[str, Any]) -> Table:
-    """Return a variant as a suite writes it; its tools, servers and mocks are written as those of a `Suite`."""
+    """Return a variant as a suite writes it. Its tools, servers and mocks are written like a `Suite`'s."""
     table: Table = _plain({key: value for key, value in variant.items() if key not in _CONVERTED})
     for key, converted in _CONVERTED.items():
         if key in variant:
@@ -330,7 +330,7 @@ _CONVERTED: Mapping[str, Callable[[Any], list[Any]]] = {
 
 
 def _plain(value: Any) -> Any:
-    """Return a copy of a value with dicts and lists in place of other mappings and sequences."""
+    """Return a copy of a value in which dicts and lists replace other mappings and sequences."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

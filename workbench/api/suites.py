@@ -26,7 +26,7 @@ class WorkbenchError(Exception):
 
 
 class UsageError(WorkbenchError, ValueError):
-    """Arguments do not fit, such as an unknown case or a model that cannot be reached."""
+    """Arguments do not fit. Examples are an unknown case and an unreachable model."""
 
 
 class ApprovalError(WorkbenchError):
@@ -87,12 +87,12 @@ class SuiteCase:
 
     @property
     def line(self) -> int:
-        """The line of the suite file, from 1, at which the case begins."""
+        """The line of the suite file, from 1, where the case begins."""
         return self.suite.file.line_of(("cases", self._index))
 
 
 class Cell(NamedTuple):
-    """A case with a model: one line of a report, whatever the number of its repeats."""
+    """A case with a model. It is one line of a report, whatever the number of repeats."""
 
     case: SuiteCase
     model: str
@@ -111,7 +111,7 @@ class LoadedSuite:
     path: Path
     file: SuiteFile = field(repr=False)
     is_own: bool = field(default=False, repr=False)
-    """Whether the caller's code built the suite as a `workbench.Suite`, so that its needs require no approval."""
+    """Whether the caller's code built the suite as a `workbench.Suite`: its needs then require no approval."""
 
     @property
     def definition(self) -> Suite:
@@ -122,7 +122,7 @@ class LoadedSuite:
 
     @property
     def decides_together(self) -> bool:
-        """Whether the suite has a gate over all its runs, so that a single failed case does not decide."""
+        """Whether the suite has a gate over all its runs. Then a single failed case does not decide."""
         return replaces_statuses(self.definition)
 
     @property
@@ -151,7 +151,7 @@ class LoadedSuite:
         """Return the case with an id.
 
         A case without an `id` gets one from its name: "Time in Bergen" is `time-in-bergen`. Raises KeyError for an
-        unknown id; the message names the nearest ids, or all.
+        unknown id; the message names the nearest ids, or all ids.
         """
         for case in self.cases:
             if case.id == case_id:
@@ -164,7 +164,7 @@ class LoadedSuite:
 def load(path: SuitePath) -> LoadedSuite:
     """Read a suite file.
 
-    Raises SuiteError if the file cannot be read or has errors; its `problems` hold all of them.
+    Raises SuiteError if the file cannot be read or has errors; the error's `problems` hold all errors.
 
     >>> import workbench
     >>> suite = workbench.load("clock.toml")
@@ -186,7 +186,7 @@ def load(path: SuitePath) -> LoadedSuite:
 def is_suite(path: SuitePath) -> bool:
     """Return whether a file is a suite: TOML with a `format`.
 
-    An unreadable file counts as a suite, so that loading it reports the reason.
+    An unreadable file counts as a suite: loading it then reports the reason.
 
     >>> import workbench
     >>> workbench.is_suite("clock.toml")
@@ -195,7 +195,7 @@ def is_suite(path: SuitePath) -> bool:
 
 
 def holds_packages(folder: Path) -> bool:
-    """Return whether a folder holds installed packages, so that suites in it are not the user's own."""
+    """Return whether a folder holds installed packages. Suites in it are then not the user's own."""
     return is_installed(folder.name, {entry.name for entry in folder.iterdir()})
 
 

@@ -1,4 +1,4 @@
-"""`workbench accept`: run cases, and propose expectations from the calls that their runs have in common."""
+"""`workbench accept`: run cases, and propose expectations from the common calls of their runs."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
     if live.outcome.interrupted:
         warn("interrupted: nothing was accepted")
         return INTERRUPTED
-    # The plan repeats cases, because expectations come from the calls that the repeats have in common.
+    # The plan repeats cases: expectations come from the common calls of the repeats.
     results = {result.run_id: result for result in live.outcome.results}
     suites = []
     for file in plan.files:
@@ -184,7 +184,7 @@ def _show(suites: Sequence[AcceptedSuite], form: str | None, code: int) -> None:
 
 def _written(file: SuiteFile, suite: AcceptedSuite) -> bool:
     """Write the proposals into a suite and report the result; returns whether it was written."""
-    # A proposal that is not a valid suite must not replace one.
+    # An invalid proposal must not replace a valid suite.
     broken = parse_suite(suite.after, file.path).errors
     if broken:
         warn(f"{suite.path} was not written: {broken[0]}")

@@ -1,4 +1,4 @@
-"""`workbench` without a command: the options of the app, and the function by which every command opens it."""
+"""`workbench` without a command: the options of the app, and the function that opens it for every command."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _USAGE = """usage: workbench [PATH ...]    open the app on suites, folders or re
 """
 
 _COMMON = ("init", "run", "compare", "grade", "history", "validate", "tools", "models", "import", "export")
-"""The commands that `--help` explains; it only lists the others, by `_FAMILIES`."""
+"""The commands that `--help` explains. It only lists the others, by `_FAMILIES`."""
 
 _FAMILIES = {
     "more cases": ("accept", "record", "submission"),
@@ -56,7 +56,7 @@ No path means the current folder if it contains suites, else the bundled samples
 
 
 class AppParser(Parser):
-    """The parser of `workbench` without a command, whose `--help` fits one screen."""
+    """The parser of `workbench` without a command. Its `--help` fits one screen."""
 
     purposes: Mapping[str, str] = {}
 
@@ -133,7 +133,7 @@ class AppOptions:
 
 
 def app_options(arguments: argparse.Namespace) -> AppOptions:
-    """Return the options of the app from the arguments of a command that may open it."""
+    """Return the options of the app from a command's arguments."""
     return AppOptions(
         paths=paths_of(arguments),
         models=tuple(arguments.model),
@@ -149,13 +149,12 @@ def app_options(arguments: argparse.Namespace) -> AppOptions:
 def show_app(options: AppOptions, program: Program, *, begin: Begin | None = None, left: WhenLeft | None = None) -> int:
     """Open the app and return its exit code.
 
-    `begin` describes the runs that the app starts with; `left` is called when the user leaves a comparison that is
-    among them.
+    `begin` describes the app's first runs; `left` is called when the user leaves a comparison among them.
     """
     if options.record is not None:
         from workbench.cli.report_output import can_record_in
 
-        # This check is here, because the app has no place for an error before its first screen.
+        # This check is here because the app has no place for an error before its first screen.
         if not can_record_in(options.record):
             return USAGE
     # Lazy import: commands that do not open the app need not load it.

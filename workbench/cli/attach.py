@@ -86,10 +86,10 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 SHOWN_BEFORE = 20
-"""The number of finished runs, the latest ones, whose steps are shown at first."""
+"""The number of the latest finished runs whose steps are shown at first."""
 
 _GONE_S = 2.0
-"""The seconds that a process may take to end after it has closed the connection."""
+"""The time in seconds for a process to end after it has closed the connection."""
 
 _AGAIN_S = 0.05
 """The seconds between two checks whether the process has ended."""
@@ -130,7 +130,7 @@ def attach_in_app(which: str | None, history: Path, *, theme: str | None = None,
 
 
 def batch_and_suites(which: str | None, history: Path, program: Program) -> tuple[Found, tuple[Path, ...]]:
-    """Return the selected batch, and the files of its suites that still exist.
+    """Return the selected batch, and the remaining files of its suites.
 
     Raises AttachError, HistoryError.
     """
@@ -203,7 +203,7 @@ class _Looking:
             return code
 
     def _show_before(self, over: list[RunRow], printer: StepPrinter) -> None:
-        """Show the steps of runs that had ended when this command attached."""
+        """Show the steps of runs that ended before this command attached."""
         known = self._known
         over.sort(key=_ended_ms)
         shown = over if self._all else over[-SHOWN_BEFORE:]
@@ -307,7 +307,7 @@ def _as_they_come(viewing: Viewing, bar: ProgressBar) -> Iterator[Seen]:
 
 
 def _is_still_there(known: Detached, program: Program) -> bool:
-    """Return whether the process of a batch still accepts connections a while after it has closed one."""
+    """Return whether the process of a batch still accepts connections after it has closed one."""
     until = time.monotonic() + _GONE_S
     while is_running(program.folders, known):
         if time.monotonic() > until:
@@ -337,7 +337,7 @@ def report_of_stored(batch: Found, program: Program, output: Output) -> int:
                 )
         if stored.missing:
             lines.append(how_to_resume(batch.history, stored.number, stored.resumed_by))
-        # Each line once, because the process may already have reported the command that resumes.
+        # Each line once: the process may already have printed the command for resuming.
         for line in dict.fromkeys(lines):
             warn(line)
         code_of_runs = _report_stored(history, stored, program, output)
@@ -349,7 +349,7 @@ def report_of_stored(batch: Found, program: Program, output: Output) -> int:
 
 
 def _report_stored(history: History, batch: BatchRow, program: Program, output: Output) -> int:
-    """Report on a stored batch like the command that made it; returns the exit code of its runs."""
+    """Report on a stored batch like the command that ran it; returns the exit code of its runs."""
 
     def damaged(why: str) -> None:
         warn(f"left out: {why}")

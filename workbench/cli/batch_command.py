@@ -1,4 +1,4 @@
-"""Shared by the commands that run cases: plan, approve, run, print the command that resumes."""
+"""Shared by the commands that run cases: plan, approve, run, and print how to resume."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Record:
 
 @dataclass(frozen=True)
 class BaselineOptions:
-    """The batch to compare with, its history, and the rules by which the comparison decides the exit code."""
+    """The batch to compare with, its history, and the rules for the exit code of the comparison."""
 
     batch: str
     history: Path
@@ -212,7 +212,7 @@ def make_allowed(
                 watcher=watcher,
                 from_history=from_history,
             )
-    # A new batch can run without the history, but a resumed one must be recorded there.
+    # A new batch can run without the history; a resumed batch must be recorded there.
     except HistoryError as error:
         plan.abandon()
         warn(f"nothing was run: {error}", program.secrets)
@@ -227,8 +227,7 @@ def make_allowed(
         warn(recordings.problem, program.secrets)
     if plan.needs_history and live.outcome.unrecorded:
         live.recorded = False
-    # Runs skipped for their cost are missing like those of an interrupted batch, and can be resumed with a higher
-    # limit.
+    # Runs skipped for their cost are missing, as in an interrupted batch. A resume with a higher limit runs them.
     limited = plan.cost_limit is not None and any(map(is_cost_limited, live.outcome.figures))
     if (live.outcome.interrupted or limited) and live.outcome.batch is not None and plan.history is not None:
         warn(how_to_resume(plan.history, live.outcome.batch, command), program.secrets)
@@ -252,7 +251,7 @@ class Experiment:
     show: Show
 
     def run(self, plan: Plan, undone: str) -> Sequence[RunResult] | None:
-        """Run a plan. Returns `None` on an interrupt, after reporting it with the work that is `undone`."""
+        """Run a plan. On an interrupt, report it with the work that is `undone`, and return `None`."""
         outcome = run_live(plan, self.approval, self.show).outcome
         if outcome.interrupted:
             warn(f"interrupted: {undone}")

@@ -1,4 +1,4 @@
-"""`workbench batches`: list the batches that run, or stop one of them."""
+"""`workbench batches`: list the running batches, or stop one of them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Running:
 def list_running(history: Path, form: str) -> int:
     """List the running batches; returns an exit code.
 
-    The list has all batches without a terminal, and those of the history that run in other programs.
+    The list has all batches without a terminal, and the history's batches that run in other programs.
     """
     program = begin_program()
     # Killed processes leave their sockets and records behind.
@@ -137,7 +137,7 @@ def _lines(running: list[Running], history: Path) -> Iterator[str]:
 
 
 def stop(which: str, history: Path) -> int:
-    """Stop a batch that runs without a terminal, and wait for its end; returns an exit code."""
+    """Stop a batch without a terminal, and wait for its end; returns an exit code."""
     program = begin_program()
     try:
         batch = found(program.folders, history, which)
@@ -145,7 +145,7 @@ def stop(which: str, history: Path) -> int:
         if known is None or not batch.running:
             warn(_why_not_stopped(batch), program.secrets)
             return USAGE
-        # Wait for the process to end, because then everything is written.
+        # Wait for the end of the process: everything is written then.
         with Connection(known, "stop"):
             while is_running(program.folders, known):
                 time.sleep(_AGAIN_S)

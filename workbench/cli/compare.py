@@ -174,7 +174,7 @@ def compare(
 ) -> int:
     """Compare models with each other or with a stored batch, in the app or in a report; returns an exit code.
 
-    With `detach`, the runs continue in another process, which outlives this one.
+    With `detach`, the runs continue in another process that outlives this one.
     """
     program = begin_program(options.model_options)
     comparing = Comparing(program, options, output, only_differences, detach)
@@ -209,11 +209,11 @@ def compare(
 
 
 _MAX_NAMED = 3
-"""The most unfinished batches for which the command that resumes them is printed; the latest come first."""
+"""The most unfinished batches whose command for resuming is printed; the latest come first."""
 
 
 def _print_summary(options: RunOptions, program: Program, comparison: Comparison, unfinished: Sequence[int]) -> None:
-    """Print the totals of a comparison that the app has shown, and the commands that resume its unfinished batches."""
+    """Print the totals of a comparison in the app, and the commands for resuming its unfinished batches."""
     lines = block_lines(summary_view(comparison), report_width(sys.stdout), paint_for(sys.stdout, os.environ))
     write("\n".join(lines) + "\n")
     history = options.history
@@ -249,7 +249,7 @@ class Comparing:
         self._detach = detach
 
     def resume(self, record: Record | None, *, trust: bool) -> int:
-        """Run what a batch lacks, if anything, and report on the whole batch."""
+        """Run the missing runs of a batch, if any, and report on the whole batch."""
         quiet, program = self._output.quiet, self._program
         try:
             complete = complete_batch(self._options, program)
@@ -332,7 +332,7 @@ class Comparing:
         return len(batch.models) > 1
 
     def _report(self, batch: ModelComparison, whole: Callable[[], Report]) -> int:
-        """Write the reports; `whole` returns the complete runs for reports that show them."""
+        """Write the reports. For reports that show runs, `whole` returns the complete runs."""
         output, recorded_as = self._output, batch.outcome.recorded_as
         history = self._options.history
         written = output.deliver(partial(pieces_of_comparison, batch, whole, history=history))

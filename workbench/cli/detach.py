@@ -1,7 +1,7 @@
-"""Run a batch in a process of its own, without a terminal.
+"""Run a batch in a separate process without a terminal.
 
-The terminal first asks all questions and makes all refusals; then the plan and its approval are sent to the process
-over a socket.
+The command first asks all questions and reports all refusals. Then the process gets the plan and its approval over a
+socket.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Begun:
-    """A message of the process: the batch has begun, and others can attach to it."""
+    """A message of the process: the batch has begun, and other programs can attach to it."""
 
     batch: int
     pid: int
@@ -61,7 +61,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Refused:
-    """A message of the process: it makes no runs, and has reported the reason.
+    """A message of the process: it starts no runs, and has reported the reason.
 
     The message holds the exit code of the command.
     """
@@ -92,7 +92,7 @@ def detached(job: Job, *, trust: bool, frozen: bool = False) -> int:
     approval = allowed(plan, job.output, trust=trust, record=job.record, frozen=frozen)
     if isinstance(approval, int):
         return approval
-    # Releases this process's claim on a resumed batch, so that the new process can claim it.
+    # This process releases its claim on a resumed batch, so that the new process can claim it.
     plan.abandon()
     answer = _handed_over(job, approval)
     if not isinstance(answer, Begun):
@@ -122,7 +122,7 @@ def _why_not(job: Job) -> str | None:
         return f"--format {output.form} writes to a terminal, which --detach leaves: {instead}"
     folders = job.plan.program.folders
     try:
-        # The folder is created now, so that an error appears here and not in a process without a terminal.
+        # The folder is created now, so that an error appears here and not in the process without a terminal.
         own_folder(folders.detached)
         socket_folder(folders)
     except AttachError as error:
@@ -134,7 +134,8 @@ def _why_not(job: Job) -> str | None:
 
 def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
     ours, theirs = socket.socketpair()
-    # The same `sys.path` as here, so that the same modules are imported; `-P` keeps the current folder off the path.
+    # The process gets the same `sys.path`, so that it imports the same modules; `-P` keeps the current folder off the
+    # path.
     begin = f"from workbench.cli.detached_process import main; main({theirs.fileno()})"
     with ours:
         with theirs:
@@ -145,8 +146,8 @@ def _handed_over(job: Job, approval: Approval) -> Begun | Refused:
                 # This end is read until the batch has begun; then the process redirects its standard error.
                 stderr=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
-                # Another Workbench that started this one as a server marked it with this variable, and would stop the
-                # new process, too.
+                # This variable marks a process that another Workbench started as a server. With it, that Workbench
+                # would also stop the new process.
                 env={name: value for name, value in os.environ.items() if name != MARK},
                 start_new_session=True,
             )

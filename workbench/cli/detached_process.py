@@ -52,8 +52,8 @@ _ERRORS = 2
 
 
 def main(descriptor: int) -> None:
-    """Do the job that the command at the other end of the socket hands over."""
-    # The process leads a session without a terminal, so a terminal that hangs up is not a reason to stop.
+    """Do the job that the command at the other end of the socket sends."""
+    # The process leads a session without a terminal, so the hang-up of a terminal is no reason to stop.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     connection = socket.socket(fileno=descriptor)
     os.set_inheritable(descriptor, False)
@@ -202,9 +202,9 @@ class _KeptOutput(Output):
     keep: Callable[[Deliver], None] = lambda _pieces: None
 
     def deliver(self, pieces: Deliver) -> bool:
-        """Write the reports that go to files, and keep the function that creates reports.
+        """Write the reports to files, and keep the function that creates reports.
 
-        Returns whether all could be written.
+        Returns whether all files could be written.
         """
         self.keep(pieces)
         written = self.deliver_to_file(pieces, "; 'workbench attach' shows the report")

@@ -1,4 +1,4 @@
-"""Announce on standard error that a server is being downloaded, so that a long start does not look like a hang."""
+"""Announce the download of a server on standard error, so that a long start does not look like a hang."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 def announce_download(what: str, *, downloads: bool = False) -> Iterator[Callable[[], object]]:
     """Announce a start-up if a launcher may be downloading its server; see `workbench.tools.connection.Announce`."""
     if downloads:
-        # Lazy import: commands also import this module just to define their options.
+        # Lazy import: commands also import this module only for their options.
         from workbench.cli.redaction import warn
 
         warn(f"downloading {what}: this may take some minutes")

@@ -40,7 +40,7 @@ _OF_BATCHES = {
     "recordings": "a recording for each run of a batch (default for batches)",
     "json": "the report of a batch",
 }
-"""The forms that only batches have, each with its description."""
+"""The forms for batches alone, each with its description."""
 
 
 def add_sending_options(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +61,7 @@ def add_sending_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Export recordings; returns an exit code."""
-    # Lazy import, so that `--help` stays fast.
+    # Lazy import: `--help` stays fast.
     from workbench.cli.export_output import Export, export_runs, read_runs
     from workbench.cli.redaction import begin_program, warn
     from workbench.exchange.exporters.export import report_of
@@ -80,7 +80,7 @@ def execute(arguments: argparse.Namespace) -> int:
     read = read_runs(map(Path, arguments.runs), program, damaged.append)
     runs = (run for _, run in read)
 
-    # Only tables use the report instead of the runs, so it is made on demand.
+    # Only tables use the report instead of the runs, so it is created on demand.
     def report() -> Report:
         return report_of((recording for recording, _ in read), program.secrets)
 

@@ -59,10 +59,9 @@ def export_runs(
     stem: str,
     said: str = "",
 ) -> bool:
-    """Write or send runs, print `said` and the result, and return whether it worked.
+    """Write or send runs, print `said` and the result, and return whether the export worked.
 
-    `stem` names the file of a form that does not name its files. `report` returns the report from which tables are
-    made.
+    `stem` names the file of a form without names. `report` returns the report for tables.
     """
     try:
         line = _sent(export, program, runs) if export.otlp is not None else _written(export, runs, report, stem)

@@ -32,7 +32,7 @@ if executes(__name__):
 
 
 FAULTS = ("error", "timeout", "rate limit", "empty", "cut", "wrong type", "stale", "injection")
-"""The names of all faults, written out so that `--help` imports nothing."""
+"""The names of all faults, written out here so that `--help` imports nothing."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,7 @@
-"""Output in a job of GitHub Actions: annotations, the summary of the job, and no other command for the runner.
+"""Output in a job of GitHub Actions: annotations and the summary of the job.
 
-The runner executes every line that begins with `::` as a command, even if a model wrote it.
+The runner executes every line that begins with `::` as a command, even if a model wrote it. So all other commands are
+escaped.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ def in_github() -> bool:
 
 
 def make_output_inert() -> None:
-    """Escape everything printed from now on, so that only `write_commands` gives the runner commands."""
+    """Escape all further output, so that only `write_commands` gives commands to the runner."""
     sys.stdout, sys.stderr = (cast("TextIO", InertStream(stream)) for stream in (sys.stdout, sys.stderr))
 
 
 class InertStream:
-    """A stream to the runner that escapes commands, even those written in pieces."""
+    """A stream to the runner. It escapes commands, even those written in pieces."""
 
     def __init__(self, stream: TextIO) -> None:
         self.commands = stream
@@ -35,7 +36,7 @@ class InertStream:
         self._line = ""
 
     def write(self, text: str) -> int:
-        # Commands begin a line, so the part of the line that was already written matters.
+        # Commands begin a line, so the written part of the line matters.
         whole = inert(self._line + text)
         self.commands.write(whole[len(self._line) :])
         line = whole[max(whole.rfind("\n"), whole.rfind("\r")) + 1 :]
@@ -60,10 +61,9 @@ def write_commands(commands: Iterable[str], stream: TextIO) -> None:
 
 
 def write_summary(pieces: Callable[[int], Iterable[str]]) -> None:
-    """Append a report to the summary of the job, if there is one.
+    """Append a report to the job's summary, if there is one.
 
-    `pieces` is called with the number of bytes that the summary may have. If the summary cannot be written, this is
-    only reported.
+    `pieces` is called with the number of bytes left in the summary. A failure to write is only reported.
     """
     from workbench.cli.redaction import warn
     from workbench.show.views.batch_markdown import SUMMARY_MAX

@@ -171,7 +171,7 @@ def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) ->
     know_suites(program, plan.files)
     if not judge_is_known(options.judge, plan.files, program):
         return USAGE
-    # One question covers all recordings with the same needs, because there may be thousands.
+    # One question covers all recordings with the same needs: there may be thousands.
     approval = approved(plan.needs(), program, all_of_them=trust, together=True)
     if approval is None:
         return USAGE

@@ -69,7 +69,7 @@ class HistoryCommand:
 
     def learn_secrets_of(self, suites: Iterable[SuiteRef]) -> None:
         """Learn the secrets of suites, before any of their content is shown or written."""
-        # Secrets come from a folder's `.env` and settings, so one suite for each folder is enough.
+        # Secrets come from a folder's `.env` and settings, so one suite per folder is enough.
         for folder in {suite.file.parent for suite in suites}:
             try:
                 learn_secrets(self.program, folder)
@@ -105,9 +105,9 @@ def run_history_command(word: Callable[[HistoryCommand], int], file: Path, judge
 
 
 def or_no_file(word: Callable[[_Options, HistoryCommand], int], options: _Options, command: HistoryCommand) -> int:
-    """Run a command and return its exit code; for an unknown batch, say that no file has its name either.
+    """Run a command and return its exit code.
 
-    The user may have meant a path. Raises HistoryError.
+    For an unknown batch, report that no file has this name either: the user may have meant a path. Raises HistoryError.
     """
     try:
         return word(options, command)

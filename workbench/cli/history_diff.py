@@ -31,7 +31,7 @@ from workbench.show.visible import one_line
 
 @dataclass(frozen=True)
 class _Side:
-    """A batch, one of its gradings, and its runs as graded there."""
+    """A batch, one of its gradings, and its runs with these grades."""
 
     batch: BatchRow
     grading: Regrade | None
@@ -61,7 +61,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
     command.warn_of_damage(missing)
     forms = [each.form for each in (options.output, *options.output.beside)]
     count = len(before.runs) + len(after.runs)
-    # The HTML page contains every run of both batches, so their number is limited.
+    # The HTML page contains all runs of both batches, so their number is limited.
     if "html" in forms and (why := why_too_many("html", count, "give another --format")) is not None:
         command.warn(why)
         return USAGE
@@ -74,7 +74,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         notes.append(f"all runs as {options.by} grades them")
     notes += notes_between(diff, before, after, same, history_option(command.file))
     with command.history() as history:
-        # Changed tools may explain why cases broke, so the report names them.
+        # Changed tools may explain why cases broke, so the report names these tools.
         earlier = offered_in(history, before.runs, diff, same)
         notes += map(one_line, notes_on_tools(diff, earlier, offered_in(history, after.runs, diff)))
         notes += map(one_line, instructions_between(history, before, after, same))
@@ -124,7 +124,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
 def _side(
     history: History, batch: BatchRow, wanted: int | str | None, by: GraderName | None, damaged: list[str]
 ) -> _Side:
-    # Forks and reruns were chosen by the outcome of other runs, so a comparison with them would be biased.
+    # Forks and reruns depend on the outcome of other runs, so a comparison with them would be biased.
     if batch.kind == "fork":
         raise HistoryError(
             f"batch {batch.number} is a fork of one run, an experiment that counts for no case: "
@@ -143,7 +143,7 @@ def _side(
 
 
 def _graded_by(by: GraderName, run: RunRow, history: History, grading: Regrade | None, damaged: list[str]) -> RunRow:
-    """Return a run with the grade of another grader; without figures if it has no such readable grade."""
+    """Return a run with another grader's grade; without a readable one, return it without figures."""
     from workbench.evaluation.stored_runs import as_graded_by, result_of_row
 
     if run.figures is None:

@@ -1,4 +1,4 @@
-"""`workbench export BATCH`: write the runs of a batch as recordings, reports, files of other programs, or traces."""
+"""`workbench export BATCH`: write a batch's runs as recordings, reports, files of other programs, or traces."""
 
 from __future__ import annotations
 

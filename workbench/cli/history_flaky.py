@@ -1,4 +1,4 @@
-"""`workbench history flaky`: cases whose runs differ in status although their content is the same."""
+"""`workbench history flaky`: cases whose runs differ in status although their content is equal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         sound = (batch for batch in history.each_batch(forks=False, suites=suites) if batch.damage is None)
         batches = list(islice(sound, options.last))
         command.learn_secrets(*batches)
-        # The oldest batch comes first, so that the first flaky one is known.
+        # The oldest batch comes first, so that the first flaky batch is found.
         numbers = sorted((batch.number, batch.started_at) for batch in batches)
         found = flaky_cases(_statuses(history, numbers, options.suite))
     code = QUALITY_MISSED if found else OK

@@ -43,7 +43,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         regraded = history.regraded()
         shown = runs
         if options.format == "json":
-            # JSON lists forks among the other batches, so one limit applies to both together.
+            # In JSON, forks stand among the other batches, so one limit applies to both together.
             both = merge(runs, forks, key=lambda batch: batch.number, reverse=True)
             shown = list(islice(both, options.limit))
         keys: list[TrendKey] = []

@@ -1,4 +1,4 @@
-"""`workbench history merge`: merge the shards of a plan into one batch, and report on it."""
+"""`workbench history merge`: merge the shards of a plan into one batch and report on it."""
 
 from __future__ import annotations
 
@@ -78,8 +78,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         damaged: list[str] = []
         report = None
         if not options.no_report:
-            # The baseline is read before the merged batch gets its name, because a baseline of that name is the earlier
-            # batch.
+            # The baseline is read before the merged batch gets its name: a baseline of that name is the earlier batch.
             report = _report(history, batch, options, command, damaged)
         if options.name is not None and batch.missing:
             again = "merge again with --name once no run is missing"

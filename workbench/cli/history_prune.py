@@ -51,7 +51,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
                 removable.append(batch)
                 continue
             command.warn(f"batch {batch.number} is still running and was not removed: stop it first")
-            # The user named this batch, so keeping it is an error.
+            # The user named this batch, so it is an error to keep it.
             if batch.number in named:
                 code = USAGE
         chosen = removable
@@ -68,7 +68,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         why = "answer 'yes' on a terminal, or give --yes"
         command.warn(f"nothing was removed ({batches}, about {bytes_text(size)}): {why}")
         return USAGE
-    # SQLite keeps pages of removed batches for later use, so the file may shrink by less than their size.
+    # SQLite keeps the pages of removed batches for later use, so the file may shrink by less than their size.
     before = bytes_on_disk(command.file)
     free = remove_batches(command.file, [batch.number for batch in chosen], command.warn)
     freed = max(before - bytes_on_disk(command.file), 0)
@@ -87,8 +87,9 @@ def _named(history: History, options: Options) -> set[int]:
 def _chosen(history: History, known: Sequence[BatchRow], options: Options, now: datetime) -> list[BatchRow]:
     """Return the batches to remove, newest first.
 
-    These are the batches that the options name, and those that exceed every given limit: not among the newest N, older
-    than the age. The limits do not apply to damaged batches and, without `--named`, to named ones.
+    These are the batches that the options name, and the batches that exceed every given limit: not among the newest N,
+    older than the age. The limits do not apply to damaged batches. Without `--named`, they do not apply to named
+    batches either.
     """
     batches = [batch for batch in known if batch.damage is None]
     wanted = _named(history, options)

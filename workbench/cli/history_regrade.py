@@ -72,7 +72,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
         if not judge_is_known(options.judge, (file for file, _ in wanted), command.program):
             return USAGE
         needs = Needs.of_grading(wanted, command.program, judges=options.judge is not None)
-        # Suites of many batches usually have the same needs, so one question covers those.
+        # Suites of many batches usually have the same needs, so one question covers these suites.
         approval = approved(needs, command.program, all_of_them=options.trust, together=True)
         if approval is None:
             return USAGE
@@ -84,7 +84,7 @@ def execute(options: Options, command: HistoryCommand) -> int:
             # Python code of a suite may print, which must not corrupt the report.
             with printing_to(sys.stderr):
                 again = grade_again(history, plan.runs, judges, damaged.append)
-                # A grading is stored only with its first result, so that none is without runs.
+                # A grading is stored only with its first result: no grading may be without runs.
                 if (first := next(again, None)) is not None:
                     _keep(plan, found.each(chain((first,), again)), command)
                     found.number = history.gradings(plan.batch.number)[-1].number

@@ -1,4 +1,4 @@
-"""`workbench history show`: show a batch, cases over time, or one of its runs step by step."""
+"""`workbench history show`: show a batch, cases over time, or one run step by step."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from workbench.evaluation.report import Report
 
 _MAX_RUNS_OF_CASE = 1_000
-"""The most runs of one case of a suite that are read; the latest are."""
+"""The most runs of one case that are read: the latest ones."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The batch to show (by default the newest), or the cases or the run of it to show."""
+    """The batch to show (by default the newest), or the cases or the run in it."""
 
     batch: str | None
     case: str | None
@@ -106,12 +106,12 @@ def _show_batch(
         shows_run = f"'workbench history show {batch.number} --run N{option}' shows a run step by step"
         yield from ("", paint(one_line(shows_run), "muted"))
 
-    # Several outputs share one report, because making one takes a pass over the history.
+    # Several outputs share one report, because its creation takes a pass over the history.
     @cache
     def report() -> Report:
         from workbench.evaluation.stored_runs import stored_report
 
-        # Rows of CSV need no figures of other runs, so that each run is read only once, while its row is written.
+        # Rows of CSV need no figures of other runs. So each run is read once, while its row is written.
         at_once = any(output.form != "csv" for output in (options.output, *options.output.beside))
         secrets = command.program.secrets
         return stored_report(history, batch, runs, grading, secrets, missing.append, at_once=at_once)
@@ -156,14 +156,14 @@ def _show_run(
         command.write_json(shown_run(run, events, recording.result or {}))
         return
     command.write([f"{called(batch)} run {number}  {run_title(run)}  {one_line(run.model)}"])
-    # Lazy import: the other forms of this command show no single run.
+    # Lazy import: other forms of this command show no single run.
     from workbench.show.views.run import run_steps
 
     command.write(run_steps(shown, result, command.width, command.paint, verbose=options.verbose))
 
 
 def _show_cases(history: History, which: str | None, word: str, form: str, command: HistoryCommand) -> int:
-    """Show the cases that `--case` selects in one batch or the whole history; returns an exit code."""
+    """Show the cases of `--case` in one batch or the whole history; returns an exit code."""
     number = history.batch(which).number if which is not None else None
     case_ids = _case_ids(history, number, word)
     suites = [{suite.key: suite for suite in history.suites_with(case_id, number)} for case_id in case_ids]

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Import a file and report; returns an exit code."""
-    # Lazy import, so that `--help` stays fast.
+    # Lazy import: `--help` stays fast.
     from dataclasses import replace
 
     from workbench.cli.redaction import begin_program, warn, write
@@ -139,7 +139,7 @@ def _refused(what: str, file: Path, error: RefusedError, program: Program) -> in
 
 
 def _output(first: Path, source: Source, taken: Sequence[Path]) -> Path:
-    """Return the file for a suite; the name of a further suite also contains that of its source."""
+    """Return the file for a suite. The name of a further suite also contains its source's name."""
     from workbench.suite.model import derived_id
 
     if not taken:
@@ -153,9 +153,9 @@ def _output(first: Path, source: Source, taken: Sequence[Path]) -> Path:
 def _executed(
     scripts: Sequence[Path], output: Path, arguments: argparse.Namespace, program: Program
 ) -> list[Source] | None:
-    """Run files after asking once, and return the content for each suite file; `None` if the user refused.
+    """Run files after one question, and return the content for each suite file; `None` if the user refused.
 
-    The code that runs is the code that was read before the question.
+    The executed code is the code that was read before the question.
     """
     import os
     import sys
@@ -197,6 +197,6 @@ def _executed(
             if len(codes) == 1:
                 raise
             sources[file] = error
-    # Commands of the imported file start in this folder, those of a suite in the suite's folder.
+    # Commands of the imported file start in this folder, a suite's commands in the suite's folder.
     cwd = os.path.relpath(Path.cwd(), output.absolute().parent)
     return gathered_sources(sources, python=arguments.python, cwd="" if cwd == "." else cwd)

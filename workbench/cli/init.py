@@ -218,7 +218,7 @@ It also writes {SCHEMA_NAME} for editors and, if there is none, a {SETTINGS_NAME
 
 def _with_server(options: StartOptions) -> StartOptions:
     """Return the options with the server that the positional words give: a command, an address or a Python file."""
-    # A command keeps its words, which the user's shell has already split.
+    # A command keeps its words: the user's shell has already split them.
     if not options.words:
         return options
     first = options.words[0]
@@ -294,7 +294,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     if approval is None:
         return USAGE
     pool = ServerPool(program, starting=announce_download)
-    # A server in this process may print, which must not corrupt the output.
+    # A server in this process may print. That output must not corrupt the command's output.
     with printing_to(sys.stderr):
         listed: list[list[ToolDefinition]] = []
         code = asyncio.run(until_signalled(pool, _list(file, approval, pool, program, listed)))
@@ -314,7 +314,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
     if made.suite is None:
         warn_of_problems(made.errors, program.secrets)
         raise RefusedError(f"{path} was not written: the servers' lists do not make a valid suite")
-    # The drafts were paid for, so a suite that cannot be written there is saved elsewhere.
+    # The drafts were paid for. If the suite cannot be written there, it is saved elsewhere.
     if drafts and (code == INTERRUPTED or not _shown_and_agreed(path, made.text, options)):
         from workbench.cli.init_drafts import keep
 
@@ -420,7 +420,7 @@ def _cwd(text: str | None, folder: Path) -> str | None:
 
 
 def _module(text: str, folder: Path) -> Table:
-    """Return the Python file of a server as suites name it, relative to their folder."""
+    """Return the Python file of a server relative to the folder of suites."""
     file, _, name = text.partition(":")
     # Any text that is not a file is the name of a module.
     if not file.endswith(".py"):
@@ -466,7 +466,7 @@ def _of_sample(options: StartOptions, wanted: str, program: Program) -> int:
     text = source.read_text(encoding="utf-8")
     path = options.output or Path(source.name)
     folder = resolved(path.parent)
-    # A sample refers to modules and programs in its own folder, so they are copied next to the suite.
+    # A sample refers to modules and programs in its own folder, so these are copied next to the suite.
     codes: dict[Path, str] = {}
     for file in sorted(source.parent.glob("*.py")):
         if re.search(rf"\b{re.escape(file.stem)}\b(?=\.py|:)", text):
@@ -553,7 +553,7 @@ def _write(
     job: _Job | None,
     beside: Mapping[Path, str] | None = None,
 ) -> list[Path]:
-    """Write the suite and the files that belong to it; returns the files."""
+    """Write the suite and its accompanying files; returns the files."""
     # Lazy import: the schema is made from the models of suites, which are slow to import.
     from workbench.evaluation.file_schemas import file_schema
 

@@ -1,4 +1,4 @@
-"""Cases for the tools of a server, drafted by a model, checked by runs, confirmed by the user, and written."""
+"""Cases for the tools of a server: drafted by a model, checked by runs, confirmed by the user, and written."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class _StopError(Exception):
 
 @dataclass(frozen=True)
 class DraftsToWrite:
-    """The drafts that passed their checks, and the exit code to return once they are written.
+    """The drafts that passed their checks, and the exit code after they are written.
 
-    After an interruption, they are saved to another file (`keep`) instead of the suite.
+    After an interruption, the drafts are saved to another file (`keep`) instead of the suite.
     """
 
     drafts: tuple[Draft, ...]
@@ -76,7 +76,7 @@ class DraftsToWrite:
 
 
 def keep(text: str, path: Path, program: Program) -> None:
-    """Save a suite that could not be written to `path` next to it, and report where: its drafts were paid for.
+    """Save a suite that could not be written to `path` next to it, and report the place: its drafts were paid for.
 
     Raises SavingError.
     """
@@ -142,7 +142,7 @@ def _drafting_drafted(
             warn(f"no draft for {tool.name}: a suite cannot contain its definition", program.secrets)
     if not names:
         raise _StopError(QUALITY_MISSED)
-    # The model sees the requests of existing cases, so that no draft repeats one.
+    # The model sees the requests of existing cases, so that no draft repeats them.
     system, before = None, list[str]()
     if like is not None:
         system = like.system
@@ -191,7 +191,7 @@ def _drafting_drafted(
 def _results(plan: Plan, *, trust: bool) -> tuple[Sequence[RunResult], bool]:
     """Run a plan; return the results, and whether the user interrupted it.
 
-    If the runs were not approved, this is reported, and there are no results.
+    Without approval of the runs, report that and return no results.
     """
     quiet = Output(None, quiet=True)
     live = make_runs(plan, show_of(quiet, plan.program), quiet, trust=trust, record=None, command="run")

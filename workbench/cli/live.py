@@ -199,12 +199,12 @@ _REWRAPS = (
     *("TMUX", "VTE_VERSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION"),
     *("ALACRITTY_WINDOW_ID", "WT_SESSION", "TERM_PROGRAM"),
 )
-"""The environment variables set by terminals that rewrap lines when they become narrower; others, such as xterm, do not
+"""The environment variables of terminals that rewrap lines when they become narrower. Others, such as xterm, do not
 rewrap."""
 
 
 class ProgressBar:
-    """The progress of a batch on the last line of a terminal; it draws nothing on any other stream.
+    """The progress of a batch on the last line of a terminal; on any other stream, nothing is drawn.
 
     All other output for the terminal must go through `above`, which first removes the line; the next drawing restores
     it. Only one thread may draw; other threads may write at the same time.
@@ -243,7 +243,7 @@ class ProgressBar:
         return None
 
     def draw(self) -> None:
-        """Draw the line if it is due and differs from the one on the terminal."""
+        """Draw the line if it is due and has changed."""
         if not self.enabled or self._clock() < self._due_s():
             return
         with self._lock:
@@ -251,12 +251,11 @@ class ProgressBar:
             self._checked_s, self._changed = now, False
             if self._mid_line:
                 return
-            # Three columns stay free: a character in the last one makes many terminals wrap, and two are for the ^C
-            # that a terminal echoes.
+            # Three columns stay free: many terminals wrap after the last column, and the echoed ^C takes two.
             width = max(self._columns() - 3, 1)
             line = self._paint.line(progress_line(self._progress, now, width=width, only_ascii=self._only_ascii))
             if line != self._shown:
-                # One write both removes and draws the line, so that it does not flicker.
+                # One write removes and draws the line, so that it does not flicker.
                 self._write(self._removal() + line)
                 self._shown = line
 
@@ -360,7 +359,7 @@ class Live:
 
 
 class Watcher(Protocol):
-    """An observer of a batch that this process runs."""
+    """An observer of a batch in this process."""
 
     def begun(self, runtime: Runtime, name: str) -> None:
         """Receive the beginning of the batch with this name."""
@@ -392,7 +391,7 @@ def signals_interrupt() -> Iterator[None]:
 
 
 def _handled() -> list[signal.Signals]:
-    """Return the signals to handle: those that the parent process does not ignore.
+    """Return the signals to handle, without signals that the parent process ignores.
 
     Under nohup, for example, a hang-up must not stop the process.
     """
@@ -410,18 +409,18 @@ class _Signalled:
 
 
 MAX_GATHERED = 64
-"""The number of results after which a main thread that shows nothing is woken: each waking delays the runs."""
+"""The number of results after which a silent main thread is woken: each waking delays the runs."""
 
 
 class _Inbox:
     """The events for the main thread, from any thread and from signal handlers, in their order.
 
-    If the main thread shows nothing, only results and what it must do at once arrive, and results do not wake it."""
+    A silent main thread gets only results and urgent events, and results do not wake it."""
 
     def __init__(self, *, shows: bool) -> None:
         self._shows = shows
         self._events: deque[BatchEvent | _Signalled] = deque()
-        # A queue, because its `get` is interrupted by signals, and its `put` may be called by their handlers.
+        # A queue: signals interrupt its `get`, and their handlers may call its `put`.
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def put(self, event: BatchEvent | _Signalled) -> None:
@@ -458,12 +457,12 @@ def run_live(
     """Run a plan to its end, or until Ctrl+C, SIGTERM or SIGHUP stops it cleanly.
 
     A second signal ends the wait for runs in progress; servers are always closed. Output of a suite's Python code goes
-    to standard error, so that it cannot corrupt a report. With `lines`, the events are printed as JSON lines; `record`
+    to standard error, where it cannot corrupt a report. With `lines`, the events are printed as JSON lines. `record`
     records the runs, and `watcher` gets all events. With `from_history`, the results of a large batch are read back
     from the history, without secrets. The progress is drawn on standard error if that is a terminal.
 
-    Raises HistoryError, before any run is made, if a resumed batch cannot be written, and ClusterError if the cluster
-    cannot make the runs.
+    Before any run, raises HistoryError if a resumed batch cannot be written, and ClusterError if the cluster cannot
+    execute the runs.
     """
     live = Live()
     signals: list[_Signalled] = []

@@ -322,7 +322,7 @@ def _read_lines(take: Callable[[str], None]) -> Callable[[], None]:
     try:
         loop.add_reader(descriptor, read)
     except (OSError, ValueError):
-        # The event loop cannot wait for a file or /dev/null, whose lines are all there already.
+        # The event loop cannot wait for a file or /dev/null: all their lines are already there.
         for line in sys.stdin:
             take(line)
         return lambda: None

@@ -1,4 +1,4 @@
-"""The entry point `workbench`: find the command that is meant, and hand over to its module.
+"""The entry point `workbench`: find the requested command, and call its module.
 
 Nothing slow is imported before that."""
 
@@ -61,10 +61,10 @@ WORDS = {
     "models list": "list reachable endpoints and their models",
     "models check": "check the endpoint of each model",
 }
-"""The commands of two words; their modules have names such as `models_add`."""
+"""The commands of two words. Their modules have names such as `models_add`."""
 
 USUAL_WORDS = {"history": "list"}
-"""The default second word of commands that can be written without it."""
+"""The default second word of commands that may be written with one word."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -154,7 +154,7 @@ def _run_command(name: str, words: list[str]) -> int:
         if (answer := did_you_mean(f"{name} command", words[0], seconds)) is not None:
             return _refuse(answer)
     options = parser_of(name).parse_args(words)
-    # Imported before Ctrl+C raises exceptions: its extension panics if an exception is raised during its import.
+    # Imported before Ctrl+C raises exceptions: the module's extension panics on an exception during its import.
     import_pydantic(dataclass)
     module = import_module(_module_of(name))
     with InterruptsRaised():
@@ -169,7 +169,7 @@ def add_arguments_of(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def _module_of(name: str) -> str:
-    # `import` is a keyword of Python, so its module is `import_file`.
+    # `import` is a keyword of Python, so the module is `import_file`.
     module = "import_file" if name == "import" else re.sub("[ -]", "_", name)
     return f"workbench.cli.{module}"
 
@@ -190,7 +190,7 @@ def _open_app(words: list[str]) -> int:
     # Imports leave no garbage, and collecting it would take a tenth of the start-up time. The app enables collection
     # again.
     gc.disable()
-    # Imported before Ctrl+C raises exceptions: its extension panics if an exception is raised during its import.
+    # Imported before Ctrl+C raises exceptions: the module's extension panics on an exception during its import.
     import_pydantic(dataclass)
     with InterruptsRaised():
         return execute(arguments)

@@ -37,11 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until the client is gone; returns an exit code."""
     if sys.path and sys.path[0] in ("", str(Path.cwd())):
-        # `python -m` puts the current folder into the path; a module that a client writes there must not be imported.
+        # `python -m` puts the current folder into the path. A module that a client writes there must not be imported.
         del sys.path[0]
     from workbench.cli.redaction import begin_program, warn
 
-    # This sets up the log, so that the SDK prints nothing on standard error.
+    # This sets up the log: the SDK must print nothing on standard error.
     begin_program()
     from workbench.integrations.mcp_server import Allowed, NotStartedError, server_for
 

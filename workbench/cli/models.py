@@ -66,16 +66,16 @@ _NOT_USED = {
         "write base_url in workbench.toml",
     ),
 }
-"""The variables that the vendors' SDKs read but Workbench ignores, each with its replacement."""
+"""The variables of the vendors' SDKs that Workbench ignores, each with its replacement."""
 
 _TONES: Mapping[str, Role] = {"works": "passed", "repaired": "warned", "wrong": "failed", "unclear": "warned"}
 
 
 @dataclass(frozen=True)
 class ModelList:
-    """The models to list: those of `model`, otherwise those that the settings and suites at the paths name.
+    """The models to list: the models of `model`, otherwise the models in the settings and suites at the paths.
 
-    With `check`, each endpoint is asked whether it has the model; with `tools`, each model is probed for tool calling.
+    With `check`, each endpoint is asked whether it has the model. With `tools`, each model is probed for tool calling.
     """
 
     paths: Sequence[str]
@@ -129,7 +129,7 @@ async def _check(models: Sequence[ListedModel], program: Program, *, tools: bool
         from workbench.evaluation.tool_probes import probe_models
 
         def tell(listed: ListedModel, result: ProbeResult) -> None:
-            # Each probe takes seconds, so the current one is shown.
+            # Each probe takes seconds, so the name of the current model is shown.
             if sys.stderr.isatty():
                 warn(f"{listed.spec.name}: {result.sign} {result.probe}")
 

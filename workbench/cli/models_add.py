@@ -1,4 +1,4 @@
-"""`workbench models add`: check a model, and write it into a `workbench.toml`, or change it there."""
+"""`workbench models add`: check a model, and write it into a `workbench.toml` or change it there."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Ask every known endpoint that may be reached for its models, and list them; returns an exit code."""
+    """List the models of every known endpoint that may be reached; returns an exit code."""
     from workbench.cli.redaction import begin_program, warn, write, write_json
     from workbench.config.folders import folder_of
     from workbench.config.models import PRESETS
@@ -41,7 +41,7 @@ def execute(arguments: argparse.Namespace) -> int:
     known, problems = known_endpoints(program, list(map(folder_of, paths)), PRESETS)
     for problem in problems:
         warn(problem)
-    # Lazy import, so that `--help` answers at once.
+    # Lazy import: `--help` answers at once.
     import asyncio
 
     endpoints = asyncio.run(with_all_models(known, program))

@@ -1,4 +1,4 @@
-"""`workbench mutate`: run cases, repeat them with changed tools, and report the changes that no case notices."""
+"""`workbench mutate`: run cases, repeat them with changed tools, and report unnoticed changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KINDS = (
     "descriptions swapped",
     "decoys",
 )
-"""The names of all kinds of mutants, written out so that `--help` imports nothing."""
+"""The names of all kinds of mutants, written out here so that `--help` imports nothing."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +86,7 @@ def mutate(options: RunOptions, asked: MutationOptions, *, form: str, quiet: boo
     if first is None:
         return INTERRUPTED
     mutation = Mutation.of(trying.plan, first, asked)
-    # Mutants run in waves, because a mutant that one case has noticed is not run on the others.
+    # Mutants run in waves: a mutant that one case has noticed is not run on the others.
     while (wave := mutation.wave()) is not None:
         results = trying.run(wave, "not every mutant was run")
         if results is None:

@@ -25,10 +25,9 @@ from workbench.trajectory.recording import RecordingError, read_recording
 
 @dataclass(frozen=True)
 class NamedRun:
-    """A run, with its suite and case as they were when it was made.
+    """A run, with its suite and case at the time of the run.
 
-    `file` has the path of the suite's file for a run of the history, otherwise the path of the recording; `suite` is
-    the path to show.
+    `file` is the suite's file for a run of the history, otherwise the recording. `suite` is the path to show.
     """
 
     file: SuiteFile
@@ -36,7 +35,7 @@ class NamedRun:
     result: RunResult
     suite: str
     by: GraderName | None
-    """The deciding grader if it differs from that of the case."""
+    """The deciding grader if it differs from the case's."""
 
     @property
     def case(self) -> Case:

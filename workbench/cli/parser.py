@@ -45,7 +45,7 @@ def did_you_mean(kind: str, word: str, known: Iterable[str]) -> str | None:
 def _ending_of(option: str, command: str) -> str | None:
     """Return the ending of `--report` files in the form of this name, such as `.html` for `--html`.
 
-    `None` if the command has no such form.
+    Returns `None` for a form that the command lacks.
     """
     # Lazy import: only mistakes need it.
     from workbench.show.forms import FORMS
@@ -83,7 +83,7 @@ DEMANDED_OF_ALL = (
 """The advice about demands on a whole batch."""
 
 _DEMANDS = ("--gate", "--min-pass-rate", "--pass-rate", "--threshold", "--fail-under")
-"""The names of options by which other programs demand a result over all cases."""
+"""Options of other programs that demand a result over all cases."""
 
 _HINTS = {
     ("batches", "argument --stop: expected one argument"): ", the number or name of a batch: 'workbench batches' lists "
@@ -92,10 +92,11 @@ _HINTS = {
 """Hints that are added to messages of argparse."""
 
 AS_WRITTEN = "-- COMMAND"
-"""The metavar of another program's command line, whose options must stay part of it."""
+"""The metavar of another program's command line. Options in it stay part of it."""
 
 WORDS_OF_SERVER = "SERVER"
-"""The metavar of a command line whose first word ends this program's options: all later words belong to it."""
+"""The metavar of a command line whose first word ends this program's options: all later words belong to that command
+line."""
 
 MAX_USAGE_LINES = 4
 """The most lines of a usage: more would push the help or the error below off the screen."""
@@ -132,11 +133,11 @@ COMMON_OF_RUNS = (
     "--resume",
     "--quiet",
 )
-"""The ten options of commands that run cases which `--help` shows first."""
+"""The ten options that `--help` shows first for commands that run cases."""
 
 
 def group(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGroup:
-    """Return the argument group of a parser with this heading, creating it if necessary."""
+    """Return the argument group of a parser with this heading; create it if necessary."""
     for existing in parser._action_groups:
         if existing.title == heading:
             return existing
@@ -144,21 +145,21 @@ def group(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGr
 
 
 def show_first(parser: argparse.ArgumentParser, *options: str) -> None:
-    """Let `--help` explain only these options, in this order, and list the others; `--help-all` explains all."""
-    # The man page and the completions show all options: their parsers lack this method.
+    """Let `--help` explain only these options in this order, and list the others; `--help-all` explains all."""
+    # The man page and the completions show all options, because their parsers lack this method.
     if isinstance(parser, Parser):
         parser.first = options
 
 
 def words_of(argument: argparse.Action) -> str:
-    """Return a positional argument as a usage shows it, such as `[PATH ...]`."""
+    """Return a positional argument as in a usage, such as `[PATH ...]`."""
     name = str(argument.metavar or argument.dest.upper())
     shown = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ...", argparse.PARSER: f"{name} ..."}
     return shown.get(str(argument.nargs), name)
 
 
 def named_in_groups(groups: Mapping[str, Iterable[str]]) -> str:
-    """Return a line for each group, with its heading and names, for `--help`."""
+    """Return the lines for `--help` with the heading and the names of each group."""
     width = shutil.get_terminal_size().columns - 2
     heading_width = max(map(len, groups), default=0) + 2
     lines: list[str] = []
@@ -180,7 +181,7 @@ ABOUT_HELP = (argparse._HelpAction, _HelpAll)
 
 
 class HelpLines(argparse.HelpFormatter):
-    """A help formatter that fills paragraphs, but keeps the lines of a text that has several."""
+    """A help formatter that fills paragraphs, but keeps the lines of a text with several lines."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if "\n" in text:
@@ -189,7 +190,7 @@ class HelpLines(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that suggests the most similar option or subcommand for a misspelt one."""
+    """An argument parser that suggests the most similar option or subcommand for a misspelt word."""
 
     def __init__(self, **settings: Any) -> None:
         # An abbreviation would change its meaning with every new option.
@@ -259,7 +260,7 @@ class Parser(argparse.ArgumentParser):
         return known, []
 
     def _renamed(self, word: str) -> str:
-        """Return a word with an option's present name in place of its former one, and report the change."""
+        """Replace an option's former name in a word by the present name, and report the change."""
         option, sign, value = word.partition("=")
         if (present := self._present_name(option)) == option:
             return word
@@ -270,7 +271,7 @@ class Parser(argparse.ArgumentParser):
         return _FORMER.get((self.prog.partition(" ")[2], option), option)
 
     def _first_bare_word(self, words: Sequence[str]) -> int:
-        """Return the index of the first word that is neither an option nor the value of one."""
+        """Return the index of the first word that is neither an option nor an option's value."""
         at = 0
         while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
             word, follows = words[at], words[at + 1 : at + 2]
@@ -286,7 +287,7 @@ class Parser(argparse.ArgumentParser):
         return at
 
     def _last_of_letters(self, word: str) -> argparse.Action | None:
-        """Return the last of several joined short options (`-fo`) if its value is the next word, otherwise `None`."""
+        """Return the last of several joined short options (`-fo`) if its value is the next word, else `None`."""
         for index, letter in enumerate(word[1:], 2):
             action = self._option_string_actions.get(f"-{letter}")
             if action is not None and action.nargs != 0:
@@ -305,7 +306,7 @@ class Parser(argparse.ArgumentParser):
         self._refuse_if_near("option", option, options)
 
     def _took_further_words(self, known: argparse.Namespace, words: Sequence[str]) -> bool:
-        """Add the words after an option to the positional argument before it, if that takes several words."""
+        """Add the words after an option to the preceding positional argument, if that takes several words."""
         # argparse gives a positional argument no words after an option if it already has some from before.
         many = []
         for action in self._get_positional_actions():
@@ -416,11 +417,11 @@ def add_amount_options(parser: argparse.ArgumentParser, verbose: str) -> None:
 
 _HEADING_WIDTH = 16
 EXIT_CODES = "exit codes"
-"""The last heading of `--help`, that of the exit codes."""
+"""The last heading of `--help`, for the exit codes."""
 
 
 def add_exit_codes(parser: argparse.ArgumentParser, meanings: Mapping[int, str]) -> None:
-    """Explain the exit codes at the end of `--help`, the one for success first."""
+    """Explain the exit codes at the end of `--help`, success first."""
     parser.add_argument_group(EXIT_CODES, "; ".join(f"{code} {meaning}" for code, meaning in meanings.items()))
 
 
@@ -430,10 +431,10 @@ def add_samples_option(parser: argparse.ArgumentParser) -> None:
 
 
 def paths_of(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Return the paths in the arguments, and that of the samples with `--samples`."""
+    """Return the paths in the arguments, with the samples' path for `--samples`."""
     if not arguments.samples:
         return tuple(arguments.paths)
-    # Lazy import, so that `--help` stays fast.
+    # Lazy import: `--help` stays fast.
     from workbench.config.folders import bundled
 
     return (*arguments.paths, str(bundled("sample_suites")))
@@ -478,7 +479,7 @@ def names_batch(name: str) -> bool:
 
 
 def add_named_run(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that name the run on which the command works."""
+    """Add the arguments that name a command's run."""
     parser.add_argument("run", metavar="RUN", help="a batch of the history, or a recording")
     parser.add_argument(
         "--run", dest="number", type=natural, metavar="N", help="the number of the run in 'history show'"

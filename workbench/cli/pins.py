@@ -20,11 +20,11 @@ from workbench.tools.pool import ServerPool
 
 
 class FrozenError(Exception):
-    """With `--frozen`, tools differ from their pins, or could not be compared with them."""
+    """With `--frozen`, tools differ from their pins or could not be compared."""
 
 
 def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Program) -> bool:
-    """Pin the tools that suites' servers listed, and return whether all of them are pinned.
+    """Pin the listed tools of suites' servers, and return whether all are pinned.
 
     If a server of a suite did not answer, the suite keeps its earlier pins.
     """
@@ -52,8 +52,8 @@ def pin(files: Sequence[SuiteFile], listed: Sequence[SuiteTools], program: Progr
 def check_pins(plan: Plan, approval: Approval, *, frozen: bool) -> None:
     """Report the differences between the tools of servers and their pins on standard error.
 
-    Only servers of suites with pins are started. Raises FrozenError, if `frozen`, when they differ or cannot be
-    compared.
+    Only servers of suites with pins are started. If `frozen`, raises FrozenError for a difference or an impossible
+    comparison.
     """
     differs = False
     for file in plan.files:
@@ -80,7 +80,7 @@ def _differences(file: SuiteFile, program: Program, approval: Approval) -> Itera
         return
     if pins is None:
         return
-    # The servers of an untrusted suite must not be started, so there is nothing to compare.
+    # The servers of an untrusted suite must not be started, so nothing can be compared.
     if approval.grant(file.path) is None:
         if file.suite.servers:
             yield f"{file.path}: its tools are not compared with their pins, because the suite is not trusted"
@@ -117,6 +117,6 @@ def _listed(file: SuiteFile, program: Program, approval: Approval) -> SuiteTools
         finally:
             await pool.close()
 
-    # A server in this process may print, which must not corrupt the report.
+    # A server in this process may print. That output must not corrupt the report.
     with printing_to(sys.stderr):
         return asyncio.run(listed())

@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Record until Ctrl+C, or until the server ends; returns an exit code."""
-    # Lazy import, so that `--help` answers at once.
+    # Lazy import: `--help` answers at once.
     from workbench.cli.redaction import begin_program, warn
     from workbench.config.models import ConfigError
     from workbench.engine.suite_secrets import learn_secrets
@@ -75,7 +75,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     program = begin_program()
     for folder in {Path(), (arguments.output or Path()).parent}:
-        # Errors of the settings are reported by the commands that use them.
+        # The commands that use these settings report their errors.
         with suppress(ConfigError):
             learn_secrets(program, folder)
     if arguments.server:
@@ -86,7 +86,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _misused(arguments: argparse.Namespace) -> str | None:
-    """Return the problem of options that contradict each other; `None` if there is none."""
+    """Return the problem of contradictory options; `None` without one."""
     if arguments.server:
         if not arguments.command or arguments.output is None:
             return "--server needs a command and a file: workbench record --server --output FILE -- COMMAND"

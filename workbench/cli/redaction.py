@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.suite.project import Search
     from workbench.suite.suite_file import SuiteFile
 
-# A list, so that all functions see the program as soon as it exists.
+# A list: all functions see the program as soon as it exists.
 _known = [NO_SECRETS]
 _Report = TypeVar("_Report", bound="ReportModel")
 
@@ -42,7 +42,7 @@ def begin_program(options: ModelOptions | None = None) -> Program:
 
 
 def go_on_as(program: Program) -> None:
-    """Continue in this process as a program that another process created."""
+    """Continue in this process as a program from another process."""
     from workbench.config.logs import log_to
 
     _known[0] = program.secrets
@@ -50,9 +50,9 @@ def go_on_as(program: Program) -> None:
 
 
 def know_suites(program: Program, files: Iterable[SuiteFile]) -> None:
-    """Add the secrets of suites to those that are redacted.
+    """Register the secrets of suites for redaction.
 
-    Errors in their settings are reported by the commands that use the settings.
+    The commands that use the suites' settings report errors in them.
     """
     from workbench.config.models import ConfigError
     from workbench.engine.suite_secrets import learn_secrets
@@ -85,7 +85,7 @@ def without_secrets(report: _Report) -> _Report:
 def json_report(report: ReportModel | Mapping[str, Any]) -> str:
     """Return a report as indented JSON.
 
-    The values are redacted before they become JSON, so that the result is valid even if a secret has quotes.
+    The values are redacted before they become JSON, so the result is valid even if a secret has quotes.
     """
     shown = _known[0].redacted(report)
     data = dict(shown) if isinstance(shown, Mapping) else shown.model_dump(mode="json")
@@ -105,7 +105,7 @@ def write_redacted(text: str, stream: TextIO | None = None) -> None:
 def write_json_text(text: str, stream: TextIO | None = None) -> None:
     """Write JSON that is already redacted.
 
-    In a job of GitHub Actions, it is escaped so that it contains no command for the runner.
+    In a job of GitHub Actions, commands for the runner in it are escaped.
     """
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from workbench.show.workflow_commands import inert_json
@@ -128,7 +128,7 @@ def warn_of_problems(problems: Iterable[Problem], secrets: Secrets | None = None
 
 
 class Outlet:
-    """A stream for the output of a suite's Python code; it redacts secrets, even those written in pieces."""
+    """A stream for the output of a suite's Python code. It redacts secrets, even those written in pieces."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -175,7 +175,7 @@ _REDRAWN_EVERY_S = 0.2
 def shown_search(*, quiet: bool = False) -> Iterator[Search]:
     """Yield a search for suites, and show its progress until it ends.
 
-    Afterwards, unless `quiet`, the folders that the search skipped are reported.
+    Afterwards, unless `quiet`, the skipped folders are reported.
     """
     from workbench.suite.project import Search
 
@@ -219,8 +219,7 @@ def _draw(line: str) -> None:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns
     except OSError:
         columns = 80
-    # Three columns stay free: the last one, so that the line does not wrap, and two for the ^C that the terminal
-    # echoes.
+    # Three columns stay free: the line would wrap after the last one, and the echoed ^C takes two.
     fitting = set_cell_size(one_line(line), max(columns - 3, 1)).rstrip()
     write(f"\r\x1b[2K{fitting}", sys.stderr)
     sys.stderr.flush()

@@ -48,7 +48,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 class Output:
     """The destination of a report: its form (`None` for the default) and its file (`None` for standard output).
 
-    `quiet` and `verbose` set the amount of the report; `beside` holds further reports.
+    `quiet` and `verbose` set the level of detail; `beside` holds further reports.
     """
 
     form: str | None = None
@@ -57,7 +57,7 @@ class Output:
     verbose: bool = False
     beside: tuple[Output, ...] = ()
     summary: bool = True
-    """Whether the report is also written to the summary of the CI job, if there is one."""
+    """Whether the report also goes to the summary of the CI job, if there is one."""
     lean: bool = False
     """Whether a JSON report says each argument once."""
 
@@ -147,7 +147,7 @@ class Output:
         return all(written)
 
     def deliver_to_file(self, pieces: Callable[[Output], Iterable[str]], instead: str = "") -> bool:
-        """Write the report to its file, if it has one and was not streamed there.
+        """Write the report to its file, if any, unless it was streamed there.
 
         Returns whether the file could be written; `instead` ends the message about a failure.
         """
@@ -192,7 +192,7 @@ def annotate(output: Output, findings: Callable[[], Sequence[StaticFinding]], st
 def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
     """Return the output that `--format`, `--output`, `--report`, `--lean`, `--quiet` and `--verbose` select.
 
-    Returns `None`, after reporting the reason, if the options contradict each other or `command` has no such report.
+    Returns `None`, after reporting the reason, if the options contradict each other or `command` lacks the form.
     """
     output = _output_of(arguments, command)
     if output is None or not output.lean or "json" in (output.form, *(each.form for each in output.beside)):
@@ -231,7 +231,7 @@ def _output_of(arguments: argparse.Namespace, command: Command) -> Output | None
 
 
 def reports_beside(arguments: argparse.Namespace, command: Command) -> tuple[Output, ...] | None:
-    """Return the reports of `--report`; `None`, after reporting the reason, if one of them has no form."""
+    """Return the reports of `--report`; `None`, after reporting the reason, if one has no form."""
     files: list[Path] = arguments.report
     reports = []
     for file in files:
@@ -262,7 +262,7 @@ def _are_different(files: Sequence[Path | None]) -> bool:
 
 
 def can_record_in(folder: Path) -> bool:
-    """Return whether recordings can be written to a folder, creating it if it is missing; report an obstacle."""
+    """Return whether recordings can be written to a folder; create it if necessary, and report an obstacle."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -202,7 +202,7 @@ def _open_at_breakpoints(arguments: argparse.Namespace) -> int:
 
 
 MANY_RUNS = 2_000
-"""The number of stored runs from which reading them is announced, because it takes a second."""
+"""The number of stored runs from which the reading is announced, because it takes a second."""
 
 
 def run_and_report(
@@ -215,7 +215,7 @@ def run_and_report(
     frozen: bool = False,
     detach: bool = False,
 ) -> int:
-    """Run cases and report; with `detach`, in another process, which outlives this one.
+    """Run cases and report; with `detach`, in another process that outlives this one.
 
     Returns an exit code.
     """
@@ -228,7 +228,7 @@ def run_and_report(
         plan.abandon()
         warn(f"{plan.shard_ref} has only some of the runs: give --baseline to 'workbench history merge' instead")
         return USAGE
-    # The baseline is read before any run is paid for, so that a wrong name costs nothing.
+    # The baseline is read before any run is paid for, so a wrong name costs nothing.
     baseline = None
     if compared_with is not None:
         baseline = baseline_for(compared_with, plan)
@@ -303,7 +303,7 @@ def _confirmed(
         return confirms.done()
     assert confirms.announcement is not None
     warn(confirms.announcement)
-    # The approval of the batch covers its reruns, which have no further needs.
+    # The approval of the batch covers its reruns, which have the same needs.
     again = run_live(confirms.plan, approval, show)
     if confirms.plan.needs_history and again.outcome.unrecorded:
         live.recorded = False
@@ -375,7 +375,7 @@ def open_at_breakpoints(options: RunOptions, lines: Sequence[str], app: AppOptio
 
 
 def _known_tools(files: Iterable[SuiteFile], listings: Listings) -> list[ToolDefinition]:
-    """Return the tools that suites define, and those that their servers listed last."""
+    """Return the tools that suites define, and the tools that their servers listed last."""
     tools: list[ToolDefinition] = []
     for file in files:
         if file.suite is not None:

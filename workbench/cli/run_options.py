@@ -144,7 +144,7 @@ def add_variant_options(parser: argparse.ArgumentParser, *, compares: bool) -> N
 
 
 def add_until_option(parser: argparse.ArgumentParser, *, compares: bool) -> None:
-    """Add the option for stopping early, and the options that were its values, without help."""
+    """Add the option for stopping early, and without help the former options for its values."""
     values: dict[str, Callable[[str], float]]
     if compares:
         what, values = "the better model is decided", {"looks": _looks, "seed": _seed}
@@ -258,7 +258,7 @@ def add_choice_options(
 ) -> None:
     """Add `option`, which chooses among the `names` of faults or changes, and `--tool`.
 
-    The help of `option` is "only `chosen`, of …", and that of `--tool` is "only `things` of this tool".
+    The help of `option` is "only `chosen`, of …", the help of `--tool` is "only `things` of this tool".
     """
     listed = ", ".join(names)
     parser.add_argument(
@@ -307,7 +307,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     resumption = None
     if resume is not None:
         problems = _settled_options(arguments)
-        # `--resume` without a batch has an empty text as its value, which stands for the latest batch.
+        # `--resume` without a batch has an empty text as its value. It means the latest batch.
         resumption = Resume(resume or None, arguments.anyway)
     else:
         problems = _problems_of_new_batch(arguments, paths, without_until, command, compares=compares)
@@ -372,7 +372,7 @@ def _problems_of_new_batch(
     *,
     compares: bool,
 ) -> list[str]:
-    """Return the problem of options that contradict or need one another; empty if there is none."""
+    """Return the problem of options that contradict or need one another; empty without one."""
     if not paths and command is None:
         verb = "compare" if compares else "run"
         return [f"say what to {verb}: workbench {verb} PATH …, --samples, or --resume to complete a batch"]
@@ -382,7 +382,7 @@ def _problems_of_new_batch(
         return ["--anyway applies to a resumed batch: give --resume too"]
     if without_until is not None:
         instead = f"--{without_until} applies to a batch that stops early: write --until decided,{without_until}=…"
-        # In other programs, --gate alone demands a pass rate, so this message names the option for that.
+        # In other programs, --gate alone demands a pass rate, so this message names our option for that.
         return [f"{instead}. {DEMANDED_OF_ALL}" if without_until == "gate" else instead]
     for attribute, name in (("shard_by", "--shard-by"), ("plan", "--plan")):
         if getattr(arguments, attribute, None) and arguments.shard is None:
@@ -391,7 +391,7 @@ def _problems_of_new_batch(
 
 
 def _shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shard | None:
-    """Return the selected shard, if there is one.
+    """Return the selected shard, if any.
 
     Raises OptionsError.
     """
@@ -401,7 +401,7 @@ def _shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Sha
 
 
 def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
-    """Return the rule for early stopping, and the name of an option that needs `--until` if that is missing."""
+    """Return the rule for early stopping, and the name of an option that lacks its `--until`, if any."""
     from workbench.cli.redaction import warn
     from workbench.evaluation.options import Stop
 
@@ -512,7 +512,7 @@ def _positive(text: str) -> int:
 
 
 COUNT = "WORKBENCH_SHARDS"
-"""The variable with the number of shards, for schedulers that do not set one."""
+"""The variable with the number of shards, for schedulers without their own."""
 
 _SCHEDULERS = (
     ("CI_NODE_INDEX", "CI_NODE_TOTAL", 1),
@@ -523,7 +523,7 @@ _SCHEDULERS = (
 )
 """The variables with the number of a job and the count of jobs, and the number of the first job.
 
-The variables are those of GitLab, CircleCI, Buildkite, Kubernetes (indexed jobs) and GNU parallel. Slurm is handled
+The variables belong to GitLab, CircleCI, Buildkite, Kubernetes (indexed jobs) and GNU parallel. Slurm is handled
 separately, because its arrays may begin with any number.
 """
 
@@ -552,13 +552,13 @@ def shard_of(arguments: argparse.Namespace, paths: Sequence[str | Path]) -> Shar
         costs = history_to_read(argparse.Namespace(history=None), paths)
     elif arguments.shard_by not in (None, "turn"):
         costs = Path(arguments.shard_by.removeprefix("cost:"))
-    # Shards of one pipeline share its id, by which `history merge` finds them.
+    # Shards of one pipeline share its id; `history merge` finds them by it.
     plan_id = arguments.plan or next(filter(None, map(os.environ.get, _PLAN_IDS)), None)
     return Shard(index=index, of=of, plan_id=plan_id, costs=costs)
 
 
 def shard_in(environment: Mapping[str, str]) -> tuple[int, int]:
-    """Return the number of this shard (from 1) and the count of shards, from the variables of a scheduler.
+    """Return the number of this shard (from 1) and the count of shards, from a scheduler's variables.
 
     Raises OptionsError.
     """
@@ -605,8 +605,7 @@ def _number(environment: Mapping[str, str], name: str, otherwise: int | None = N
 
 
 GRADERS = ("critics", "decision", "accuracy", "trajectory", "dimensions")
-"""The names of the graders, written out so that `--help` does not import the graders.
-"""
+"""The names of the graders, written out here so that `--help` does not import the graders."""
 REPEAT_RULES = ("every", "last", "mean", "majority")
 """The rules for repeats."""
 
@@ -669,7 +668,7 @@ def add_by_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_repeat_rule_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the rule that turns a case's repeats into one status."""
+    """Add the option for the rule that combines a case's repeats into one status."""
     grading = group(parser, GRADING)
     grading.add_argument(
         "--repeat-rule",
@@ -692,7 +691,7 @@ def add_min_score_option(parser: argparse.ArgumentParser) -> None:
 
 
 class _ScoreToReach(argparse.Action):
-    """The argparse action of `--min-score`: store the score, and warn of one that every batch reaches."""
+    """The argparse action of `--min-score`: store the score, and warn of a score that every batch reaches."""
 
     def __call__(
         self,
@@ -701,9 +700,9 @@ class _ScoreToReach(argparse.Action):
         values: object,
         option_string: str | None = None,
     ) -> None:
-        # A threshold of 0 is usually a mistake: the variable that holds it is unset or misspelt.
+        # A threshold of 0 is usually a mistake: its variable is unset or misspelt.
         if values == 0:
-            # Lazy import, so that `--help` stays fast.
+            # Lazy import: `--help` stays fast.
             from workbench.cli.redaction import warn
 
             warn("--min-score 0: every batch reaches 0, so failed cases would not count; give the score to reach")

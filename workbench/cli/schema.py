@@ -1,4 +1,4 @@
-"""`workbench schema`: the JSON Schemas of files that people write, by which editors complete and check them."""
+"""`workbench schema`: the JSON Schemas of files that people write. Editors complete and check the files by them."""
 
 from __future__ import annotations
 

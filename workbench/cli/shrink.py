@@ -124,7 +124,7 @@ def shrink_run(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and (why := why_not_writable(arguments.output)) is not None:
         warn(f"cannot write {arguments.output}: {why}")
         return USAGE
-    # Other cases and variants cannot affect the failure, so they are left out without a run.
+    # Other cases and variants cannot affect the failure, so they are removed without a run.
     try:
         document = _only_case(run)
     except ValueError as error:
@@ -149,7 +149,7 @@ def shrink_run(arguments: argparse.Namespace) -> int:
 
 
 def _only_variant(model: str) -> Variants:
-    """Return the variant in a model's name, if it has one."""
+    """Return the variant in a model's name, if any."""
     name = variant_name_of(model)
     if name is None:
         return Variants()
@@ -161,7 +161,7 @@ def _only_case(run: NamedRun) -> Document:
     document: Document = toml_of(run.file.text)
     assert run.file.suite is not None
     at = [case.id for case in run.file.suite.cases].index(run.written.id)
-    # The id is written out, because otherwise it would follow from the name, which shrinking may shorten.
+    # The id is written out: otherwise it would follow from the name, which may be shortened.
     table = {**document["cases"][at], "id": run.written.id}
     if "each" in table:
         table = filled_table(run.written)
@@ -176,7 +176,7 @@ def _only_case(run: NamedRun) -> Document:
 
 
 class _Shrinking:
-    """The attempts to shrink a case: their runs, and the number of them."""
+    """The attempts to shrink a case: their runs and their number."""
 
     def __init__(self, arguments: argparse.Namespace, trying: Experiment) -> None:
         self._arguments = arguments
@@ -205,7 +205,7 @@ class _Shrinking:
             if others[Status.ERROR]:
                 return INFRASTRUCTURE
             return QUALITY_MISSED
-        # Attempts are shorter than the case, so an estimate from its first runs is an upper one.
+        # Attempts are shorter than the case, so an estimate from the case's first runs is an upper bound.
         cell = "", case.id, model
         left = max(self._arguments.max_runs - self._made, 0)
         figures = {cell: [summary_of(result) for result in first]}

@@ -1,4 +1,4 @@
-"""`workbench tools`: start the servers of suites, list their tools, lint them, or call one of them."""
+"""`workbench tools`: start the servers of suites; list, lint or call their tools."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ PROGRESS_EVERY_S = 0.1
 
 @dataclass(frozen=True)
 class ByHand:
-    """The tool to call by hand, its arguments, and the form of the answer (`text` or `json`)."""
+    """The tool to call, its arguments, and the form of the answer (`text` or `json`)."""
 
     tool: str
     arguments: dict[str, JsonValue]
@@ -148,7 +148,7 @@ async def call_by_hand(
         for written in error.outputs:
             _warn_of_output(written, program)
         return INFRASTRUCTURE if error.not_listed else USAGE
-    # A call may have effects outside, so arguments that the schema refuses are never sent.
+    # A call may have effects outside, so arguments that violate the schema are never sent.
     if not _arguments_fit(by_hand, found.tool, program):
         return USAGE
     server = next(each for each in valid_suite(found.file).servers if each.name == found.tool.server)
@@ -255,7 +255,7 @@ def list_or_call(options: ToolOptions) -> int:
     approval = approved(Needs.of_servers(started, program), program, all_of_them=options.trust)
     if approval is None:
         return USAGE
-    # A server in this process may print, which must not corrupt the output.
+    # A server in this process may print. That output must not corrupt the report.
     with printing_to(sys.stderr):
         pool = ServerPool(program, starting=announce_download)
         code = asyncio.run(until_signalled(pool, _work(options, files, program, approval, pool, by_hand, output)))
@@ -394,7 +394,7 @@ def _suites(options: ToolOptions) -> tuple[list[SuiteFile], list[SuiteFile]]:
 
 
 def _refuse_written_out(tool: str, files: Sequence[SuiteFile]) -> None:
-    """Raise RefusedError for a tool that a suite defines itself, because it has no server to call."""
+    """Raise RefusedError for a tool that a suite defines itself: no server can execute it."""
     suites = [valid_suite(file) for file in files]
     if any(suite.servers for suite in suites):
         return

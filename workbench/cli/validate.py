@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Check the files; returns 0 if none has an error, otherwise 2, and 1 for a finding that `--fail-on` names."""
-    # Lazy import, so that `--help` answers at once.
+    # Lazy import: `--help` answers at once.
     from workbench.cli.redaction import begin_program, know_suites, lines_redacted, shown_search, warn, warn_of_problems
     from workbench.cli.report_output import annotate, output_of
     from workbench.evaluation.suites import NoSuitesError, load_suites

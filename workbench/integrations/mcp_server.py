@@ -1,6 +1,6 @@
 """Workbench as an MCP server: coding agents that edit a tool can test whether models still call it correctly.
 
-The server executes tools and asks models only as permitted by the user at its start, and never changes a suite.
+The server executes tools and asks models only as the user permitted at its start. It never changes a suite.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _READ_ONLY = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
 @dataclass(frozen=True)
 class Allowed:
-    """The permissions that the user gave the server at its start."""
+    """The user's permissions for the server, given at its start."""
 
     paths: tuple[Path, ...]
     """The suite files, or folders with suite files, that the server may read."""
@@ -89,7 +89,7 @@ class ProblemLine(BaseModel):
 
 
 class ModelLine(BaseModel):
-    """The numbers of a model's runs by status, and their mean score, 0 to 1."""
+    """The numbers of a model's runs by status, and their mean score from 0 to 1."""
 
     model: str
     passed: int

@@ -71,7 +71,7 @@ class Settings:
     def options(self) -> dict[str, Any]:
         """The settings as arguments of `workbench.evaluate`, without the models."""
         options: dict[str, Any] = {"concurrency": self.concurrency, "history": self.history}
-        # An option that was not given is left out, so that the default of `evaluate` or of the suite applies.
+        # A missing option is left out, so the default of `evaluate` or of the suite applies.
         if self.repeats is not None:
             options["repeats"] = self.repeats
         if self.repeat_rule is not None:
@@ -135,7 +135,7 @@ class Workbench:
         settings = self._settings.options
         if not options.keys() & {"model", "models"}:
             settings["models"] = self._settings.models
-        # The limit is for the whole session, but each worker of pytest-xdist evaluates independently, so it gets a
+        # The limit applies to the whole session, but each worker of pytest-xdist evaluates independently and gets a
         # share.
         settings["concurrency"] = max(1, settings["concurrency"] // self._workers)
         return settings | options

@@ -25,20 +25,20 @@ from workbench.numerals import setting_text
 from workbench.show.spans import plain
 from workbench.show.views.gates import aggregate_demands, gate_demands
 
-# All suite tests of a session share one evaluation, which begins with the first test and gives each test its verdict as
-# soon as its runs end. With pytest-xdist the evaluation is in the controller, and the workers request verdicts from it:
-# there is one writer of history and reports, one start of each server and one limit per endpoint, however the tests are
-# distributed.
+# All suite tests of a session share one evaluation. It begins with the first test, and gives each test its verdict as
+# soon as its runs end. With pytest-xdist the evaluation is in the controller, and the workers request verdicts from it.
+# So there is one writer of history and reports, one start of each server and one limit per endpoint, however the tests
+# are distributed.
 
 GATE = "gate"
 """The name of the test for a suite's gates and aggregates."""
 
 STOP_TIMEOUT_S = 20.0
-"""The longest time that the end of a session waits for its runs to stop, in seconds."""
+"""The longest wait for runs to stop at the end of a session, in seconds."""
 
 
 class SuiteTest(NamedTuple):
-    """A test of a suite: one of its cells, or its gates."""
+    """A test of a suite: one cell, or the gates."""
 
     suite: workbench.LoadedSuite
     cell: workbench.Cell | None
@@ -49,18 +49,18 @@ Outcome = Literal["passed", "failed", "error", "skipped", "quarantined", "gated"
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of a test; `text` is the report on its runs, or the reason why there is none."""
+    """The result of a test. `text` is the report on its runs, or the reason for a missing report."""
 
     outcome: Outcome
     text: str = ""
     seconds: float = 0.0
-    """The duration of the test's own runs in seconds, without waiting for other runs."""
+    """The duration of the test's own runs in seconds, without waits for other runs."""
     properties: tuple[tuple[str, str], ...] = ()
     """The score, tokens and other figures, for the `user_properties` of pytest's reports."""
 
 
 def tests_of(suite: workbench.LoadedSuite, models: tuple[str, ...]) -> Iterator[tuple[str, SuiteTest]]:
-    """Yield the tests of a suite with their names, in the order of the file; the test for the gates comes last."""
+    """Yield the named tests of a suite in the order of the file; the test of the gates comes last."""
     for cell in suite.cells(models):
         yield f"{cell.case.id}[{cell.model}]", SuiteTest(suite, cell)
     if has_gates(suite):
@@ -80,7 +80,7 @@ def has_gates(suite: workbench.LoadedSuite) -> bool:
 
 
 class Batch:
-    """The evaluation of the suite tests of a session, on a thread of its own; the first `verdict` starts it."""
+    """The evaluation of a session's suite tests, on its own thread; the first `verdict` starts it."""
 
     def __init__(self, settings: Settings, tests: Mapping[str, SuiteTest]) -> None:
         self._settings = settings
@@ -159,7 +159,7 @@ class Batch:
     async def _evaluate(self) -> None:
         self._loop, self._work = asyncio.get_running_loop(), asyncio.current_task()
         suites = {str(test.suite.path): test.suite for test in self._tests.values()}
-        # A suite that is not approved is an error only of its own tests; the other suites are evaluated.
+        # A suite without approval is an error only of its own tests; the other suites are evaluated.
         while suites:
             cells = []
             for test in self._tests.values():
@@ -274,9 +274,9 @@ def _of_gates(report: workbench.Report | None, suite: Path) -> Verdict:
     return Verdict("passed" if all_met else "failed", "\n".join(lines))
 
 
-# A verdict may come hours after its request, and pytest-xdist has no channel on which a worker can request it. So the
-# controller listens on a local socket, and each worker waits on its own connection. Messages are pickled, so the token
-# keeps other programs of the machine out.
+# A verdict may come hours after its request, and pytest-xdist has no channel for requests of workers. So the controller
+# listens on a local socket, and each worker waits on its own connection. Messages are pickled, so a token keeps out
+# other programs of the machine.
 class Desk:
     """The controller's end of the connections to the workers of pytest-xdist: answers their requests for verdicts."""
 
@@ -316,8 +316,8 @@ class Desk:
     def _answer(self, connection: Connection) -> None:
         self._known.wait()
         assert self._batch is not None
-        # Both errors mean that the worker has ended. Any other error closes the connection too, so that the worker does
-        # not wait for an answer that never comes.
+        # Both errors mean that the worker has ended. Any other error also closes the connection, so that the worker
+        # does not wait in vain.
         with connection, suppress(EOFError, OSError):
             while True:
                 connection.send(self._batch.verdict(connection.recv()))
@@ -333,8 +333,7 @@ class RemoteBatch:
     def verdict(self, node: str) -> Verdict:
         """Wait for the verdict on a test."""
         try:
-            # Connect only for the first verdict, because a controller that refuses its options ends before its workers
-            # begin.
+            # Connect only for the first verdict: a controller that refuses its options ends before its workers begin.
             if self._connection is None:
                 self._connection = Client(self._address, authkey=self._token)
             self._connection.send(node)
@@ -377,7 +376,7 @@ class SuiteItem(pytest.Item):
 
     def setup(self) -> None:
         """Wait for the verdict, and raise for a fault of the infrastructure."""
-        # pytest reports an exception in the setup as an error of the test, and one in `runtest` as a failure.
+        # pytest reports an exception in the setup as an error of the test, and an exception in `runtest` as a failure.
         self.verdict = verdict = self._plugin.verdict(self.nodeid)
         self.user_properties.extend(verdict.properties)
         if verdict.outcome == "error":
@@ -403,7 +402,7 @@ class SuiteItem(pytest.Item):
             raise pytest.fail.Exception(verdict.text, pytrace=False)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return the file, the line of the case in it (from 0, as pytest counts), and the name of the test."""
+        """Return the file, the case's line in it (from 0, as pytest counts), and the name of the test."""
         line = None
         if self.test.cell is not None:
             line = self.test.cell.case.line - 1
@@ -411,7 +410,7 @@ class SuiteItem(pytest.Item):
 
 
 class Suites:
-    """The plugin that collects suites and runs their tests as one batch, in the controller or in a worker."""
+    """The plugin that collects suites and runs their tests as one batch, in the controller or a worker."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.settings = Settings.of(config)
@@ -441,7 +440,7 @@ class Suites:
         """Return whether a test is part of the batch."""
         if item.get_closest_marker("skip") is None:
             return True
-        # A skipped case is included if it passed in the baseline, because that is a change to report.
+        # A skipped case is included if it passed in the baseline: that is a change to report.
         of_suite = item.test.cell is not None and item.test.cell.case.definition.skip is not None
         return of_suite and self.settings.baseline is not None
 
@@ -492,13 +491,13 @@ class Suites:
             return f"no run that counts was graded: {skipped} skipped"
         return None
 
-    # Runs first, because pytest-xdist waits here for its workers, which wait for verdicts.
+    # Runs come first: pytest-xdist waits here for its workers, and the workers wait for verdicts.
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Stop unfinished runs, as after `-x`, and fail a session that is not a success.
+        """Stop unfinished runs, for example after `-x`, and set the session's exit status.
 
-        A session fails, even if all its tests passed, when a report was not written, nothing was graded, or a case
-        broke since the baseline.
+        Even if all tests passed, a session fails if a report was not written, nothing was graded, or a case broke since
+        the baseline.
         """
         if self._batch is not None:
             self._batch.stop()
@@ -572,7 +571,7 @@ def _summary(report: workbench.Report) -> Iterator[str]:
 
 
 def _installed_around(file: Path, session: pytest.Session) -> Path | None:
-    """Return the folder of installed packages that holds a file, unless pytest was asked for a folder inside it."""
+    """Return the folder of installed packages around a file, unless pytest was given a folder inside it."""
     for folder in file.parents:
         if session.isinitpath(folder):
             return None
