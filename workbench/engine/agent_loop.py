@@ -167,6 +167,7 @@ class AgentLoop:
         fork: Fork | None = None,
         images: tuple[Media, ...] = (),
         user: Conversation | None = None,
+        of_agent: bool = False,
     ) -> None:
         self._user = user
         self._started = started
@@ -180,7 +181,7 @@ class AgentLoop:
         self._checkpoint = checkpoint
         self._step_failed = step_failed
         self._fork = fork
-        self._turns = turns_of(case, settings.limits.max_rounds)
+        self._turns = turns_of(case, settings.limits.max_rounds, of_agent=of_agent)
         self._messages = opening_messages(case, images)
         self._rounds = 0
         self._beside_steps = 0
@@ -359,7 +360,7 @@ class AgentLoop:
             assert held is not None
             if after == "continue":
                 # A step's own mock answers only the first call of the step.
-                step_mock = self._step_mock(turn.step) if call in first else None
+                step_mock = self._step_mock(turn.step) if call in first and not turn.continues else None
                 result = await executor.answer(
                     held.sent, step_mock, partial(checkpoint.review, answer.number, held, tool)
                 )
@@ -409,7 +410,9 @@ class RunRequest:
     """One run to make: a case under its settings on a model.
 
     With `fork`, the run starts as another run did. `images` are those of the case, with their content. `clock` is the
-    time that the model is given. `time_limit` is the suite's key for the run's time limit, for messages."""
+    time that the model is given. `time_limit` is the suite's key for the run's time limit, for messages. `agent_output`
+    returns the end of an agent's standard error; it is given if an agent runs the case: each of its calls is a round,
+    and it cannot be asked again."""
 
     case: Case
     settings: CaseSettings
@@ -419,6 +422,12 @@ class RunRequest:
     images: tuple[Media, ...] = ()
     clock: str | None = None
     time_limit: str = "limits.timeout_s"
+    agent_output: Callable[[], ServerOutput | None] | None = None
+
+    @property
+    def of_agent(self) -> bool:
+        """Whether an agent runs the case in place of a model."""
+        return self.agent_output is not None
 
 
 async def run_case(
@@ -464,12 +473,13 @@ async def run_case(
                 recorder=recorder,
                 retries=retries,
                 limit=limit,
-                checkpoint=Checkpoint(control, recorder, limit),
+                checkpoint=Checkpoint(control, recorder, limit, of_agent=request.of_agent),
                 step_failed=step_failed or _no_step_fails,
                 fork=request.fork,
                 started=started,
                 images=request.images,
                 user=user,
+                of_agent=request.of_agent,
             )
             if own_calls is not None:
                 async with limit.suspended():
@@ -482,6 +492,7 @@ async def run_case(
         finish = RunFinished(
             "timed out",
             f"not finished within {seconds_text(limits.timeout_s)}: raise {request.time_limit} to wait longer",
+            request.agent_output() if request.agent_output is not None else None,
         )
     except asyncio.CancelledError:
         finish = RunFinished("stopped")

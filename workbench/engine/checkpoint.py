@@ -56,6 +56,8 @@ class HoldPoint:
     """The request of a server that waits for a reply."""
     reply: Reply | None = None
     """The reply that the server gets if the run continues."""
+    of_agent: bool = False
+    """Whether an agent runs the case, which cannot be asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +146,10 @@ _WHERE: Mapping[At, str] = {
 }
 
 
-def refusal(command: Command, at: At, question: Question | None = None) -> str | None:
+def refusal(command: Command, at: At, question: Question | None = None, *, of_agent: bool = False) -> str | None:
     """Return the reason why a command is not allowed where a run is held; `None` if it is allowed."""
+    if of_agent and isinstance(command, Regenerate):
+        return NOT_ASKED_AGAIN
     if not isinstance(command, _ALLOWED[at]):
         where = _WHERE[at]
         return f"the run is held {where}: {_WHEN[type(command)]}"
@@ -156,6 +160,9 @@ def refusal(command: Command, at: At, question: Question | None = None) -> str |
     if isinstance(command, AnswerQuestion) and question is not None:
         return problem_of_reply(question, command.action, command.content, command.text)
     return None
+
+
+NOT_ASKED_AGAIN = "an agent cannot be asked again for an answer: it has acted on it; run the case again instead"
 
 
 class RunControl(Protocol):
@@ -192,7 +199,10 @@ class Checkpoint:
     request.
     """
 
-    def __init__(self, control: RunControl | None, recorder: Recorder, limit: TimeLimit) -> None:
+    def __init__(
+        self, control: RunControl | None, recorder: Recorder, limit: TimeLimit, *, of_agent: bool = False
+    ) -> None:
+        self._of_agent = of_agent
         self._control = control
         self._recorder = recorder
         self._limit = limit
@@ -220,7 +230,9 @@ class Checkpoint:
         control = self._control
         if control is None:
             return "continue", call
-        point = HoldPoint(at, round_number, lambda: self._recorder.trajectory, call, tool, request=request)
+        point = HoldPoint(
+            at, round_number, lambda: self._recorder.trajectory, call, tool, request=request, of_agent=self._of_agent
+        )
         # Judges asked by breakpoints and a person's thinking take time that does not count towards the run's time
         # limit.
         async with self._limit.suspended():

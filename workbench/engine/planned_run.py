@@ -132,7 +132,7 @@ async def _result_of(planned: PlannedRun, context: RunContext) -> RunResult:
             tools = await _open_tools(planned, context, clock)
         elif planned.subject is not None and planned.subject.is_agent:
             model = agent = _agent(planned, planned.subject, context, request)
-            request = _with_limits(request, planned, planned.subject)
+            request = replace(_with_limits(request, planned, planned.subject), agent_output=agent.output)
             tools = await _open_tools(planned, context, clock)
             try:
                 await agent.begin(tools)
@@ -295,7 +295,7 @@ def _given_to(planned: PlannedRun, subject: Subject, context: RunContext) -> tup
         except ConfigError as error:
             raise ToolsError(f"the agent {subject.name!r} is not started: {error}") from error
     grant = context.grant_of(path)
-    if grant is None or not grant.covers(subject.as_server):
+    if grant is None or not (grant.covers_agent(subject) if subject.is_agent else grant.covers(subject.as_server)):
         raise UntrustedError(f"{path.name} is not trusted: it would start the subject {subject.name!r}")
     if isinstance(grant.environment, ConfigError):
         raise ToolsError(f"the subject {subject.name!r} is not started: {grant.environment}")

@@ -16,7 +16,7 @@ from workbench.config.program import Program
 from workbench.config.secrets import Secrets
 from workbench.config.variables import environment_names
 from workbench.encoding import toml_of
-from workbench.suite.model import started_by
+from workbench.suite.model import agents_of, started_by
 from workbench.suite.problems import Place, written
 from workbench.suite.server_model import secret_texts
 from workbench.suite.settings import judged_checks
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from workbench.history.history import History
     from workbench.history.records import BatchRow
     from workbench.suite.model import Suite
+    from workbench.suite.server_model import Server
     from workbench.suite.suite_file import SuiteFile
 
 
@@ -45,7 +46,9 @@ def learn_secrets(program: Program, folder: Path, suite: Suite | None = None, te
     names: set[str] = set()
     for spec in program.models.named(folder):
         names.update(spec.secret_variables)
-    servers = started_by(suite) if suite is not None else ()
+    servers: tuple[Server, ...] = ()
+    if suite is not None:
+        servers = (*started_by(suite), *(agent.as_server for agent in agents_of(suite)))
     for server in servers:
         learn_written(server, program.secrets)
         for value in secret_texts(server):

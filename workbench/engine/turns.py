@@ -21,12 +21,14 @@ CONTINUE = "Continue the task to accomplish the original goal."
 class Turn:
     """One request: its step in a chain, counted from 1, and whether the calls in its answer are executed.
 
-    With `asks_user`, the user of a conversation speaks first, or leaves."""
+    With `asks_user`, the user of a conversation speaks first, or leaves. With `continues`, it is a further request of
+    its step."""
 
     step: int | None = None
     user: str | None = None
     makes_calls: bool = True
     asks_user: bool = False
+    continues: bool = False
 
 
 class Turns(Protocol):
@@ -82,6 +84,29 @@ class StepTurns:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentStepTurns:
+    """The requests of a chain with an agent, whose calls are requests of their own and end only with its answer.
+
+    A call moves on to the next step if that step has no message; otherwise it belongs to the step of the call before
+    it."""
+
+    case: Case
+
+    def next(self, rounds: int, last: Round | None) -> Turn | FinishReason:
+        steps = self.case.steps
+        if last is None or last.step_number is None:
+            return Turn(1)
+        done = last.step_number
+        if last.calls_to_answer:
+            if done < len(steps) and steps[done].user is None:
+                return Turn(done + 1)
+            return Turn(done, continues=True)
+        if done == len(steps):
+            return "steps done"
+        return Turn(done + 1, steps[done].user or CONTINUE)
+
+
+@dataclass(frozen=True, slots=True)
 class ConversationTurns:
     """The requests of a conversation: after each answer in words the user speaks; `max_rounds` limits each turn."""
 
@@ -95,12 +120,12 @@ class ConversationTurns:
         return Turn()
 
 
-def turns_of(case: Case, max_rounds: int) -> Turns:
-    """Return the requests of a case."""
+def turns_of(case: Case, max_rounds: int, *, of_agent: bool = False) -> Turns:
+    """Return the requests of a case; `of_agent` is whether an agent runs it in place of a model."""
     if case.conversation is not None:
         return ConversationTurns(max_rounds)
     if case.steps:
-        return StepTurns(case)
+        return AgentStepTurns(case) if of_agent else StepTurns(case)
     return RoundTurns(max_rounds, case.checks_answer, case.final is not None)
 
 

@@ -28,6 +28,7 @@ from workbench.suite.trust import (
     TrustError,
     TrustStore,
     TypedServer,
+    agent_need,
     needs_trust,
     split_by_typing,
 )
@@ -139,7 +140,7 @@ class Needs:
             file = of_suite[0].file
             asked = models_asked(of_suite, specs)
             stated = needs_of(file, specs)
-            whole = with_asked(stated, asked)
+            whole = with_agents(with_asked(stated, asked), of_suite)
             runs_any = any(run.case.skip is None for run in of_suite)
             request = replace(
                 _request(file, whole, whole, specs, typed),
@@ -457,6 +458,19 @@ def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
     if set(asked) <= set(needs.models):
         return needs
     return replace(needs, models=tuple(sorted({*needs.models, *asked}, key=str)))
+
+
+def with_agents(needs: SuiteNeeds, runs: Iterable[PlannedRun]) -> SuiteNeeds:
+    """Return the needs of a suite with the agents that its runs would start and the user did not choose.
+
+    A history from elsewhere may name agents that the suite does not."""
+    commands = {*needs.commands}
+    for run in runs:
+        if run.model_of_suite and run.subject is not None and run.subject.is_agent:
+            commands.add(agent_need(run.subject, needs.folder))
+    if len(commands) == len(needs.commands):
+        return needs
+    return replace(needs, commands=tuple(sorted(commands, key=str)))
 
 
 def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNeed]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copyreg
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -418,6 +419,18 @@ SIMULATED_USER = "the simulated user"
 
 
 @dataclass(frozen=True, slots=True)
+class AgentFacts:
+    """An agent as it reports itself, what happens to its own tools, and the numbers of what was not graded."""
+
+    name: str
+    version: str
+    builtin: str
+    not_forwarded: int
+    refused: int
+    own_calls: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """A run and its grades.
 
@@ -581,6 +594,21 @@ class RunResult:
     def repaired(self) -> tuple[str, ...]:
         """The kinds of the endpoint's deviations that were repaired."""
         return tuple(dict.fromkeys([each.kind for each in self.trajectory.deviations]))
+
+    @property
+    def agent(self) -> AgentFacts | None:
+        """The agent that ran the case, and what it did beside its graded calls; `None` for a model."""
+        started = self.trajectory.agent
+        if started is None:
+            return None
+        kinds = Counter[str]()
+        own = 0
+        for round_ in self.trajectory.rounds:
+            kinds.update([note.kind for note in round_.notes])
+            own += len(round_.not_offered)
+        return AgentFacts(
+            started.name, started.version, started.builtin, kinds["not forwarded"], kinds["permission"], own
+        )
 
     @property
     def was_asked(self) -> bool:

@@ -19,7 +19,7 @@ from secrets import token_hex
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
-from workbench.grading.grade import NOBODY_ASKED, JudgeUse, Metric, RunResult
+from workbench.grading.grade import NOBODY_ASKED, AgentFacts, JudgeUse, Metric, RunResult
 from workbench.grading.status import Status, Verdict
 from workbench.trajectory.events import ToolDefinition, Usage
 
@@ -47,6 +47,7 @@ class _Facts(NamedTuple):
     is_fork: bool
     has_notices: bool
     repaired: tuple[str, ...]
+    agent: AgentFacts | None
     was_asked: bool
     usage: Usage | None
     latency_ms: float

@@ -6,6 +6,7 @@ import heapq
 import json
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import repeat
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -635,7 +636,8 @@ class StepRound(NamedTuple):
 def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | None, ...]:
     """Return the round of each step of a chain; `None` for steps that were never reached.
 
-    Rounds name their step. If no round of the run does, the k-th round belongs to the k-th step.
+    Rounds name their step. If no round of the run does, the k-th round belongs to the k-th step. The calls of several
+    rounds of a step, which agents make, are joined in the first.
     """
     rounds = trajectory.rounds
     some_name_steps = any(round_.step is not None for round_ in rounds)
@@ -646,9 +648,16 @@ def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | Non
         if some_name_steps:
             step = round_.step_number
         if step is not None and 1 <= step <= len(found):
-            found[step - 1] = StepRound(round_, first_call)
+            found[step - 1] = _joined(found[step - 1], StepRound(round_, first_call))
         first_call += len(round_.calls)
     return tuple(found)
+
+
+def _joined(earlier: StepRound | None, later: StepRound) -> StepRound:
+    if earlier is None:
+        return later
+    calls = (*earlier.round.calls, *later.round.calls)
+    return StepRound(replace(earlier.round, calls=calls), earlier.first_call)
 
 
 NO_CALL_OF_STEP = "the step expects no call"

@@ -722,16 +722,24 @@ class Suite(Frozen):
 
 
 def started_by(suite: Suite) -> tuple[Server, ...]:
-    """Return the servers of a suite and of its variants, and in the form of servers its subject and agents."""
+    """Return the servers of a suite and of its variants, and in the form of a server a program that is its subject."""
     started = list(suite.servers)
-    if suite.subject is not None and suite.subject.started_command is not None:
+    if suite.subject is not None and suite.subject.command is not None:
         started.append(suite.subject.as_server)
     for variant in suite.variants:
         started += variant.servers
+    return tuple(started)
+
+
+def agents_of(suite: Suite) -> tuple[Subject, ...]:
+    """Return the agents that a suite names: its subject, and those among its models."""
+    agents = []
+    if suite.subject is not None and suite.subject.is_agent:
+        agents.append(suite.subject)
     for model in dict.fromkeys(_models_in(suite)):
         if (agent := agent_subject(model)) is not None:
-            started.append(agent.as_server)
-    return tuple(started)
+            agents.append(agent)
+    return tuple(agents)
 
 
 def _models_in(suite: Suite) -> Iterator[str]:

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TypeGuard, TypeVar
 
 from workbench.checks.check import Checks, with_parts
+from workbench.config.agents import KNOWN_AGENTS
 from workbench.config.variables import environment_names
 from workbench.dataclasses import dataclass
 from workbench.numerals import seconds_text
 from workbench.suite.files import LockedError, absolute, locked, resolved
-from workbench.suite.model import Mock, ProviderTool, Suite, started_by
+from workbench.suite.model import Mock, ProviderTool, Subject, Suite, agents_of, started_by
 from workbench.suite.server_model import Answer, Server, texts_with_variables
 from workbench.suite.suite_file import SuiteFile
 
@@ -34,14 +35,44 @@ Settings = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class AgentSetup:
+    """What an agent gets beside its command: how it is set up, and what of the user's.
+
+    `folder` is the resolved path of the folder whose copy it works in, empty for an empty one. `variables` are those of
+    the user's environment that its preset gives it."""
+
+    preset: str
+    mode: str
+    builtin: str
+    folder: str
+    variables: tuple[str, ...]
+
+    def __str__(self) -> str:
+        parts = [f"set up as {self.preset}"] if self.preset else []
+        if self.mode:
+            parts.append(f"in the mode {shlex.quote(self.mode)}")
+        parts.append({"off": "its own tools off", "forbid": "its own tools refused"}.get(self.builtin, ALLOWED_TOOLS))
+        if self.folder:
+            parts.append(f"in a copy of {shlex.quote(self.folder)}")
+        if self.variables:
+            parts.append(f"with those that are set of {', '.join(self.variables)}")
+        return ", ".join(parts)
+
+
+ALLOWED_TOOLS = "its own tools, such as a shell, allowed"
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """A command that a suite starts: a program with its arguments and environment variables.
 
-    `folder` is the resolved path of the server's `cwd`, empty for a command that runs in the suite's folder."""
+    `folder` is the resolved path of the server's `cwd`, empty for a command that runs in the suite's folder. `agent` is
+    set for an agent, which runs in a folder of its own."""
 
     words: tuple[str, ...]
     env: Settings = ()
     folder: str = ""
+    agent: AgentSetup | None = None
 
     def __str__(self) -> str:
         """Return one line as in a shell, unique to this command: `NAME=value program argument (in folder)`."""
@@ -53,6 +84,8 @@ class Command:
         words = [*_quoted(self.env), shown, *map(shlex.quote, arguments)]
         if self.folder:
             words.append(f"(in {self.folder})")
+        if self.agent is not None:
+            words.append(f"(an agent, {self.agent})")
         return " ".join(words)
 
 
@@ -227,7 +260,7 @@ class SuiteNeeds:
         suite's own: show them as data."""
         lines = []
         for command in self.commands:
-            where = "" if command.folder else f" (in {self.folder})"
+            where = "" if command.folder or command.agent else f" (in {self.folder})"
             lines.append(f"run the command: {command}{where}")
         for module in self.modules:
             lines.append(f"import the module: {module} (from {self.folder})")
@@ -272,10 +305,11 @@ class SuiteNeeds:
         """The SHA-256 in hex of all needs but `folder`, and but `files` and `passed`, which are compared separately."""
         parts = asdict(self)
         del parts["folder"], parts["files"], parts["passed"]
-        # Suites without `cwd`, without logins or without models keep the fingerprint of versions that lacked these.
+        # Suites without `cwd`, agents, logins or without models keep the fingerprint of versions that lacked these.
         for command in parts["commands"]:
-            if not command["folder"]:
-                del command["folder"]
+            for name in ("folder", "agent"):
+                if not command[name]:
+                    del command[name]
         for address in parts["urls"]:
             if not address["auth"]:
                 del address["auth"]
@@ -357,10 +391,14 @@ def _with_servers(needs: SuiteNeeds, suite: Suite, servers: Sequence[Server]) ->
 
 def needs_trust(suite: Suite, path: Path) -> SuiteNeeds:
     """Return the commands, modules, addresses, functions and environment variables that a suite at `path` uses."""
-    commands: list[Command] = []
+    agents = agents_of(suite)
+    commands = [agent_need(agent, path.absolute().parent) for agent in agents]
     modules: list[Module] = []
     addresses: list[Address] = []
     variables: list[str] = []
+    for agent in agents:
+        for value in agent.env.values():
+            variables += environment_names(value)
     for server in started_by(suite):
         match server_need(server, path.absolute().parent):
             case Command() as command:
@@ -437,6 +475,17 @@ def server_need(server: Server, folder: Path) -> Command | Module | Address | No
     if server.url:
         return Address(server.url, server.transport or "", _settings(server.headers), _login_settings(server))
     return None
+
+
+def agent_need(agent: Subject, folder: Path) -> Command:
+    """Return the trust that an agent of a suite in `folder` needs."""
+    command = agent.started_command
+    assert command is not None
+    known = KNOWN_AGENTS.get(agent.agent or "")
+    copied = "" if agent.folder is None else str(resolved(folder / agent.folder))
+    variables = () if known is None else known.variables
+    setup = AgentSetup(agent.agent or "", agent.mode or "", agent.builtin, copied, variables)
+    return Command(command, _settings(agent.env), agent=setup)
 
 
 def server_folder(server: Server, folder: Path) -> Path:

@@ -7,8 +7,9 @@ from dataclasses import field
 
 from workbench.config.models import ConfigError
 from workbench.dataclasses import dataclass
+from workbench.suite.model import Subject
 from workbench.suite.server_model import Server
-from workbench.suite.trust import SuiteNeeds, roots_need, server_need
+from workbench.suite.trust import SuiteNeeds, agent_need, roots_need, server_need
 from workbench.tools.answer import ServerError
 from workbench.tools.python_code import FoundCode, PythonFunctions
 
@@ -30,6 +31,10 @@ class Grant:
         if roots is not None and roots not in self.needs.roots:
             return False
         return need is None or need in (*self.needs.commands, *self.needs.modules, *self.needs.urls)
+
+    def covers_agent(self, agent: Subject) -> bool:
+        """Return whether the present definition of an agent is among the approved ones."""
+        return agent_need(agent, self.needs.folder) in self.needs.commands
 
     def variables(self, server: Server) -> Mapping[str, str]:
         """Return the environment variables for a server.

@@ -9,7 +9,8 @@ A prompt holds a JSON list of actions, each a list whose first word names it:
 - `["forge", TOOL, ARGUMENTS, STATUS]`: a call that is reported and never sent;
 - `["own", TITLE, ARGUMENTS, OUTPUT]`: a call of a tool of its own; `["ask", TITLE]` asks for the permission first;
 - `["permit", TOOL, ARGUMENTS]`: asks for the permission to call a tool of a server, and calls it if it is given;
-- `["raw", TEXT]`: a line as it is; `["update", {…}]`: a session update as it is; `["errors", BYTES]`: standard error;
+- `["raw", TEXT]`: a line as it is; `["update", {…}]`: a session update as it is; `["errors", BYTES]`,
+  `["words", VARIABLE]`: standard error;
 - `["crash", CODE]`, `["kill"]`, `["hang"]`, `["flood", MESSAGES]`,
   `["stop", REASON]`, `["usage", {…}]`, `["cost", USD]`;
 - `["big", CHARACTERS]`: a long message; `["stranger"]`: says what the relay answers without the token;
@@ -209,6 +210,9 @@ class Agent:
                 send(method="session/update", params={"sessionId": "s1", "update": words[0]})
             case "errors":
                 sys.stderr.write("e" * words[0] + "\nthe last words\n")
+                sys.stderr.flush()
+            case "words":
+                sys.stderr.write(f"my key is {os.environ[words[0]]}\n")
                 sys.stderr.flush()
             case "crash":
                 sys.stderr.write("it fell over\n")

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import workbench
 from tests.tools.processes import becomes_true, is_running
+from workbench.grading.grade import RunResult
 from workbench.suite.render import suite_text
 from workbench.trajectory.events import AgentStarted, ResultReceived
 from workbench.trajectory.trajectory import Trajectory
@@ -116,14 +117,46 @@ def test_each_run_has_a_home_and_a_working_folder_of_its_own(tmp_path: Path, mon
 
 
 def test_the_steps_of_a_chain_are_prompts_in_one_session(tmp_path: Path) -> None:
-    first, second = json.dumps([OSLO]), json.dumps([["result"], ["call", "send", {}]])
+    first, second = json.dumps([OSLO]), json.dumps([["result"], ["call", "send", {}], ["say", "sent"]])
     steps = [{"user": f"One {first}", "tool": "get_weather"}, {"user": f"Two {second}", "tool": "send"}]
-    path = suite_of(tmp_path, user="", steps=steps)
+    result = chain_of(tmp_path, steps)
+    assert result.status == "passed", result
+    assert [round_.text for round_ in result.trajectory.rounds] == ["", "", "rain in Oslo", "sent"]
+
+
+def chain_of(folder: Path, steps: Sequence[Mapping[str, Any]]) -> RunResult:
+    path = suite_of(folder, user="", steps=steps)
     text = path.read_text(encoding="utf-8").replace('user = ""\n', "")
     path.write_text(text, encoding="utf-8")
     [result] = workbench.evaluate(path, approve=workbench.ALL).results
-    assert result.status == "passed", result
-    assert [round_.text for round_ in result.trajectory.rounds] == ["", "rain in Oslo"]
+    return result
+
+
+def test_the_calls_after_the_first_one_of_a_step_count_for_that_step(tmp_path: Path) -> None:
+    first, second = json.dumps([OSLO, ["call", "send", {}], ["say", "a"]]), json.dumps([["call", "send", {}]])
+    steps = [
+        {"user": f"One {first}", "tool": "get_weather", "mock_result": "sun"},
+        {"user": f"Two {second}", "tool": "send"},
+    ]
+    result = chain_of(tmp_path, steps)
+    assert [round_.step_number for round_ in result.trajectory.rounds] == [1, 1, 1, 2, 2]
+    assert [step.status for step in result.steps] == ["failed", "passed"]
+    assert "1 call expected, 2 made" in result.steps[0].why
+    results = [call.result.content for call in result.trajectory.calls if call.result is not None]
+    assert (results[0], "Mock result for send" in results[1]) == ("sun", True)
+
+
+def test_a_further_call_is_that_of_the_next_step_if_this_one_has_no_message(tmp_path: Path) -> None:
+    actions = json.dumps([OSLO, ["call", "send", {}], ["call", "send", {}], ["say", "done"]])
+    steps = [
+        {"user": f"Do {actions}", "tool": "get_weather"},
+        {"tool": "send"},
+        {"user": 'Bye [["say", "bye"]]'},
+    ]
+    result = chain_of(tmp_path, steps)
+    assert [round_.step_number for round_ in result.trajectory.rounds] == [1, 2, 2, 2, 3]
+    assert [step.status for step in result.steps] == ["passed", "failed", "passed"]
+    assert result.trajectory.finish_reason == "steps done"
 
 
 JSON = st.recursive(

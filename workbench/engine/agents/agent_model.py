@@ -51,6 +51,7 @@ from workbench.trajectory.events import (
     ModelEvent,
     ReasoningDelta,
     ResultReceived,
+    ServerOutput,
     StopReason,
     TextDelta,
     ToolDefinition,
@@ -153,6 +154,10 @@ class AgentModel:
     def takes_media(self, media: Media) -> bool:
         """Return whether the agent takes images in messages; results of tools carry them in any case."""
         return media.is_image and self._takes_images
+
+    def output(self) -> ServerOutput | None:
+        """Return the end of the agent's standard error; `None` if it wrote nothing there."""
+        return self._connection.output
 
     async def begin(self, tools: Toolbox) -> None:
         """Start the agent and open its session with the tools of a run.

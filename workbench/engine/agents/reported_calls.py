@@ -142,9 +142,13 @@ class ReportedCalls:
         return None
 
     def own(self, *, at_end: bool) -> Iterator[ReportedCall]:
-        """Yield each call of the agent's own tools once: those that have ended, and at the end of a prompt all."""
+        """Yield each call of the agent's own tools once: those that have ended, and at the end of a prompt all.
+
+        Calls whose permission was refused are left out: a note names them."""
         for call in self._calls.values():
-            if call.id not in self._shown and (at_end or call.has_ended) and self.offered_tool(call) is None:
+            if call.refused or call.id in self._shown:
+                continue
+            if (at_end or call.has_ended) and self.offered_tool(call) is None:
                 self._shown.add(call.id)
                 yield call
 

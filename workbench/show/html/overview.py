@@ -21,6 +21,7 @@ from workbench.show.forms import LINES_MAX
 from workbench.show.html.charts import charts
 from workbench.show.html.elements import Element, Node, blocks, el, filled_el, scrolled, section, sign, spans, table
 from workbench.show.spans import plain
+from workbench.show.views.agents import agent_lines
 from workbench.show.views.agreement import agreement_lines
 from workbench.show.views.baseline import baseline_notes, baseline_view
 from workbench.show.views.batch_diff import changes_blocks
@@ -167,6 +168,7 @@ def _notes(report: RunsReport) -> Iterator[str]:
     """Yield notes on how far the numbers can be trusted."""
     if (repaired := repaired_line(report.results)) is not None:
         yield repaired
+    yield from agent_lines(report.results)
     yield from unchecked_lines(report.results, report.secrets.redacted)
     yield from map(plain, agreement_lines(report.totals.agreement))
 

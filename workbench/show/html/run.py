@@ -33,6 +33,7 @@ from workbench.show.html.elements import (
     tree,
 )
 from workbench.show.text import Paint
+from workbench.show.views.agents import agent_text, note_text
 from workbench.show.views.grades import issue_text, judgement_text, metric_text, step_lines
 from workbench.show.views.runs_report import ShownRun
 from workbench.show.views.server_output import output_title
@@ -292,6 +293,8 @@ def _story(run: RunResult, expected: Expectations) -> Iterator[Node]:
     """Yield the elements of the conversation."""
     trajectory, start = run.trajectory, run.trajectory.start
     system = None
+    if trajectory.agent is not None:
+        yield el("p", agent_text(trajectory.agent), class_="notice")
     if start is not None:
         system = start.system
         yield _said("system", "system prompt", system, is_folded=True)
@@ -392,6 +395,8 @@ def _round(each: Round, run: RunResult, expected: Expectations, at: int) -> Iter
         yield _said("user", "✎ user, added by hand", text)
     for text in each.errors:
         yield _said("problem", "▲ the request failed", text)
+    for note in each.notes:
+        yield el("p", note_text(note), class_="notice")
     for line in deviation_lines(each.deviations):
         yield el("p", f"▲ {line}", class_="notice")
     for answer in each.superseded:

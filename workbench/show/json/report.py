@@ -45,7 +45,15 @@ from workbench.show.views.timing import Timing
 from workbench.suite.grading_model import RepeatRule
 from workbench.suite.model import Case
 from workbench.suite.suite_file import LineOf, no_line
-from workbench.trajectory.events import AskedKind, OwnCallStage, ReplyAction, ReplySource, ResultSource
+from workbench.trajectory.events import (
+    AgentNoteKind,
+    AgentStarted,
+    AskedKind,
+    OwnCallStage,
+    ReplyAction,
+    ReplySource,
+    ResultSource,
+)
 from workbench.trajectory.media import Media
 from workbench.trajectory.trajectory import CallRecord, Round, UserTurn
 
@@ -150,6 +158,24 @@ class DeviationReport(ReportModel):
     tool: str | None = Field(description="the tool of the call that was repaired")
 
 
+class AgentReport(ReportModel):
+    """An agent that ran a case in place of a model, as it was started for the run."""
+
+    preset: str = Field(description="how it was set up, such as codex; empty without a preset")
+    command: tuple[str, ...]
+    name: str = Field(description="as it reports itself")
+    version: str = Field(description="as it reports itself")
+    mode: str
+    builtin: str = Field(description="its own tools: off, forbid or allow")
+
+
+class AgentNoteReport(ReportModel):
+    """Something that an agent told beside its answer and its calls; never graded."""
+
+    kind: AgentNoteKind
+    text: str
+
+
 class RoundReport(ReportModel):
     """One model request and its tool results."""
 
@@ -162,12 +188,15 @@ class RoundReport(ReportModel):
     usage: UsageReport | None
     calls: tuple[CallReport, ...]
     calls_of_provider: tuple[CallReport, ...] = Field(
-        description="calls of the provider's own tools that the suite does not offer"
+        description="calls of the provider's or agent's own tools that the suite does not offer"
     )
     errors: tuple[str, ...] = Field(description="why attempts of the request failed, in order")
     retries: int = Field(description="number of retries of the request")
     deviations: tuple[DeviationReport, ...] = Field(
         description="deviations of the endpoint that were repaired in the answer"
+    )
+    notes: tuple[AgentNoteReport, ...] = Field(
+        (), description="what an agent told: plans, refused permissions, and calls that it reported and did not forward"
     )
     step: int | None = Field(description="the step of the chain to which the request belongs, from 1")
     turn: int | None = Field(None, description="the turn of the conversation to which the request belongs, from 1")
@@ -334,6 +363,7 @@ class RunReport(ReportModel):
         description="the infrastructure error, why the case was skipped, or why the run is not graded"
     )
     finish: str | None = Field(description="why the run ended")
+    agent: AgentReport | None = Field(None, description="the agent that ran the case; null for a model")
     notices: tuple[str, ...] = Field(description="notices on differences from the suite's settings")
     server_outputs: tuple[ServerOutputReport, ...] = Field(description="last output of failed servers")
     instructions: tuple[str, ...] = Field(
@@ -366,7 +396,7 @@ class RunReport(ReportModel):
         (),
         description=(
             "for each call, whether its arguments are valid by the tool's own schema; null if no schema can tell; "
-            "empty if the run was not graded"
+            "empty if the run was not graded; of an agent, the forwarded calls alone"
         ),
     )
     own_calls: tuple[OwnCallReport, ...] = Field((), description="the calls of `setup` and `final`, in order")
@@ -615,6 +645,7 @@ def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
         "score": result.score,
         "error": result.error,
         "finish": trajectory.finish_reason,
+        "agent": trajectory.agent and _agent(trajectory.agent),
         "notices": trajectory.notices,
         "server_outputs": trajectory.server_outputs,
         "instructions": trajectory.instructed_by,
@@ -643,6 +674,10 @@ def run_fields(result: RunResult, line: int | None) -> dict[str, Any]:
         "user_tokens": trajectory.user_usage,
         "user_cost_usd": result.user_cost_usd,
     }
+
+
+def _agent(agent: AgentStarted) -> dict[str, Any]:
+    return {name: getattr(agent, name) for name in AgentReport.model_fields}
 
 
 def _user_turn(turn: UserTurn) -> dict[str, Any]:
@@ -676,6 +711,7 @@ def _round(round_: Round) -> dict[str, Any]:
         "errors": round_.errors,
         "retries": round_.retries,
         "deviations": _deviations(round_),
+        "notes": tuple([{"kind": note.kind, "text": note.text} for note in round_.notes]),
         "step": round_.step and round_.step.step,
         "turn": round_.turn,
         "replayed": round_.replayed,

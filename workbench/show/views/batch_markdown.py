@@ -15,6 +15,7 @@ from workbench.numerals import count_text, counted, counted_of, score_text
 from workbench.show.markdown import code, document, document_table, fenced, table, text
 from workbench.show.spans import plain
 from workbench.show.text import Paint
+from workbench.show.views.agents import agent_lines
 from workbench.show.views.baseline import baseline_view
 from workbench.show.views.cases import repeats_lines
 from workbench.show.views.failures import causes_table
@@ -112,6 +113,8 @@ def _head(report: RunsReport) -> Iterator[str]:
     yield from _doubts(report)
     if (repaired := repaired_line(report.results)) is not None:
         yield f"\n▲ {text(report.secrets.redact(repaired))}\n"
+    for line in agent_lines(report.results):
+        yield f"\n{text(report.secrets.redact(line))}\n"
     names, with_model = report.suite_names, len(models) > 1
     if asked := [*demands(report.quality, names, with_model=with_model)]:
         sign = passed_if(report.quality.demands_met).sign

@@ -23,6 +23,7 @@ from workbench.show.rows import Laid
 from workbench.show.signs import FORK
 from workbench.show.spans import Line, Span
 from workbench.show.text import Paint, table_lines
+from workbench.show.views.agents import agent_lines
 from workbench.show.views.cases import Title, repeats_lines
 from workbench.show.views.gates import demands
 from workbench.show.views.grades import (
@@ -82,6 +83,8 @@ def text_report(
     yield from _notice_lines(results, paint, shown_as)
     if (repaired := repaired_line(results)) is not None:
         yield paint(f"▲ {repaired}", "warned")
+    for line in agent_lines(results):
+        yield paint(f"  {line}", "muted")
     for line in unchecked_lines(results, shown_as):
         yield paint(f"▲ {one_line(line)}", "warned")
     yield from _fork_lines(results, paint)

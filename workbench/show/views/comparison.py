@@ -51,6 +51,7 @@ from workbench.numerals import (
 from workbench.show.doc import NONE, Block, Column, Items, Matrix, Paragraph, Section, Value, line_of, words
 from workbench.show.glyphs import GLYPHS
 from workbench.show.spans import Line, Span
+from workbench.show.views.agents import forwarded_line
 from workbench.show.views.cases import Title
 from workbench.show.views.totals import checked_text
 from workbench.show.visible import one_line, shortened
@@ -151,6 +152,8 @@ def tests_view(comparison: Comparison, titles: Titles | None = None) -> Iterator
             yield _pair(pair, titles)
     if BASELINE in comparison.models:
         yield Paragraph(line_of(f"{BASELINE} is a baseline, not a language model", "muted"))
+    if (forwarded := forwarded_line(comparison.models)) is not None:
+        yield Paragraph(line_of(forwarded, "muted"))
 
 
 def _titles(comparison: Comparison) -> Titles:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from workbench.dataclasses import dataclass
 from workbench.grading.grade import RunResult
 from workbench.show.lazy_lines import GrowingText
+from workbench.show.views.agents import agent_text, note_text
 from workbench.show.views.run_grade import PlacedCall, put_grade
 from workbench.show.views.run_items import (
     AskedItem,
@@ -33,7 +34,7 @@ from workbench.show.views.run_items import (
     TextItem,
     ToolsItem,
 )
-from workbench.show.views.trajectory import agent_text, note_text, pause_text
+from workbench.show.views.trajectory import pause_text
 from workbench.show.views.user_turns import ended_text, source_of
 from workbench.show.views.values import Awaited
 from workbench.trajectory.events import (
@@ -98,6 +99,9 @@ class RunView:
         """The current system prompt."""
         self._refused: tuple[UserRefused, ...] = ()
         """The messages of the user in this turn that were not sent."""
+        self._step = 0
+        self._continues = False
+        """Whether the request that begins now is a further one of the same step."""
         self._prompted = self._instructed = False
         """Whether any request had a system prompt."""
 
@@ -330,6 +334,10 @@ class RunView:
         if step.step == 1 and run.round is None and isinstance(last, MessageItem) and last.role == "user":
             # This first message of the conversation belongs to the step, so it is moved below the step's heading.
             opening = run.cut(len(run.items) - 1)
+        self._continues = step.user is None and step.step == self._step
+        self._step = step.step
+        if self._continues:
+            return  # a further request of an agent in the same step
         self._head(step.step, step.system or None)
         for message in opening:
             run.append(message)
@@ -338,8 +346,9 @@ class RunView:
 
     def _begin_answer(self) -> None:
         """Show the heading of the final request after the last step."""
-        run = self._run
-        if run.steps and run.rounds and run.rounds[-1] > run.steps[-1]:
+        run, continues = self._run, self._continues
+        self._continues = False
+        if not continues and run.steps and run.rounds and run.rounds[-1] > run.steps[-1]:
             self._head(None, self._suites)
 
     def _head(self, step: int | None, system: str | None) -> None:

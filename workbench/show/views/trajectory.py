@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.numerals import count_text, counted, duration_text
 from workbench.show.glyphs import GLYPHS
 from workbench.show.text import Paint
+from workbench.show.views.agents import agent_text, note_text
 from workbench.show.views.user_turns import ended_text, last_lines, lines_before, refused_text, said_line
 from workbench.show.views.values import call_text, content_text, progress_text, waited_text
 from workbench.show.visible import after, compact_json, one_line, shortened
@@ -164,11 +164,13 @@ class StepLines:
         self._reasoning: list[str] = []
         self._failure = ""
         self._silent = True
+        """Whether the answer under way has shown nothing yet."""
         self._suites: str | None = None
         self._instructed = False
         self._system: str | None = None
         self._round = 0
         self._step_due: bool | None = None
+        self._step = 0
         self._refused = 0
 
     def lines(self, event: Event) -> list[str]:
@@ -195,7 +197,10 @@ class StepLines:
                     return [self._answer()]
                 return []
             case StepStarted(step=step, user=user, system=system):
-                self._step_due, self._system = True, system or None
+                continues = user is None and step == self._step
+                self._step_due, self._system, self._step = True, system or None, step
+                if continues:
+                    return []  # a further request of an agent in the same step
                 if user is None:
                     return [f"step {step}"]
                 return [f"step {step}  » {one_line(user).strip() or _EMPTY}"]
@@ -307,6 +312,7 @@ class StepLines:
         if self._verbose and reasoning:
             lines.append(self._paint(f"· {one_line(reasoning)}", "muted"))
         if text:
+            self._silent = False
             lines.append(f"« {one_line(text)}")
         return lines
 
@@ -380,31 +386,6 @@ def pause_text(pause: AnswerPaused) -> str:
     return f"the provider paused the answer, and was asked to go on{which}"
 
 
-def agent_text(agent: AgentStarted) -> str:
-    """Return a line on an agent that was started: its name and version, mode, tools of its own, and command."""
-    parts = [f"{agent.name} {agent.version}".strip()]
-    if agent.preset:
-        parts.append(f"set up as {agent.preset}")
-    if agent.mode:
-        parts.append(f"mode {agent.mode}")
-    parts.append({"off": "own tools off", "forbid": "own tools forbidden"}.get(agent.builtin, "own tools allowed"))
-    parts.append(shlex.join(agent.command))
-    return one_line(f"agent: {', '.join(parts)}")
-
-
-_NOTES = {
-    "plan": "plan: ",
-    "permission": "permission refused: ",
-    "not forwarded": "not forwarded, so not graded: ",
-    "message": "",
-}
-
-
-def note_text(note: AgentNoted) -> str:
-    """Return a line on something that an agent told beside its answer."""
-    return one_line(f"{_NOTES[note.kind]}{note.text}")
-
-
 def deviation_text(deviation: Deviation) -> str:
     """Return a line on a deviation of an endpoint from its API."""
     return f"repaired: {one_line(deviation.detail)}"
@@ -451,6 +432,8 @@ def made_lines(trajectory: Trajectory) -> list[str]:
 
 def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
     """Yield a finished run as lines: the calls, results, texts and errors of its rounds."""
+    if trajectory.agent is not None:
+        yield f"· {agent_text(trajectory.agent)}"
     for asked in trajectory.asked_in("setup"):
         yield from asked_lines(asked)
     for own in trajectory.setup_calls:
@@ -460,6 +443,8 @@ def trajectory_lines(trajectory: Trajectory) -> Iterator[str]:
             yield from lines_before(trajectory, round_.turn)
         for error in round_.errors:
             yield f"▲ {one_line(error)}"
+        for note in round_.notes:
+            yield f"· {note_text(note)}"
         for call in (*round_.not_offered, *round_.calls):
             yield _call_line(call.tool, call.arguments, call.call.raw, call.call.problem)
             for asked in call.asked:

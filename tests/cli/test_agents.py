@@ -1,0 +1,142 @@
+"""Agents on the command line: trust, resuming, comparisons and reports, with the small agent of the tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import INFRASTRUCTURE, OK, USAGE, Program
+from tests.engine.agents.test_agents import AGENT, OSLO, SUITE
+from tests.history.foreign import foreign_history
+from tests.schemas import fits
+from tests.show.html_page import Page
+from workbench.suite.render import suite_text
+
+TOLD: list[list[Any]] = [
+    ["ask", "rm -rf /"],
+    ["own", "bash ls", {"command": "ls"}, "two files"],
+    OSLO,
+    ["forge", "get_weather", {"city": "Rome"}, "completed"],
+    ["result"],
+]
+CASE = {
+    "name": "Oslo",
+    "user": f"Weather in Oslo? {json.dumps(TOLD)}",
+    "ordered": [{"tool": "get_weather", "args": {"city": "Oslo"}}],
+}
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """The program, with the small agent installed as `gemini`, which has no mode to set."""
+    script = tmp_path / "bin" / "gemini"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} {AGENT} "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    found = Program(tmp_path, {"PATH": f"{script.parent}:{os.environ['PATH']}"})
+    found.write("weather.toml", suite_text({**SUITE, "models": ["offline"], "cases": [CASE]}))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("subject", "line"),
+    [
+        (
+            {"agent": "gemini"},
+            "gemini --acp (an agent, set up as gemini, its own tools off, with those that are set of ",
+        ),
+        (
+            {"acp": ["my-agent", "--acp"], "builtin": "allow", "mode": "auto edit", "folder": "shop"},
+            "my-agent --acp (an agent, in the mode 'auto edit', its own tools, such as a shell, allowed, in a copy of ",
+        ),
+        (
+            {"agent": "codex", "acp": ["mine"], "env": {"K": "$SHOP_KEY"}, "builtin": "forbid"},
+            "K='$SHOP_KEY' mine (an agent, set up as codex, its own tools refused, with those that are set of ",
+        ),
+    ],
+)
+def test_trust_names_all_that_an_agent_gets(program: Program, subject: dict[str, Any], line: str) -> None:
+    program.write("weather.toml", suite_text({**SUITE, "subject": subject, "cases": [CASE]}))
+    done = program.run("run", "weather.toml")
+    assert done.returncode == USAGE
+    assert f"run the command: {line}" in done.stderr
+    assert ("read the environment variable: SHOP_KEY" in done.stderr) == ("env" in subject)
+    assert (f"a copy of {program.folder}/shop" in done.stderr) == ("folder" in subject)
+
+
+def test_a_trusted_agent_that_may_do_more_is_asked_about_again(program: Program) -> None:
+    subject: dict[str, Any] = {"agent": "gemini"}
+    program.write("weather.toml", suite_text({**SUITE, "subject": subject, "cases": [CASE]}))
+    with program.ask("run", "weather.toml") as asked:
+        asked.wait_for("Trust weather.toml and remember it?")
+        asked.answer("yes")
+        assert "passed" in asked.end()
+    assert program.run("run", "weather.toml").returncode == OK
+    program.write("weather.toml", suite_text({**SUITE, "subject": {**subject, "builtin": "allow"}, "cases": [CASE]}))
+    assert program.run("run", "weather.toml").returncode == USAGE
+
+
+def test_a_history_from_elsewhere_names_no_agent_that_is_started_unasked(program: Program) -> None:
+    history = program.folder / ".workbench" / "history.sqlite3"
+    text = suite_text({**SUITE, "models": ["offline"], "cases": [{**CASE, "name": "Paris"}]})
+    foreign_history(history, program.folder / "weather.toml", text, "agent:gemini")
+    words = ("run", "--resume", "--anyway", "--history", str(history))
+    refused = program.run(*words)
+    assert refused.returncode == USAGE
+    assert "run the command: gemini --acp (an agent, set up as gemini" in refused.stderr
+    done = program.run(*words, "--trust")
+    assert "1 passed" in done.stdout, done.stderr
+
+
+def test_one_table_compares_agents_with_models(program: Program) -> None:
+    done = program.run("compare", "weather.toml", "--model", "offline,agent:gemini")
+    assert (done.returncode, done.stderr) == (OK, "")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["case", "offline", "agent:gemini"] in rows
+    assert ["pass", "rate", "0.0%", "100.0%"] in rows
+    assert "agent:gemini: valid arguments cover forwarded calls" in done.stdout
+
+
+def test_reports_name_the_version_of_an_agent_and_what_was_not_graded(program: Program) -> None:
+    forms = ("json", "html", "md", "xml")
+    done = program.run("run", "weather.toml", "--model", "agent:gemini", *(f"--report=r.{form}" for form in forms))
+    assert done.returncode == OK, done.stderr
+    line = (
+        "agent:gemini is tests-agent 1.2.3, own tools off; valid arguments cover forwarded calls; "
+        "1 call not forwarded; 1 permission refused; 1 call of its own tools"
+    )
+    assert line in done.stdout
+    json_text, html, markdown, junit = ((program.folder / f"r.{form}").read_text("utf-8") for form in forms)
+    assert line in markdown
+    page = Page(html)
+    assert line in page.said
+    assert '<property name="agent" value="tests-agent 1.2.3"/>' in junit
+    for text in (page.runs[0], junit):
+        assert "not forwarded, so not graded: get_weather {" in text.replace("&quot;", '"')
+        assert "permission refused: rm -rf /" in text
+    report = json.loads(json_text)
+    fits(report, "report")
+    [run] = report["runs"]
+    agent = {"preset": "gemini", "command": ["gemini", "--acp"], "name": "tests-agent", "version": "1.2.3"}
+    assert run["agent"] == {**agent, "mode": "default", "builtin": "off"}
+    assert [note["kind"] for round_ in run["rounds"] for note in round_["notes"]] == ["permission", "not forwarded"]
+    assert [call["tool"] for call in run["rounds"][0]["calls_of_provider"]] == ["bash ls"]
+    shown = program.run("history", "show", "1", "--run", "1")
+    assert "tests-agent 1.2.3" in shown.stdout
+
+
+def test_the_last_words_of_an_agent_are_in_the_report_without_keys(program: Program) -> None:
+    program = Program(program.folder, {**program.variables, "GEMINI_API_KEY": "key-4711-of-gemini"})
+    case = {"name": "Oslo", "user": f"Do {json.dumps([['words', 'GEMINI_API_KEY'], ['hang']])}"}
+    program.write("weather.toml", suite_text({**SUITE, "limits": {"timeout_s": 2}, "cases": [case]}))
+    done = program.run("run", "weather.toml", "--model", "agent:gemini", "--report=r.json")
+    assert done.returncode == INFRASTRUCTURE
+    [run] = json.loads((program.folder / "r.json").read_text("utf-8"))["runs"]
+    [output] = run["server_outputs"]
+    assert (output["server"], output["lines"]) == ("agent:gemini", ["my key is $GEMINI_API_KEY"])
+    assert "my key is $GEMINI_API_KEY" in done.stdout
