@@ -16,8 +16,8 @@ from workbench.trajectory.trajectory import CallRecord, Round, Trajectory, tools
 # The first difference, whether the model or a person's change caused it.
 
 What = Literal["message", "tool", "argument", "text", "result", "end"]
-"""The kind of a difference: in a message to the model, a call, an argument, the model's text, the result of a call, or
-the end of the run."""
+"""The kind of a difference: a message to the model, a call, an argument, the model's text, the result of a call, or the
+end of the run."""
 
 _MAX_QUOTE_CHARS = 40
 
@@ -26,8 +26,8 @@ _MAX_QUOTE_CHARS = 40
 class Difference:
     """The first difference between two runs, with a sentence that describes it.
 
-    `round` counts from 1; `call` is the place of the call in its round, from 0, and `argument` the name of the
-    argument. `by_hand` marks a difference that a person made."""
+    `round` counts from 1. `call` is the index of the call in its round, from 0, and `argument` the name of the
+    argument. `by_hand` marks a difference made by a person."""
 
     round: int
     what: What
@@ -41,8 +41,9 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
     """Return the first difference of `fork` from `origin`; `None` if both are equal to the end.
 
     Swapping the runs changes the sentence but not the place. Within a round, messages to the model are compared first,
-    then its calls, its text, and the results. Ids, times, tokens, the source of a result and the system prompt are
-    ignored. A change by a person is the difference only if there is no other; otherwise the sentence mentions it.
+    then calls, then the model's text, then results. Ids, times, tokens, the source of a result and the system prompt
+    are ignored. A person's change counts as the difference only if there is no other difference. Otherwise, the
+    sentence mentions the change.
     """
     changed: Difference | None = None
     for number, (old, new) in enumerate(zip_longest(origin.rounds, fork.rounds), start=1):
@@ -64,7 +65,7 @@ def first_difference(origin: Trajectory, fork: Trajectory) -> Difference | None:
 
 
 def same_call(one: CallRecord, other: CallRecord) -> bool:
-    """Return whether two calls have the same tool and arguments, as the model wrote them and as they were sent."""
+    """Return whether two calls have the same tool and arguments, both as the model wrote them and as sent."""
     if one.tool != other.tool or _in_call(one.call, other.call) is not None:
         return False
     is_edited = one.edited is not None or other.edited is not None
@@ -73,7 +74,7 @@ def same_call(one: CallRecord, other: CallRecord) -> bool:
 
 def identity_of_call(call: CallRecord) -> Hashable:
     """Return a key that is equal for two calls exactly if `same_call` holds."""
-    # Many rounds are compared with many others: keys are hashed once, while `same_call` would compare every pair.
+    # Many rounds are compared with many others. Keys are hashed once, but `same_call` would compare every pair.
     written = sent = _flat(call.call.arguments)
     if call.edited is not None:
         sent = _flat(call.edited)
@@ -83,7 +84,7 @@ def identity_of_call(call: CallRecord) -> Hashable:
 
 
 def _flat(value: JsonValue | Mapping[str, JsonValue]) -> tuple[Hashable, ...]:
-    """Return a JSON value as a flat tuple, equal for values that are `json_equal`."""
+    """Return a JSON value as a flat tuple; two tuples are equal if the values are `json_equal`."""
     # A stack in place of recursion: arguments of a broken model nest deeper than Python's recursion limit.
     row: list[Hashable] = []
     pending: list[JsonValue | Mapping[str, JsonValue]] = [value]
@@ -129,7 +130,7 @@ def _end(run: Trajectory) -> str:
 def _in_round(
     number: int, old: Round | None, new: Round | None, origin: Trajectory, fork: Trajectory
 ) -> Difference | None:
-    """Return the first difference in a round, unless a person caused it; a missing round is a difference, too."""
+    """Return the first difference in a round that no person caused; a missing round is a difference, too."""
     at = f"round {number}"
     if new is None:
         return Difference(number, "end", f"{at}: {_end(fork)}, while the other run continues")
@@ -167,7 +168,7 @@ def _message_by_hand(old: Round, new: Round) -> Difference | None:
 
 
 def _call_by_hand(old: Round, new: Round) -> Difference | None:
-    """Return the first change that a person made to the calls of a round, which are the same in both runs."""
+    """Return the first change by a person to the calls of a round; the model's calls are the same in both runs."""
     for place, (before, now) in enumerate(zip(old.calls, new.calls, strict=True)):
         found = _in_call(before.sent, now.sent)
         if found is not None:
@@ -198,7 +199,7 @@ def _hand_at_result(call: CallRecord) -> str:
 def _by_hand(
     number: int, what: What, text: str, call: int | None = None, argument: str | None = None, *, here: bool
 ) -> Difference:
-    """Return the difference that a person caused; `here` is whether that was in the second run."""
+    """Return the difference that a person caused; with `here`, it was caused in the second run."""
     if not here:
         text += " in the other run"
     return Difference(number, what, text, call, argument, by_hand=True)
@@ -220,7 +221,7 @@ def _other_tool(old: Round, before: CallRecord | None, new: Round, now: CallReco
 def _in_call(old: ToolCall, new: ToolCall) -> tuple[str | None, str] | None:
     """Return the name of the first argument that differs, and the difference in words; `None` if all are equal.
 
-    The name is `None` if the arguments as a whole differ, because one side wrote no JSON object."""
+    If one side wrote no JSON object, the arguments differ as a whole and the name is `None`."""
     for name in sorted({*old.arguments, *new.arguments}):
         if _same(old.arguments, new.arguments, name):
             continue
@@ -283,7 +284,7 @@ def _instead(verb: str, new: str, old: str) -> str | None:
 
 
 def _quoted(text: str, other: str) -> str:
-    """Quote a text, starting shortly before its first difference from the other; `nothing` if it is empty."""
+    """Quote a text from shortly before its first difference to another text; `nothing` if the text is empty."""
     if not text:
         return "nothing"
     same = 0
@@ -306,15 +307,14 @@ def _cut(text: str) -> str:
 
 
 Kind = Literal["system", "said", "round", "text", "call", "result", "end"]
-"""The kind of a part: a system prompt, a message to the model, the start of a round, the model's text in it, one of its
-calls, the result of a call, or the end of the run."""
+"""The kind of a part of a run: a system prompt, a message to the model, the start of a round, the model's text, a call,
+the result of a call, or the end of the run."""
 
 How = Literal["same", "differs", "left", "right"]
-"""The result of comparing a part with its counterpart; `left` and `right` mean that only that side has the part."""
+"""The result of comparing a part with its counterpart. With `left` and `right`, only one side has the part."""
 
 MAX_COMPARED = 10_000
-"""The most pairs of rounds (or calls) that are compared with each other; rounds and calls of longer runs are paired in
-order."""
+"""The most pairs of rounds (or of calls) that are compared. Above this limit, rounds and calls are paired in order."""
 
 _Item = TypeVar("_Item")
 
@@ -345,7 +345,7 @@ class Row:
 
     @property
     def part(self) -> Part:
-        """The left part, or the right one if only that side has it."""
+        """The left part, or the right part if there is no left one."""
         part = self.left or self.right
         assert part is not None
         return part
@@ -355,8 +355,8 @@ def aligned(left: Trajectory, right: Trajectory) -> tuple[Row, ...]:
     """Return every part of both runs, once and in order, beside its counterpart in the other run.
 
     Equal rounds at the beginning and the end stay together. In between, rounds and calls are matched so that as many as
-    possible have the same tools on both sides; a round without a match is paired with the other side's round in its
-    place, or stands alone. Differences are those of `first_difference`, and also those in system prompts and in the
+    possible have the same tools on both sides. A round without a match is paired with the other side's round at the
+    same position, or stands alone. Differences are those of `first_difference`, and also those in system prompts and
     first messages.
     """
     rows = [*_texts("system", (0, 0), _first_prompt(left), _first_prompt(right))]
@@ -402,8 +402,8 @@ def _row(left: Part | None, right: Part | None, *, same: bool) -> Row:
 
 
 def _round(left: Round | None, right: Round | None) -> list[Row]:
-    """Return the rows of two corresponding rounds, or of one round that stands alone."""
-    # An empty round has no parts, so the code below need not check which side is missing.
+    """Return the rows of two corresponding rounds, or of one unmatched round."""
+    # An empty round has no parts, so the code below need not check for a missing side.
     one, other = left or _NO_ROUND, right or _NO_ROUND
     numbers = (one.number, other.number)
     old = Part("round", left.number, of=left) if left is not None else None
@@ -439,7 +439,7 @@ def _text(of: Round) -> list[str]:
 
 
 def _call(left: CallRecord | None, right: CallRecord | None, rounds: tuple[int, int]) -> Iterator[Row]:
-    """Yield the row of a call, and the row of its result if a side has one."""
+    """Yield the row of a call, and the row of its result if any."""
     old, new = _part_of("call", rounds[0], left), _part_of("call", rounds[1], right)
     was, now = _part_of("result", rounds[0], left), _part_of("result", rounds[1], right)
     has_same_call = has_same_answer = False
@@ -469,7 +469,7 @@ def _alike(left: Round, right: Round) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Sketch:
-    """A round or a call prepared for many comparisons; two are equal exactly if their `identity` is."""
+    """A round or a call prepared for many comparisons; two are equal exactly if their `identity` is equal."""
 
     identity: int
     tools: tuple[str, ...]
@@ -477,8 +477,8 @@ class _Sketch:
 
 
 def _likeness_of_rounds(left: _Sketch, right: _Sketch) -> int:
-    """Return a weight for pairing two rounds; 0 if nothing suggests that they correspond."""
-    # Two rounds that answer the same step of a case correspond: its 5 points outweigh the at most 4 points of equal
+    """Return a weight for pairing two rounds; 0 if no property suggests that they correspond."""
+    # Two rounds that answer the same step of a case correspond. Its 5 points outweigh the at most 4 points of equal
     # tools.
     likeness = 5 if left.step is not None and left.step == right.step else 0
     if left.tools and left.tools == right.tools:
@@ -499,7 +499,7 @@ def _sketch_of_call(call: CallRecord, known: dict[Hashable, int]) -> _Sketch:
 
 
 def _sketch_of_round(of: Round, known: dict[Hashable, int]) -> _Sketch:
-    # `None` separates the texts, so that a prompt alone differs from a message alone.
+    # `None` separates the texts, so a prompt alone differs from a message alone.
     texts = (of.text, *_prompt(of), None, *_asked(of), None, *of.added)
     calls = tuple((identity_of_call(call), identity_of_answer(call)) for call in of.calls)
     number = known.setdefault((texts, calls), len(known))
@@ -526,9 +526,9 @@ def _matched(
     sketch: Callable[[_Item, dict[Hashable, int]], _Sketch],
     likeness: Callable[[_Sketch, _Sketch], int],
 ) -> Iterator[tuple[_Item | None, _Item | None]]:
-    """Yield the pairs of items, in order, that have the largest total likeness.
+    """Yield the pairs of items with the largest total likeness, in order.
 
-    An item without a match is paired with an unmatched item of the other side in the same place, or stands alone."""
+    An item without a match is paired with an unmatched item of the other side at the same position, or stands alone."""
     if not left or not right or len(left) * len(right) > MAX_COMPARED:
         yield from zip_longest(left, right)
         return
@@ -539,7 +539,8 @@ def _matched(
         one = sketch(each, known)
         like.append([likeness(one, other) for other in others])
     # The alignment of Needleman and Wunsch (1970) without a penalty for gaps: `best[at][to]` is the largest total
-    # likeness of left[at:] and right[to:]. The table is filled from the end, so that the walk through it runs forward.
+    # likeness of left[at:] and right[to:]. The table is filled from the end, so the walk through the table runs
+    # forward.
     best = [[0] * (len(right) + 1) for _ in range(len(left) + 1)]
     for at in range(len(left) - 1, -1, -1):
         for to in range(len(right) - 1, -1, -1):

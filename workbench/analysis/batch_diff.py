@@ -1,21 +1,19 @@
-"""Compare two batches case by case: cases that broke, were fixed, moved, are new, gone, slower or in error.
+"""RAW Compare two batches case by case: cases that broke, were fixed, moved, are new, gone, slower or in error.
 
 The result of a case joins its repeats by the case's own rule. Cases correspond by suite, id and model. If each batch
-was planned with one model, and these differ, one model is compared with the other. Otherwise runs with a model that
-only one batch was planned with are left out: their cases are neither new nor gone. The kinds of changes:
+was planned with one model, and the models differ, one model is compared with the other. Otherwise, runs with a model of
+only one batch are left out: their cases are neither new nor gone. The kinds of changes:
 
-- `broke`: passed or warned before, failed now;
-- `fixed`: failed before, passed or warned now;
-- `moved`: graded both times and on the same side of failing, but with a different status, or a score (or counted score)
-  that differs by more than 0.005 or exists only once;
-- `new`: only in the later batch; `gone`: only in the earlier one;
-- `missing`: graded before, and skipped now or without any expectation, so that its result is unknown;
-- `slower`: graded both times, and the mean model latency of its graded runs grew to at least 1.5 times, and by at least
-  200 ms. A case can be slower and have one other kind; otherwise it has at most one;
-- `errored`: graded before, and in error now: a fault of the infrastructure, not a regression.
+- `broke`: passed or warned before, failed now; - `fixed`: failed before, passed or warned now; - `moved`: graded both
+times and on the same side of failing, but with a different status, or a score (or counted score) that differs by more
+than 0.005 or exists only once; - `new`: only in the later batch; `gone`: only in the earlier batch; - `missing`: graded
+before, and skipped now or without any expectation, so that its result is unknown; - `slower`: graded both times, and
+the mean model latency of its graded runs grew to at least 1.5 times, and by at least 200 ms. A case can be slower and
+have one other kind; otherwise it has at most one; - `errored`: graded before, and in error now: a fault of the
+infrastructure, not a regression.
 
-A case that was not graded before has no change. Neither has a case that was stopped now, or that an early decision
-made unnecessary. Such cases are `left_out`.
+A case that was not graded before has no change. A case that was stopped now, or that an early decision made
+unnecessary, has no change either. All these cases are `left_out`.
 """
 
 from __future__ import annotations
@@ -39,15 +37,15 @@ from workbench.numerals import duration_text, score_text, times_text
 from workbench.suite.grading_model import GraderName
 from workbench.suite.settings import Grading
 
-# The deciding graders of cases: another grader changes statuses although the model is the same.
+# The deciding graders of cases. Another grader changes statuses even with the same model.
 
 Deciders = tuple[GraderName, ...]
-"""The deciding graders of one case, sorted by name: several if its runs were graded at different times."""
+"""The deciding graders of one case, sorted by name. There are several if its runs were graded at different times."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecidedBy:
-    """The cases, by suite and id, with these deciding graders in the earlier and in the later batch."""
+    """The cases, by suite and id, with these deciding graders in the earlier and the later batch."""
 
     before: Deciders
     after: Deciders
@@ -65,7 +63,7 @@ def deciders_of(runs: Iterable[RunSummary]) -> Deciders:
 
 
 class CasesByDeciders:
-    """The cases that were graded both times, added one at a time and grouped by their deciding graders."""
+    """The cases that were graded both times, grouped by their deciding graders. Cases are added one at a time."""
 
     def __init__(self) -> None:
         self._cases: dict[tuple[Deciders, Deciders], dict[tuple[str, str], int]] = {}
@@ -86,7 +84,7 @@ class CasesByDeciders:
 ChangeKind = Literal["broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored"]
 
 KINDS: tuple[ChangeKind, ...] = ("broke", "fixed", "moved", "new", "gone", "missing", "slower", "errored")
-"""The kinds of changes in the order in which reports show them, the most important first."""
+"""The kinds of changes in the order of reports, the most important first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ class CaseSide:
 class CaseChange:
     """The change of a case with a model.
 
-    `suite` is the suite's key. If the suite's key or the model differs between the batches, the later one counts."""
+    `suite` is the suite's key. If the key or the model differs between the batches, that of the later batch is used."""
 
     kind: ChangeKind
     suite: str
@@ -140,7 +138,7 @@ class CaseChange:
 
     @property
     def decides(self) -> bool:
-        """Whether the case counts in exit codes, because it is not in quarantine."""
+        """Whether the case counts in exit codes. A case in quarantine does not."""
         side = self.after or self.before
         return side is None or not side.quarantined
 
@@ -149,12 +147,12 @@ class CaseChange:
 class BatchDiff:
     """The changes from one batch to another, sorted by kind, then by the order of the later batch's cases.
 
-    `compared` counts the cases that were graded both times, and `left_out` the other cases of both batches that have no
-    change; both count a case once for each model, while `cases` counts each compared case once. `models` are the models
-    that both batches were planned with; `only_before` and `only_after` are left out. `across` holds the earlier and the
-    later model if one was compared with the other; `models` then has the later one. `decided` holds the compared cases
-    by their deciding graders, and `rules` the options of grading that differ: option, value before and value after,
-    with the number of compared cases.
+    `compared` counts the cases that were graded both times, and `left_out` the other cases of both batches without a
+    change. Both count a case once for each model; `cases` counts each compared case once. `models` are the models
+    planned in both batches; the models in `only_before` and `only_after` are left out. If one model was compared with
+    another, `across` holds the earlier and the later model, and `models` the later one. `decided` holds the compared
+    cases by their deciding graders. `rules` counts the compared cases by changed option of grading: option, value
+    before and value after.
 
     `tests` holds a paired test for each of `models`, on the scores that count in gates. The tests omit their pairs
     (`Paired.in_numbers`).
@@ -192,9 +190,9 @@ def batch_diff(
 ) -> BatchDiff:
     """Compare two batches by the summaries of their runs, without forks.
 
-    `unfinished` holds the cases that the earlier and the later batch planned but never finished: they are left out,
-    neither new nor gone. `same` maps the keys of the earlier batch's suites to those of the later batch, where they
-    differ. `lost` holds cases, by suite and id in the later batch, that have lost their expectations: they count as not
+    `unfinished` holds the cases that the earlier and the later batch planned but never finished. They are left out,
+    neither new nor gone. `same` maps the keys of the earlier batch's suites to those of the later batch, if they
+    differ. `lost` holds cases, by suite and id in the later batch, that have lost their expectations. They count as not
     graded. Only the runs of one model are in memory at a time.
     """
     earlier, later = runs_of_models(before), runs_of_models(after)
@@ -230,7 +228,7 @@ def batch_diff(
                 new[key] = place, _ungraded(cell)
         for key in dict.fromkeys((*new, *old)):
             old_place, one = old.get(key, (0, None))
-            # Cases that only the earlier batch has come after all others.
+            # Cases only in the earlier batch come after all others.
             place, other = new.get(key, (len(after) + old_place, None))
             if (one is None or other is None) and key in planned:
                 left_out += 1
@@ -249,7 +247,7 @@ def batch_diff(
                 left_out += 1
         if model in renamed.values() or (model in later and model in as_later):
             tests[model] = paired(_counted(old), _counted(new)).in_numbers
-        # The cells are freed before those of the next model are read: a large batch does not fit in memory.
+        # The cells are freed before those of the next model are read, because a large batch does not fit in memory.
         del old, new
     in_order: list[CaseChange] = []
     for of_kind in changes.values():
@@ -278,7 +276,7 @@ def _ungraded(cell: Cell) -> Cell:
 
 
 _NO_RULES = ("by", "quarantined", "compare_by", "cluster")
-"""The options of grading that are not compared: they do not affect a run's grade, or are reported elsewhere."""
+"""The options of grading that are not compared: they do not affect a run's grade or are reported elsewhere."""
 
 
 def _rules_that_differ(before: Grading, after: Grading) -> Iterator[tuple[str, str, str]]:
@@ -369,7 +367,7 @@ def _sentence(kind: ChangeKind, before: CaseSide | None, after: CaseSide | None)
         why = f", before{_because(before)}"
     then, now = came_to(before), came_to(after)
     if kind == "moved" and then == now:
-        # Both scores look the same, but only one run failed for another reason as well, and so counts 0.
+        # Both scores look the same, but one run counts 0 because it failed for another reason as well.
         then += f", counts {score_text(before.counted_score, 'nothing')}"
         now += f", counts {score_text(after.counted_score, 'nothing')}"
     return f"{then} → {now}{why}"

@@ -42,13 +42,13 @@ Cause = Literal[
 ]
 
 CAUSES: tuple[Cause, ...] = get_args(Cause)
-"""All causes in the order in which reports show them.
+"""All causes in the order of reports.
 
-The main cause of a run is the first one in this order: an earlier cause tends to entail the later ones. For example, a
-call with broken JSON also lacks the expected arguments."""
+The main cause of a run is the first one in this order, because an earlier cause tends to entail the later ones. For
+example, a call with broken JSON also lacks the expected arguments."""
 
 NEVER_ALONE: frozenset[Cause] = frozenset({"over calling", "latency"})
-"""The causes that never fail a run alone: they are noted for runs that another cause fails."""
+"""The causes that never fail a run alone. They are noted for runs that fail for another cause."""
 
 ABOUT_TOOLS: frozenset[Cause] = frozenset(
     {"unknown tool", "gave up", "forbidden call", "wrong tool", "missing call", "extra call"}
@@ -58,7 +58,7 @@ ABOUT_TOOLS: frozenset[Cause] = frozenset(
 
 @dataclass(frozen=True)
 class Advice:
-    """The meaning of a cause, and the advice on it in one sentence; `{where}` stands for the most frequent subject.
+    """The meaning of a cause, and the advice on it in one sentence; `{where}` is replaced by the most frequent subject.
 
     A symptom may replace the advice with one that fits its run better (`Symptom.advice`)."""
 
@@ -172,7 +172,7 @@ BASELINE = "offline"
 """The model id of the offline baseline, which matches words and is not a language model."""
 
 FOR_BASELINE = "this baseline matches words: write the request in words of the tool, or choose a model"
-"""The advice on failures of the offline baseline, which a better description does not prevent."""
+"""The advice on failures of the offline baseline. A better description does not prevent them."""
 
 # Advice that depends on more than the cause of a failure.
 ASKED_BACK = "put the details that the answer asks for into the request, or offer a tool that finds them"
@@ -182,7 +182,7 @@ REPEATED = "let the result of {where} say that the call worked: the same call wa
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The subject of a failure: a tool, and if known its parameter (`argument`) or the tool called `instead`."""
+    """The subject of a failure: a tool and, if known, its parameter (`argument`) or the tool called `instead`."""
 
     tool: str
     argument: str | None = None
@@ -197,14 +197,14 @@ class Subject:
 
 
 def advice_about(advice: str, cause: Cause, subject: Subject | None) -> str:
-    """Return the advice with `{where}` replaced by the subject, or by general words if there is none."""
+    """Return the advice with `{where}` replaced by the subject, or by general words without a subject."""
     if subject is None:
         where = _NOWHERE.get(cause, "the tool")
     elif subject.instead is not None:
         where = f"{subject.tool} and {subject.instead}"
     else:
         where = str(subject)
-    # `format` would fail on the name of a tool with braces, which a model may have invented.
+    # `format` would fail on a tool name with braces, which a model may have invented.
     return advice.replace("{where}", where)
 
 
@@ -230,7 +230,7 @@ class Confusion:
 
     @cached_property
     def mixed_up(self) -> list[tuple[Pair, int]]:
-        """The pairs of an expected tool and a different called one (or none), the most frequent first."""
+        """The pairs of an expected tool and a different called tool or none, the most frequent first."""
         off = []
         for pair, count in self.counts.items():
             if pair[0] is not None and pair[0] != pair[1]:
@@ -249,19 +249,19 @@ class Confusion:
 
     @cached_property
     def rows(self) -> list[str | None]:
-        """The expected tools; a last `None` means unexpected calls, if there are any."""
+        """The expected tools. A last `None` means unexpected calls, if any."""
         there = {expected for expected, _ in self.counts}
         return list(filter(there.__contains__, (*self._tools, None)))
 
     @cached_property
     def columns(self) -> list[str | None]:
-        """The called tools; a first `None` means missing calls, if there are any."""
+        """The called tools. A first `None` means missing calls, if any."""
         there = {called for _, called in self.counts}
         return list(filter(there.__contains__, (None, *self._tools)))
 
     @property
     def without_sure_ones(self) -> Confusion:
-        """The table without the tools whose every call was expected and made."""
+        """The table without the tools whose calls were always both expected and made."""
         unsure: set[str | None] = set()
         for expected, called in self.counts:
             if expected != called:
@@ -277,7 +277,7 @@ class Confusion:
 class Symptom:
     """One fault of a run.
 
-    `expected` and `got` are short texts, `why` is one line; `advice`, if set, replaces the advice on the cause."""
+    `expected` and `got` are short texts, `why` is one line. `advice` replaces the advice on the cause, if set."""
 
     cause: Cause
     why: str
@@ -288,7 +288,7 @@ class Symptom:
 
     @property
     def to_do(self) -> str:
-        """The advice, with `{where}` standing for its subject."""
+        """The advice, with the placeholder `{where}` for its subject."""
         return self.advice or ADVICE[self.cause].first
 
     @property
@@ -307,7 +307,7 @@ class Symptom:
 
     @property
     def instead(self) -> str | None:
-        """The tool that was called in place of the expected one, if any."""
+        """The tool called in place of the expected tool, if any."""
         if self.subject is not None:
             return self.subject.instead
         return None
@@ -322,7 +322,7 @@ def causes_of(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
 class FailedRun:
     """A failed run, its index among all runs (from 0), and its symptoms in the order of causes.
 
-    `result` omits its rounds or is packed, because thousands of runs may have failed."""
+    `result` omits its rounds or is packed because thousands of runs may have failed."""
 
     index: int
     result: RunResult
@@ -330,12 +330,12 @@ class FailedRun:
 
     @property
     def main(self) -> Cause:
-        """The first cause, which probably led to the others."""
+        """The first cause. It probably led to the other causes."""
         return self.symptoms[0].cause
 
     @property
     def advice(self) -> str:
-        """The advice on the main cause, in one line, with its subject."""
+        """The advice on the main cause and its subject, in one line."""
         first = self.symptoms[0]
         return advice_about(first.to_do, first.cause, first.subject)
 
@@ -345,13 +345,13 @@ class FailedRun:
         return causes_of(self.symptoms)
 
     def symptoms_of(self, cause: Cause) -> list[Symptom]:
-        """Return the symptoms of the run that have a cause."""
+        """Return the symptoms of the run with a cause."""
         return [symptom for symptom in self.symptoms if symptom.cause == cause]
 
 
 @dataclass(frozen=True)
 class CauseGroup:
-    """The failed runs with a cause, whether or not it is their main cause."""
+    """The failed runs with a cause, as their main cause or not."""
 
     cause: Cause
     runs: tuple[FailedRun, ...]
@@ -366,7 +366,7 @@ class CauseGroup:
 
     @property
     def main(self) -> int:
-        """The number of runs of which this is the main cause."""
+        """The number of runs with this main cause."""
         return sum(run.main == self.cause for run in self.runs)
 
     @property
@@ -376,7 +376,7 @@ class CauseGroup:
 
     @cached_property
     def subjects(self) -> tuple[tuple[Subject, int], ...]:
-        """The tools and parameters of the symptoms, each with its frequency, the most frequent first."""
+        """The tools and parameters of the symptoms with their frequency, the most frequent first."""
         return self.numbers.subjects
 
     @property
@@ -389,9 +389,8 @@ class CauseGroup:
 class CauseNumbers:
     """The failed runs with a cause, in numbers.
 
-    `indices` are the runs with the cause, `main_indices` those of which it is the main cause. `cases` counts their
-    cases, each once for all models. `subjects` holds tools and parameters with their frequencies, the most frequent
-    first."""
+    `indices` are the runs with the cause, `main_indices` the runs with this main cause. `cases` counts their cases,
+    each once for all models. `subjects` holds tools and parameters with their frequencies, the most frequent first."""
 
     cause: Cause
     indices: Sequence[int]
@@ -399,7 +398,7 @@ class CauseNumbers:
     cases: int
     subjects: tuple[tuple[Subject, int], ...]
     to_do: str
-    """The most frequent advice, with `{where}` for its subject `about`."""
+    """The most frequent advice, with the placeholder `{where}` for its subject `about`."""
     about: Subject | None
 
     @property
@@ -413,7 +412,7 @@ class CauseFold:
 
     def __init__(self, cause: Cause) -> None:
         self._cause = cause
-        # Arrays of indices instead of runs: one cause may fail thousands of runs.
+        # Arrays of indices instead of runs, because one cause may fail thousands of runs.
         self._indices, self._main = array("L"), array("L")
         self._cases: set[tuple[str, str]] = set()
         self._seen: Counter[tuple[str, Subject | None]] = Counter()
@@ -431,7 +430,7 @@ class CauseFold:
         advice: Counter[str] = Counter()
         for (to_do, _), count in self._seen.items():
             advice[to_do] += count
-        # The advice on the offline baseline does not help a reader who compares it with a model.
+        # Advice on the offline baseline does not help a reader who compares the baseline with a model.
         first = min(advice, key=lambda text: (text == FOR_BASELINE, -advice[text], text))
         subjects: Counter[Subject] = Counter()
         about: Counter[Subject] = Counter()
@@ -452,14 +451,14 @@ class CauseFold:
 
 
 def _most_frequent(counts: Counter[Subject]) -> tuple[tuple[Subject, int], ...]:
-    """Return the subjects that occur with their counts, the most frequent first."""
+    """Return the occurring subjects with their counts, the most frequent first."""
     occurring = +counts
     return tuple(sorted(occurring.items(), key=lambda entry: (-entry[1], str(entry[0]))))
 
 
 @dataclass(frozen=True)
 class FailureNumbers:
-    """The failed runs by cause, in numbers: `Failures` without the runs, in a few bytes for each."""
+    """The failed runs by cause, in numbers: `Failures` without the runs, in a few bytes per run."""
 
     graded: int
     failed: int
@@ -471,7 +470,7 @@ class FailureNumbers:
 class Failures:
     """The failed runs, and their groups by cause in the order of `CAUSES`.
 
-    The confusion table covers all graded runs, good ones too, of cases that expect calls or forbid all."""
+    The confusion table covers all graded runs, including good ones, of cases that expect calls or forbid all calls."""
 
     graded: int
     runs: tuple[FailedRun, ...]

@@ -24,14 +24,14 @@ CellKey = tuple[str, str, str]
 """The suite, the case's id, and the model of a cell."""
 
 SAME_SCORE = 0.005
-"""The largest difference of scores that counts as equal: reports show two digits."""
+"""The largest difference of scores that counts as equal. Reports show two digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One case with one model: its finished runs and their joined result by the case's rule for repeats.
+    """One case with one model: its finished runs, and their result joined by the case's rule for repeats.
 
-    There is at least one run; runs are in the order of the repeats."""
+    There is at least one run. Runs are in the order of the repeats."""
 
     suite: str
     case_id: str
@@ -47,15 +47,15 @@ class Cell:
 
     @property
     def repeat_rule(self) -> RepeatRule:
-        """The rule by which the runs are joined to one status."""
+        """The rule that joins the runs to one status."""
         return self.come_to.rule
 
     @property
     def cluster(self) -> tuple[str, str | None, str]:
         """The key of the case's independent observation: suite, cluster and case id.
 
-        Cases of one cluster in a suite share a key with an empty case id; any other case has its own key, whose cluster
-        is `None`."""
+        Cases of one cluster in a suite have the same key, with an empty case id. Any other case has its own key, with
+        `None` as the cluster."""
         cluster = self.runs[-1].grading.cluster
         if cluster is not None:
             return self.suite, cluster, ""
@@ -102,7 +102,7 @@ class Cell:
 
     @property
     def is_quarantined(self) -> bool:
-        """Whether the case is in quarantine, so that it counts in no exit code."""
+        """Whether the case is in quarantine. Such a case counts in no exit code."""
         return self.runs[-1].grading.quarantined
 
     @property
@@ -153,9 +153,9 @@ class ModelTotals(StatusCounts):
     interval: Interval | None
     """The 95% interval of the pass rate over cases, wider with clusters; `None` after an early stop."""
     mean_score: float | None
-    """Over the cases that have a score, 0..1."""
+    """The mean score of the cases with a score, 0..1."""
     score_interval: Interval | None
-    """The 95% interval of the mean score; `None` after an early stop, and if a score is above 1."""
+    """The 95% interval of the mean score; `None` after an early stop or if a score is above 1."""
     latency: Latency | None
     """The model latency of the graded runs."""
     first_token: Latency | None
@@ -163,16 +163,16 @@ class ModelTotals(StatusCounts):
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
-    """US dollars, over the runs of known cost, graded or not; `None` if runs of unknown cost remain and only free runs
-    have a known one."""
+    """The cost of the runs of known cost, graded or not, in US dollars; `None` if runs of unknown cost remain and only
+    free runs have a known cost."""
     runs_of_unknown_cost: int
-    """The number of runs of unknown cost, which the cost leaves out."""
+    """The number of runs of unknown cost. The cost excludes these runs."""
     cases_a_minute: float | None
-    """Graded cases divided by the time during which at least one run of the model was in progress."""
+    """Graded cases divided by the time with at least one run of the model in progress."""
     passing: tuple[Passing, ...]
     """pass@k and pass^k for k = 1, 2, …"""
     repeat_rules: tuple[RepeatRule, ...]
-    """The rules by which cases with several runs were joined; none without repeats."""
+    """The rules that joined cases with several runs; empty without repeats."""
     gates: tuple[GateResult, ...] = ()
     """The results of the suites' gates that judge each model separately."""
     endpoint_faults: int = 0

@@ -1,8 +1,8 @@
 """The needs of runs, gradings and servers on this machine, and the user's approval of them.
 
 `Needs` reads everything outside the suites: settings, environment, the code to import. Then the command line or the app
-asks the user, and the `Approval` keeps everything that was read. Nothing is read again, so runs use exactly the
-approved code and settings.
+asks the user. The `Approval` keeps everything that was read. Nothing is read again, so runs use exactly the approved
+code and settings.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 Typed = Mapping[Path, Collection[TypedServer]]
-"""The servers that the user typed in this session, by the paths of their suites."""
+"""The servers that the user typed in this session, by the path of the suite."""
 
 _NOTHING_TYPED: Typed = {}
 
@@ -51,8 +51,8 @@ _NOTHING_TYPED: Typed = {}
 class TypedPart:
     """A request split into the servers that the user typed and all other needs.
 
-    `before` holds the needs of the request and `whole_before` those of the whole suite, both with the servers as they
-    were before the user typed. `others` holds the needs of the request without added servers.
+    `before` holds the needs of the request and `whole_before` the needs of the whole suite, both before the user typed
+    servers. `others` holds the needs of the request without the added servers.
     """
 
     before: SuiteNeeds
@@ -64,9 +64,10 @@ class TypedPart:
 class Request:
     """The needs of one suite.
 
-    `needs` is the part of `whole` in question, or all of it; `asked` are the models that would be asked now. Unless
-    `must_ask` is set, the suite can be used without trust. `mocks` is true if it can run on mocks alone, `of_history`
-    if some needs come from the history instead of the suite's file. `typed` is set if the user typed some servers.
+    `needs` is the part of `whole` in question, or all of it. `asked` are the models that would be asked now. Unless
+    `must_ask` is set, the suite can be used without trust. `mocks` is true if the suite can run on mocks alone.
+    `of_history` is true if some needs come from the history instead of the suite's file. `typed` is set if the user
+    typed some servers.
     """
 
     file: SuiteFile
@@ -81,7 +82,7 @@ class Request:
 
     @property
     def in_question(self) -> SuiteNeeds:
-        """The needs to ask about: all, or all except those of servers that the user typed."""
+        """The needs to ask about: all needs except those of servers that the user typed."""
         if self.typed is None:
             return self.needs
         return self.typed.others
@@ -89,7 +90,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Approval:
-    """The approved way to reach models, and the grants of suites by path.
+    """The approved access to models, and the grants of suites by path.
 
     A suite without a grant starts nothing, imports nothing, and asks only the user's own models.
     """
@@ -102,7 +103,7 @@ class Approval:
         return self.grants.get(suite)
 
     def why_not_asked(self, suite: Path, spec: ModelSpec) -> str | None:
-        """Return the reason why a model may not be asked for a suite; `None` if it may."""
+        """Return the reason why a model may not be asked for a suite; `None` if it may be asked."""
         if not needs_asking(spec):
             return None
         grant = self.grant(suite)
@@ -115,7 +116,7 @@ class Approval:
 
 @dataclass(frozen=True)
 class Needs:
-    """The needs of runs, servers or gradings, as they were read: one request for each suite."""
+    """The needs of runs, servers or gradings when they were read: one request for each suite."""
 
     requests: tuple[Request, ...]
     specs: Specs = field(repr=False)
@@ -124,10 +125,7 @@ class Needs:
     def of_runs(
         cls, runs: Iterable[PlannedRun], program: Program, known: Specs | None = None, *, typed: Typed = _NOTHING_TYPED
     ) -> Needs:
-        """Read the needs of runs.
-
-        Models that `known` has resolved are not resolved again.
-        """
+        """Read the needs of runs; models in `known` are not resolved again."""
         runs = tuple(runs)
         specs = _specs(program, known)
         specs.find(runs)
@@ -145,15 +143,15 @@ class Needs:
             request = replace(
                 _request(file, whole, whole, specs, typed),
                 asked=asked,
-                # A suite whose cases are all skipped starts nothing, so it needs nothing.
+                # A suite whose cases are all skipped starts nothing and therefore needs nothing.
                 must_ask=runs_any
                 and (whole.beside_models or bool(asked) or _lets_providers_run_tools(whole, of_suite, specs)),
                 mocks=can_do_with_mocks(file, asked, listings),
                 of_history=file.as_then or whole != stated,
             )
             requests.append(request)
-        # Secrets are learned now, before anything of the runs is written or shown, because a run reads its key only
-        # when it opens its model.
+        # A run reads its key only when it opens its model. The secrets must be known earlier, before anything about the
+        # runs is written or shown.
         learn_secrets_of_runs(program, runs, specs)
         specs.seal()
         return cls(tuple(requests), specs)
@@ -175,7 +173,7 @@ class Needs:
 
     @classmethod
     def of_grading(cls, cases: Iterable[tuple[SuiteFile, Case]], program: Program, *, judges: bool = False) -> Needs:
-        """Read the needs of grading by the cases of valid suites, with requests to judges if `judges` is set.
+        """Read the needs of grading cases of valid suites; `judges` adds requests to judges.
 
         Suites that need nothing for grading have no request.
         """
@@ -200,7 +198,7 @@ class Needs:
         return cls(tuple(requests), specs)
 
     def approved(self, suites: Collection[Path] | None = None) -> Approval:
-        """Return the approval of some suites, or of all."""
+        """Return the approval of some suites, or of all suites."""
         grants = {}
         for request in self.requests:
             if suites is None or request.file.path in suites:
@@ -214,7 +212,7 @@ Answer = Literal["always", "once", "mocks", "no"]
 
 @dataclass(frozen=True)
 class Question:
-    """A question to the user: about one request, or several with the same needs.
+    """A question to the user about one request, or about several requests with the same needs.
 
     `lines` describes the consequences of granting the needs.
     """
@@ -224,7 +222,7 @@ class Question:
 
     @property
     def first(self) -> Request:
-        """The first request; the question shows only this one."""
+        """The first request; the question shows only this request."""
         return self.requests[0]
 
     @property
@@ -234,7 +232,7 @@ class Question:
 
 
 class Decision:
-    """An open decision about needs, made when its `questions` are answered by a prompt, a dialog or an option."""
+    """A pending decision about needs. A prompt, a dialog or an option answers its `questions`."""
 
     def __init__(self, needs: Needs, trust: Trust, *, together: bool = False) -> None:
         """Prepare the questions; with `together`, suites with the same needs share one question."""
@@ -257,9 +255,9 @@ class Decision:
         self.questions = tuple(Question(tuple(group), trust.lines(group[0])) for group in alike.values())
 
     def answer(self, question: Question, answer: Answer) -> tuple[str, ...]:
-        """Apply an answer, and return the reason if it cannot be remembered.
+        """Apply an answer; return the reason if the answer cannot be remembered.
 
-        If it cannot be remembered, the request is still granted until the program ends.
+        The request is granted until the program ends even if the answer cannot be remembered.
         """
         problems = []
         for request in question.requests:
@@ -281,7 +279,7 @@ class Decision:
 def needs(plan: Plan, typed: Typed = _NOTHING_TYPED) -> Needs:
     """Return the needs of a plan's runs: programs, imports, and endpoints with their keys.
 
-    Settings, environment and the code to import are read here, and not again by runs.
+    Settings, environment and the code to import are read here. Runs do not read them again.
     """
     return Needs.of_runs(plan.runs, plan.program, plan.specs, typed=typed)
 
@@ -304,11 +302,11 @@ class Trust:
         self._once: set[tuple[Path, SuiteNeeds]] = set()
 
     def covers(self, request: Request) -> bool:
-        """Return whether a request is granted already."""
+        """Return whether a request is already granted."""
         return self._all_of_them or self._covers(request, request.needs) or self._covers(request, request.whole)
 
     def covers_whole(self, request: Request) -> bool:
-        """Return whether all needs of the suite are granted already."""
+        """Return whether all needs of the suite are already granted."""
         return self._all_of_them or self._covers(request, request.whole)
 
     def covers_model(self, need: ModelNeed) -> bool:
@@ -321,13 +319,13 @@ class Trust:
             return True
         if not self.store.is_trusted(path, needs, of_history=request.of_history):
             return False
-        # An entry from an earlier version has no hashes of files; if they cannot be added, it still covers any content.
+        # An entry from an earlier version has no file hashes. Without hashes, it covers any content.
         with suppress(TrustError):
             self.store.add_files(path, needs)
         return True
 
     def grant_typed(self, needs: Needs) -> tuple[str, ...]:
-        """Grant permanently the requests that lack only grants for typed servers; return why some could not be stored.
+        """Grant permanently the requests that lack only grants for typed servers; return the failures to store.
 
         A grant covers exactly the typed servers: it ends when a command, its folder, a variable or the imported code
         differs.
@@ -343,17 +341,17 @@ class Trust:
         return tuple(problems)
 
     def _granted_by_typing(self, request: Request) -> Request | None:
-        """Return the request to grant because the user typed everything not yet granted; `None` if more is needed."""
+        """Return the request to grant if the user typed everything not yet granted; `None` if more is needed."""
         typed = request.typed
         if typed is None or self._covers(request, request.needs) or self._covers(request, request.whole):
             return None
-        # The whole suite is preferred: its grant replaces the stored one, which may include its models.
+        # The whole suite is tried first: its grant replaces the stored grant, which may include the suite's models.
         for needs, before in ((request.whole, typed.whole_before), (request.needs, typed.before)):
-            # Without another server, the file's calls and answers had no effect, so the user was never asked about
+            # Without another server, the calls and answers in the file had no effect, so the user was never asked about
             # them.
             is_new = before.nothing and bool(before.calls or before.answers)
             if not is_new and self._covers(request, before):
-                # An undo may return to servers that were granted before.
+                # An undo may return to servers that were granted earlier.
                 self._once.add((request.file.path, before))
                 return replace(request, needs=needs)
         return None
@@ -368,7 +366,8 @@ class Trust:
     def grant(self, request: Request, *, always: bool) -> None:
         """Grant a request until the program ends, or permanently with `always`.
 
-        Raises TrustError if that cannot be remembered; the request is granted until the program ends in any case.
+        Raises TrustError if a permanent grant cannot be stored. The request is granted until the program ends in any
+        case.
         """
         self._once |= {(request.file.path, request.needs), (request.file.path, request.in_question)}
         if always:
@@ -385,7 +384,7 @@ def _specs(program: Program, known: Specs | None = None) -> Specs:
 def _request(
     file: SuiteFile, needs: SuiteNeeds, whole: SuiteNeeds, specs: Specs, typed: Typed = _NOTHING_TYPED
 ) -> Request:
-    """Return the request for a suite, with the code and the environment as they are now."""
+    """Return the request for a suite, with the current code and environment."""
     code = find_code(needs.folder, needs.code)
     needs = replace(needs, files=code.files, passed=_passed(needs, specs))
     whole = replace(whole, files=find_code(whole.folder, whole.code).files, passed=_passed(whole, specs))
@@ -393,17 +392,17 @@ def _request(
     try:
         environment = specs.environment_at(file.path)
     except ConfigError as error:
-        # The error is kept, because only runs that need a variable fail because of it.
+        # The error is stored because only runs that need a missing variable fail.
         environment = error
     request = Request(file, needs, whole, Grant(needs, environment, code))
-    # A history may come from anywhere, so nothing in it counts as typed here.
+    # A history may come from anywhere, so nothing in it counts as typed on this machine.
     if file.as_then or file.path not in typed:
         return request
     return replace(request, typed=_typed_part(request, typed[file.path]))
 
 
 def _typed_part(request: Request, typed: Collection[TypedServer]) -> TypedPart | None:
-    """Return the parts of a request without typed servers; `None` if none of its servers was typed."""
+    """Return the request without its typed servers; `None` if no server was typed."""
     assert request.file.suite is not None
     parts = []
     for needs in (request.needs, request.whole):
@@ -411,7 +410,7 @@ def _typed_part(request: Request, typed: Collection[TypedServer]) -> TypedPart |
             files = needs.files
             if part.code != needs.code:
                 files = find_code(part.folder, part.code).files
-            # The grant has the code as it was read before, so code that has changed since needs an answer.
+            # The grant holds the code as it was read earlier. If code has changed since, the user must answer.
             if not set(files) <= set(needs.files):
                 return None
             parts.append(replace(part, files=files))
@@ -430,9 +429,9 @@ def _passed(needs: SuiteNeeds, specs: Specs) -> tuple[str, ...]:
 def needs_of(file: SuiteFile, specs: Specs) -> SuiteNeeds:
     """Return all needs of a valid suite, without the files of its code.
 
-    These are the programs, modules, files and functions that it uses, and the models that it and the `workbench.toml`
-    beside it name; the user's own models need no trust. Models that cannot be resolved are omitted, since they cannot
-    be asked. Raises ValueError for a suite with errors.
+    The needs are programs, modules, files and functions of the suite, and the models defined by the suite and by the
+    `workbench.toml` beside it. The user's own models need no trust. Models that cannot be resolved are omitted because
+    they cannot be asked. Raises ValueError for a suite with errors.
     """
     if file.suite is None:
         raise ValueError(f"{file.path} has problems and cannot be run")
@@ -451,9 +450,9 @@ def needs_of(file: SuiteFile, specs: Specs) -> SuiteNeeds:
 
 
 def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
-    """Return the needs of a suite with the models that its runs would ask.
+    """Return the needs of a suite together with the models that its runs would ask.
 
-    In a resumed batch, the history may name models that the suite does not.
+    In a resumed batch, the history may name models that the suite does not name.
     """
     if set(asked) <= set(needs.models):
         return needs
@@ -474,7 +473,7 @@ def with_agents(needs: SuiteNeeds, runs: Iterable[PlannedRun]) -> SuiteNeeds:
 
 
 def models_asked(runs: Iterable[PlannedRun], specs: Specs) -> frozenset[ModelNeed]:
-    """Return the models among a suite's needs that its runs would ask, including judges."""
+    """Return the models, including judges, that need trust and that some runs would ask."""
     found: set[ModelNeed] = set()
     cases: dict[Path, tuple[SuiteFile, dict[str, Case]]] = {}
     for run in runs:
@@ -499,7 +498,7 @@ def _lets_providers_run_tools(needs: SuiteNeeds, runs: Iterable[PlannedRun], spe
 
 
 def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks: bool = True) -> frozenset[ModelNeed]:
-    """Return the judges that the checks of these cases, or of mocks, would need from a valid suite."""
+    """Return the judges that the checks of cases or mocks in a valid suite would need."""
     assert file.suite is not None
     by_model: dict[str | None, Judged] = {}
     for case in cases:
@@ -530,32 +529,32 @@ def players_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs) -> froze
 
 
 def can_do_with_mocks(file: SuiteFile, asked: Collection[ModelNeed], listings: Listings) -> bool:
-    """Return whether an untrusted suite can run without its servers, because their tools are remembered.
+    """Return whether an untrusted suite can run without its servers because their tools are remembered.
 
-    `asked` holds those models among its needs that the runs would ask.
+    `asked` holds the models that the runs would ask and that need trust.
     """
     suite = file.suite
     if suite is None or not suite.servers or suite.subject is not None or asked:
         return False
-    # Mocks answer calls, but the model must also get the definitions of the tools.
+    # Mocks answer calls, but the model also needs the definitions of the tools.
     return listings.of(suite, file.path).keys() == {server.name for server in suite.servers}
 
 
 def grading_needs(file: SuiteFile, cases: Iterable[Case], judges: Iterable[ModelNeed]) -> SuiteNeeds:
-    """Return the needs of grading some cases of a valid suite: functions that checks call, and `judges`."""
+    """Return the needs of grading cases of a valid suite: the functions of checks, and `judges`."""
     assert file.suite is not None
     needs = needs_trust(_graded_by(file.suite, tuple(cases)), file.path)
     return SuiteNeeds(needs.folder, python=needs.python, models=tuple(sorted(judges, key=str)))
 
 
 def _graded_by(suite: Suite, cases: tuple[Case, ...]) -> Suite:
-    """Return the part of a suite that takes part in grading some cases, without servers and mocks."""
+    """Return the part of a suite that grades the cases, without servers and mocks."""
     alone = tuple(case.model_copy(update={"mocks": ()}) for case in cases)
     return suite.model_copy(update={"servers": (), "subject": None, "mocks": (), "cases": alone})
 
 
 def needs_asking(spec: ModelSpec) -> bool:
-    """Return whether the suite or the project, rather than the user, defined the address of a model."""
+    """Return whether a model's address comes from the suite or the project instead of the user."""
     return spec.origin in ("suite", "project")
 
 
@@ -568,7 +567,7 @@ def spec_of(name: str, suite: Path, specs: Specs, *, by_suite: bool) -> ModelSpe
 
 
 def model_need(spec: ModelSpec) -> ModelNeed:
-    """Return the need of asking a model."""
+    """Return the need for requests to a model."""
     headers = tuple(sorted((name.lower(), value) for name, value in spec.headers.items()))
     query = tuple(sorted(spec.query.items()))
     return ModelNeed(spec.model, spec.base_url, spec.api_key_env, headers, query, spec.key_command, spec.credentials)

@@ -1,4 +1,4 @@
-"""The baseline of a batch: a stored batch with which it is compared."""
+"""The baseline of a batch: an earlier batch to compare with."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from workbench.suite.suite_file import SuiteFile, cases_by_id, parse_suite, suit
 from workbench.trajectory.events import ToolDefinition
 from workbench.trajectory.recording import RecordingError
 
-# Changes to suites since the baseline, shown with the verdict because they may explain it.
+# Changes to suites since the baseline. They are shown with the verdict because they may explain it.
 
 _MAX_NAMED = 5
-"""The most cases or tools that one note names."""
+"""The most cases or tools in one note."""
 
 
 def changed_suites(
     history: History, baseline: BatchRow, suites: Iterable[SuiteRef], same: SameSuites
 ) -> dict[SuiteRef, Suite | None]:
-    """Return the suites whose text differs from the baseline's, each with its earlier version.
+    """Return the suites whose text differs from the baseline's text, each with its earlier version.
 
     The value is `None` if the earlier text cannot be read.
     """
@@ -114,17 +114,17 @@ def _differences(before: Suite, after: Suite, urgent: Collection[str]) -> Iterat
             yield f"{counted(len(cases), 'case')} {how} ({named}{more})"
 
 
-# Changes to tool definitions between two batches, shown with the cases that broke because they may be the cause.
+# Changes to tool definitions between two batches. They are shown with the broken cases because they may be the cause.
 
 _MAX_COMPARED_CASES = 50
-"""The most cases whose tools are compared: each takes some milliseconds, because it is read from the history."""
+"""The most cases whose tools are compared. Reading the tools of a case from the history takes some milliseconds."""
 
 Offered = Callable[[CellKey], Sequence[ToolDefinition]]
 """The tools offered to the first run of a case, by the case's key in the later batch; empty if unknown."""
 
 
 def notes_on_tools(diff: BatchDiff, before: Offered, after: Offered) -> Iterator[str]:
-    """Yield a sentence on the tool definitions that changed in cases that broke; nothing if none did."""
+    """Yield a sentence on the changed tool definitions in broken cases; nothing without a change."""
     broke = compared_cases(diff)
     found: Counter[str] = Counter()
     cases = 0
@@ -151,13 +151,13 @@ def compared_cases(diff: BatchDiff) -> dict[CellKey, None]:
 
 
 def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameSuites | None = None) -> Offered:
-    """Return a function that returns the tools of compared cases in a batch.
+    """Return a function that returns the offered tools of compared cases in a batch.
 
-    For the earlier batch, `earlier` maps its suites to those of the later one.
+    For the earlier batch, `earlier` maps its suites to the suites of the later batch.
     """
-    # All runs of a case were offered the same tools, so its first run is enough.
+    # All runs of a case were offered the same tools, so the first run is enough.
     wanted, first = compared_cases(diff), dict[CellKey, RunRow]()
-    # If one model is compared with another, the earlier batch has the case under its own model's name.
+    # If two different models are compared, the earlier batch stores the case under its own model.
     models = {}
     if diff.across is not None and earlier is not None:
         models = dict([diff.across])
@@ -174,7 +174,7 @@ def offered_in(history: History, runs: RunTable, diff: BatchDiff, earlier: SameS
         try:
             return history.recording(first[key]).trajectory.offered
         except (HistoryError, RecordingError):
-            # Damage is reported where the batch itself is read.
+            # Damage is reported where the batch is read.
             return ()
 
     return offered
@@ -203,7 +203,7 @@ _WORSE: tuple[ChangeKind, ...] = ("broke", "missing", "gone")
 class Baseline:
     """A baseline with its runs of the selected cases.
 
-    `suites` holds the current suites by path, as the history would store them; `planned` holds the cases that will run.
+    `suites` are the current suites by path, as the history would store them. `planned` are the cases that will run.
     """
 
     batch: BatchRow
@@ -224,11 +224,11 @@ class Baseline:
 
     @property
     def why_no_test(self) -> str | None:
-        """The reason why a paired test against this baseline is impossible or invalid; `None` if it is valid."""
+        """The reason why a paired test against this baseline is impossible or invalid; `None` if the test is valid."""
         number = self.batch.number
         if Until.of(self.batch.settings) is not None:
             return f"batch {number} could stop early (--until), so a test against it would be invalid"
-        # If the models differ, a case can still be compared across models.
+        # Even with different models, a case can be compared across models.
         cases = {(suite, case) for suite, case, _ in self.planned}
         for run in self.runs:
             if (self.same.get(run.suite.key, run.suite.key), run.case_id) in cases:
@@ -249,7 +249,7 @@ class Baseline:
             if ref in defined:
                 lost |= {(ref.key, case) for case in lost_expectations(then, defined[ref])}
         before, after = self.runs.figures, RunTable(map(self._row, range(len(results)), results)).figures
-        # Cases without any run yet are unfinished, not missing, because an interrupted batch has not broken them.
+        # Cases without a run yet are unfinished, not missing: an interruption of the batch has not broken them.
         not_yet = self.planned - {(run.suite, run.case_id, run.model) for run in after}
         diff = batch_diff(before, after, unfinished=(self.runs.unfinished, not_yet), same=self.same, lost=lost)
         suite_changes = []
@@ -323,7 +323,7 @@ def _worse_cases(diff: BatchDiff, suite: str) -> set[str]:
 
 
 def baseline_of(which: str, file: Path, plan: Plan, fail_on: FailOn | None = None) -> tuple[Baseline, list[str]]:
-    """Return a batch of the history, as graded last, as the baseline of a plan, and notices about it.
+    """Return a batch of the history with its latest grading as the baseline of a plan, and notices about it.
 
     Raises HistoryError if there is no such batch or it has no run of the planned cases.
     """
@@ -350,9 +350,9 @@ def baseline_of_batch(
     suites: Mapping[str, Suite],
     fail_on: FailOn | None = None,
 ) -> tuple[Baseline, list[str]]:
-    """Return a batch of a history as the baseline of another one; see `baseline_of`.
+    """Return a batch of a history as the baseline of another batch; see `baseline_of`.
 
-    `suites` are the suites of the later batch as they were, by path.
+    `suites` are the suites of the later batch at that time, by path.
     """
     planned = frozenset((run.suite.key, run.case_id, run.model) for run in runs)
     known = batch.suites_by_path
@@ -393,7 +393,7 @@ def _baseline(
         raise HistoryError(none + _renamed(batch.suites, suites.values()))
     notices = [*later_runs(batch, grading, selected, history_option(file))]
     before = {run.model for run in selected}
-    # One model can be compared with one other; with more models, how to pair them would be a guess.
+    # One model can be compared with one other model. With more models, the pairs would be a guess.
     if models.isdisjoint(before) and not len(models) == len(before) == 1:
         raise HistoryError(
             f"batch {batch.number} cannot be the baseline: it has the models {', '.join(sorted(before))}, but the "
@@ -407,7 +407,7 @@ def _selected(
 ) -> Iterable[RunRow]:
     """Yield the runs of a baseline that can be compared with the planned runs.
 
-    `planned` has the ids of cases by suite. A suite in `whole`, whose cases are all planned, yields all its runs,
+    `planned` has the ids of cases by suite. A suite in `whole` has all its cases planned. It yields all its runs,
     because a case that no longer exists counts as gone.
     """
     for run in runs:
@@ -417,7 +417,7 @@ def _selected(
 
 
 def _renamed(before: Iterable[SuiteRef], after: Iterable[SuiteRef]) -> str:
-    """Return an addition to a message about suites whose paths have changed; empty if there are none."""
+    """Return the part of a message about suites with changed paths; empty if there are none."""
     now = by_name(after)
     moved = []
     for then in before:

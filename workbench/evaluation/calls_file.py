@@ -51,23 +51,23 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 
 
 def repeated_keys(text: str, first_line: int = 1) -> Iterator[str]:
-    """Yield a message for each key that occurs twice in an object of a valid JSON text, with both places.
+    """Yield a message with both places for each duplicate key in an object of a valid JSON text.
 
-    Parsers keep the last value silently. `first_line` is the number of the text's first line.
+    Parsers silently use the last value. `first_line` is the number of the text's first line.
     """
     objects: list[dict[str, int] | None] = []
     before = ""
     for token in _TOKEN.finditer(text):
         kind = token[0]
         if kind in "{[":
-            # A list also goes on the stack, so that a string in it is not taken for a key.
+            # A list also goes on the stack, so a string in the list is not mistaken for a key.
             opened: dict[str, int] | None = None
             if kind == "{":
                 opened = {}
             objects.append(opened)
         elif kind in "}]":
             objects.pop()
-        # A string after a brace or a comma is a key if the innermost bracket is an object's.
+        # A string after a brace or a comma is a key if the innermost bracket belongs to an object.
         elif kind[0] == '"' and before in ("{", ",") and objects and (known := objects[-1]) is not None:
             key = json.loads(kind)
             if key in known:
@@ -88,13 +88,14 @@ def _time_with_offset(text: str) -> str:
 
 
 AGENT = "given calls"
-"""The model's name in results and reports if the file names no agent."""
+"""The model's name in results and reports if the file has no agent."""
 
 
 class GivenRunDocument(RunDocument):
     """A run of a file of calls.
 
-    `started_at` is its time, with an offset: dates relative to a `clock` without a time count from it."""
+    `started_at` is the start of the run, with an offset. If a `clock` has no time, relative dates count from
+    `started_at`."""
 
     started_at: Annotated[str, AfterValidator(_time_with_offset)] = ""
 
@@ -125,11 +126,11 @@ OfCase = Annotated[
     Annotated[Items[Made], Tag(_CALLS)] | Annotated[GivenRunDocument, Tag(_RUN)] | Annotated[RunsDocument, Tag(_RUNS)],
     Discriminator(_which),
 ]
-"""The runs of a case: the calls of its only run, that run in full, or several runs."""
+"""The runs of a case: the calls of its only run, the only run in full, or several runs."""
 
 
 class CallsDocument(Frozen):
-    """A file of calls: an agent's runs by the ids of cases.
+    """A file of calls: an agent's runs by case id.
 
     `null` marks a case that was omitted.
     """
@@ -150,7 +151,7 @@ class RecordDocument(GivenRunDocument):
 
 @dataclass(frozen=True)
 class GivenCalls:
-    """The runs in a file of calls by case id; a case that was omitted has none.
+    """The runs in a file of calls by case id; an omitted case has no runs.
 
     `places` are the places of the cases in the file, for messages.
     """
@@ -161,7 +162,7 @@ class GivenCalls:
 
 
 def read_calls(path: Path) -> GivenCalls:
-    """Return the runs in a file of calls, which is JSON or JSON lines; raise RecordingError if it cannot be read."""
+    """Return the runs in a file of calls (JSON or JSON lines); raise RecordingError if it cannot be read."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -190,7 +191,7 @@ def _parsed(text: str, of_lines: bool) -> object:
             _no_key_twice(text)
             return value
         except json.JSONDecodeError as error:
-            # A complete value followed by more text is JSON lines in a file with another ending.
+            # If text follows a complete value, the file has JSON lines despite its name.
             if error.msg != "Extra data":
                 raise RunDocumentError(f"line {error.lineno}, column {error.colno} is not JSON: {error.msg}") from None
         except RunDocumentError:
@@ -209,21 +210,21 @@ def _parsed(text: str, of_lines: bool) -> object:
 
 
 def _no_key_twice(text: str, first_line: int = 1) -> None:
-    """Raise RunDocumentError for repeated keys, such as case ids or arguments, of which all but one would be lost."""
+    """Raise RunDocumentError for duplicate keys, such as case ids or arguments; JSON would use only the last value."""
     if found := "; ".join(islice(repeated_keys(text, first_line), _MAX_REPEATED)):
         raise RunDocumentError(found)
 
 
 _MAX_REPEATED = 20
-"""The most repeated keys that one message names."""
+"""The most duplicate keys in one message."""
 
 
 def calls_of(value: object) -> GivenCalls:
-    """Return the runs of a JSON value: an object with `cases`, or records, each with its `case`.
+    """Return the runs of a JSON value: an object with `cases`, or a list of records with `case`.
 
     Raises RunDocumentError.
     """
-    # This is the form in which `_parsed` returns numbered lines.
+    # `_parsed` returns numbered lines as a tuple.
     if isinstance(value, tuple):
         return _of_records((f"line {number}", f"line {number}: $", record) for number, record in value)
     if isinstance(value, list):
@@ -245,7 +246,7 @@ def _native(value: object) -> object:
 
 
 def _of_records(records: Iterable[tuple[str, str, object]]) -> GivenCalls:
-    """Return the runs of records, which are given with their places for messages and the roots of paths into them."""
+    """Return the runs of records; each record comes with its place for messages and the root of paths into it."""
     runs: dict[str, list[ExternalRun]] = {}
     places: dict[str, str] = {}
     for place, root, value in records:
@@ -278,7 +279,7 @@ def _runs_in(value: Any) -> Iterator[ExternalRun]:
 
 @dataclass(frozen=True)
 class GivenRun:
-    """A run of a file of calls, as a recording and as an ungraded result, with the case that grades it."""
+    """A run of a file of calls: a recording, an ungraded result, and the case that grades it."""
 
     recording: Recording
     recorded: RunResult
@@ -343,7 +344,7 @@ def run_given(
     planned = PlannedRun(next_run_id(), file, case, agent, repeat)
     events: list[Event] = []
     for payload in payloads_given(run, planned):
-        # All time passes before the last event, because its division among the calls is unknown.
+        # All time passes before the last event because the time of each call is unknown.
         at_ms = 0.0
         if isinstance(payload, RunFinished):
             at_ms = run.latency_ms or 0.0
@@ -357,7 +358,7 @@ def run_given(
         model=agent,
         repeat=repeat,
     )
-    # The trajectory is built from events like any other, so that graders need not know the difference.
+    # The trajectory is built from events like any other, so graders need not know the difference.
     trajectory = fold(events)
     recording = Recording(path, header, tuple(events), trajectory, None)
     ungraded = replace(result_of(planned, Status.ERROR, trajectory), cost_usd=cost_of(trajectory, None))

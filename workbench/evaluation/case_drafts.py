@@ -1,8 +1,8 @@
-"""Cases drafted by a model: the questions, the drafts in the answers, and the runs that check the drafts.
+"""Cases drafted by a model: the requests for drafts, the drafts in the answers, and the runs that check drafts.
 
-Questions and checks are runs of suites built here, so that they are planned, approved and run like all others. The
-asking suite has one case for each tool, whose only tool receives the drafts; the checking suite has one case for each
-draft, in which the model decides once and nothing is executed.
+Requests and checks are runs of suites built here, so they are planned, approved and run like all others. The asking
+suite has one case for each tool; its only offered tool receives the drafts. The checking suite has one case for each
+draft: the model decides once, and nothing is executed.
 """
 
 from __future__ import annotations
@@ -44,16 +44,17 @@ TAG = "draft"
 DEFAULT_REPEATS = 3
 
 DIRECT, NEAR, NONE = 2, 1, 1
-"""The number of requests for each tool: those that need it, those for a similar tool, and those that no tool serves."""
+"""The numbers of requests for each tool: requests that need the tool, requests for a similar tool, and requests without
+a suitable tool."""
 
 OUTPUT_TOKENS = 150
-"""The approximate length, in tokens, of one draft or of one answer to it."""
+"""The approximate length of one draft or one answer, in tokens."""
 
 _SUBMIT = "submit_requests"
 _NEIGHBOURS = 12
-"""The number of other tools that a question describes."""
+"""The number of other tools described in a question."""
 _ALIKE = 90
-"""The similarity, 0..100, from which requests differ in at most two words."""
+"""The similarity, 0..100, of requests that differ in at most two words."""
 _NAME_WIDTH = 60
 _PATIENCE_S = 600
 
@@ -105,8 +106,8 @@ _SUBMIT_SCHEMA: dict[str, JsonValue] = {
 class Draft:
     """A case that a model drafted when asked about a tool.
 
-    `tool` is the tool that must be called, `None` if none fits; `free` are the arguments that may have any value.
-    `unchecked` is the reason why it is unknown whether the case passes.
+    `tool` is the tool that must be called, or `None` if no tool fits. `free` are the arguments that may have any value.
+    `unchecked` is the reason why the check of the draft is incomplete.
     """
 
     about: str
@@ -147,7 +148,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Dropped:
-    """A draft that was rejected, with the reason; `user` is empty if a whole answer was rejected."""
+    """A rejected draft with the reason; `user` is empty if a whole answer was rejected."""
 
     about: str
     user: str
@@ -170,7 +171,7 @@ class Drafts:
 
 @dataclass(frozen=True)
 class DraftOptions:
-    """The model that drafts, the model that runs the drafts, and how often each draft is run."""
+    """The drafting model, the model that runs the drafts, and the number of runs of each draft."""
 
     model: str
     checks: str
@@ -235,7 +236,7 @@ def draftable(tools: Iterable[ToolDefinition]) -> dict[str, ToolDefinition]:
     for tool in tools:
         if tool.name not in ("", ANY_TOOL):
             named[tool.name] = tool
-    # Only the last of several tools with one name counts, so only that one must be possible in a suite.
+    # Of several tools with one name, only the last counts. Only this tool must be writable in a suite.
     return {name: tool for name, tool in named.items() if _can_be_held(tool)}
 
 
@@ -276,9 +277,9 @@ def asking_suite(
 def checking_suite(
     drafts: Sequence[Draft], tools: Mapping[str, ToolDefinition], path: Path, like: Suite | None, by: GraderName | None
 ) -> SuiteFile:
-    """Return a suite with one case for each draft, in which the model decides once.
+    """Return a suite with one case for each draft; the model decides once in each case.
 
-    `like` is the suite that gets the drafts, `by` the grader that decides.
+    `like` is the suite that gets the drafts, `by` the deciding grader.
     """
     cases = []
     for number, draft in enumerate(drafts, 1):
@@ -317,14 +318,14 @@ def drafts_in(
         except ValueError as error:
             failed.append(Dropped(name, "", str(error)))
             continue
-        # The number is limited, because a model that repeats itself may send hundreds.
+        # The number is limited because a model that repeats itself may send hundreds of drafts.
         if len(answer) > MAX_DRAFTS:
             dropped.append(Dropped(name, "", f"{len(answer) - MAX_DRAFTS} of {len(answer)} requests are too many"))
         for item in answer[:MAX_DRAFTS]:
             try:
                 draft = _draft_of(name, item, tools, known, secrets)
             except ValueError as error:
-                # The report quotes the request, so that the user sees which one was dropped.
+                # The report quotes the request to identify the dropped draft.
                 user = ""
                 if isinstance(item, Mapping) and isinstance(item.get("user"), str):
                     user = item["user"]
@@ -338,7 +339,7 @@ def drafts_in(
 def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int) -> Drafts:
     """Return the drafts whose runs in a checking suite all passed.
 
-    A draft with missing runs stays as unchecked, because no run contradicts it.
+    A draft with missing runs stays as unchecked because no run contradicts it.
     """
     kept: list[Draft] = []
     dropped: list[Dropped] = []
@@ -357,7 +358,7 @@ def checked(drafts: Sequence[Draft], results: Iterable[RunResult], repeats: int)
         if wrong:
             count = f"{len(wrong)} of {counted(whole, 'run')}"
             dropped.append(Dropped(draft.about, draft.user, f"{count} did something else: {_why(wrong[0])}"))
-        # Errors and stopped runs say nothing about the draft.
+        # Errors and stopped runs reveal nothing about the draft.
         elif whole < repeats:
             error = "a run is missing"
             for run in runs:
@@ -377,7 +378,7 @@ def _without_none(table: Table) -> Table:
 def _suite(body: Table, path: Path) -> SuiteFile:
     limits = {"max_rounds": 1, "timeout_s": _PATIENCE_S, "max_latency_ms": _PATIENCE_S * 1000}
     whole = {"format": 1, "name": "drafts", "limits": limits, **body}
-    # Trust is remembered by path, so a separate path keeps these suites apart from the user's.
+    # Trust is stored by path, so a separate path keeps these suites apart from the user's suites.
     file = parse_suite(suite_text(whole), path.with_suffix(".drafts.toml"))
     if file.suite is None:
         raise ValueError(f"these tools cannot be written into a suite: {file.errors[0]}")
@@ -389,7 +390,7 @@ def _question(tool: ToolDefinition, tools: Mapping[str, ToolDefinition], system:
     for name, other in tools.items():
         if name != tool.name:
             others[name] = f"{name} {other.description}"
-    # A question has no room for all tools of a large server, so it describes those most easily confused.
+    # A question has no room for all tools of a large server. It describes the tools that are most easily confused.
     near = process.extract(
         f"{tool.name} {tool.description}", others, scorer=fuzz.token_set_ratio, limit=_NEIGHBOURS, processor=str.lower
     )
@@ -442,7 +443,7 @@ def _requests_in(result: RunResult | None) -> Sequence[object]:
     elif trajectory.calls:
         raise ValueError(f"it called {one_line(trajectory.calls[0].tool)} instead of {_SUBMIT}")
     else:
-        # Models that cannot call tools answer in text, as the instructions allow.
+        # Models without tool calling answer in text, as the instructions allow.
         text = "".join(each.text for each in trajectory.rounds)
         try:
             found = json_alone(text)
@@ -465,7 +466,7 @@ def _draft_of(
     known: Sequence[str],
     secrets: Secrets | None,
 ) -> Draft:
-    """Return the draft in one item of an answer; raise ValueError with the reason if it is rejected."""
+    """Return the draft in one item of an answer; raise ValueError with the reason for a rejection."""
     if not isinstance(item, Mapping):
         raise ValueError("not an object")
     user, tool = item.get("user"), item.get("tool")
@@ -522,7 +523,7 @@ def _checked_tool(tool: object, arguments: Mapping[str, JsonValue], tools: Mappi
 
 
 def _unlike_its_kind(kind: object, about: str, tool: object) -> str | None:
-    """Return how a draft contradicts its own `kind`; `None` if it does not, or if it has no kind."""
+    """Describe how a draft contradicts its own `kind`; `None` without a contradiction or without a kind."""
     if kind == "needs" and tool != about:
         return f"it was drafted to need {about}, but expects {tool or 'no tool'}"
     if kind == "near" and (tool is None or tool == about):

@@ -1,4 +1,4 @@
-"""The CI job that `workbench init --ci` writes, with its model and the packages and programs that its servers need."""
+"""The CI job of `workbench init --ci`: its model, and the packages and programs that its servers need."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from workbench.version import __version__
 CiSystem = Literal["github", "gitlab"]
 
 CI_FILES: Mapping[CiSystem, str] = {"github": ".github/workflows/suites.yml", "gitlab": ".gitlab-ci.yml"}
-"""The path of each CI system's job in a repository."""
+"""The path of each CI system's job file in a repository."""
 
 DISTRIBUTION = "toolcall-workbench"
 VARIABLE = "WORKBENCH"
-"""The variable of a CI system that holds the requirement from which pip installs Workbench."""
+"""The CI variable with the requirement that pip installs Workbench from."""
 
 CI_MIN_PASS_RATE = 0.9
-"""The gate of a suite that runs in CI, in `[0, 1]`; below 1, because models vary."""
+"""The gate of a suite in CI, in `[0, 1]`. It is below 1 because models vary."""
 
 _NODE = frozenset({"npx", "npm", "node", "pnpm", "yarn"})
 _UV = frozenset({"uvx", "uv"})
@@ -40,9 +40,9 @@ _SKIPPED = "# Exit code 4: no case has a request yet. Remove `|| …` with the f
 class CiJob:
     """A job that installs Workbench and runs a suite.
 
-    `suite` is the path from the root of the repository, `model` a name as `--model` takes it. The job passes
-    `variables` on from the repository's secrets. `programs` holds the first words of the servers' commands, `installs`
-    the requirements of servers in Python files. With `all_skipped`, a suite without a request passes.
+    `suite` is the path from the root of the repository, `model` a name for `--model`. The job passes `variables` on
+    from the repository's secrets. `programs` holds the first words of the servers' commands, `installs` the
+    requirements of servers in Python files. With `all_skipped`, a suite without a request passes.
     """
 
     suite: str
@@ -121,7 +121,7 @@ class CiJob:
 def job_of(
     suite: str, root: Path, servers: Iterable[Table], model: str, variables: Iterable[str], *, all_skipped: bool
 ) -> CiJob:
-    """Return the job of a suite with these servers, as a suite writes them, in the repository at `root`."""
+    """Return the job of a suite in the repository at `root`; `servers` are tables as a suite writes them."""
     programs: list[str] = []
     in_python = False
     for server in servers:
@@ -140,7 +140,7 @@ def job_of(
 
 
 def only_here(servers: Iterable[Table], model_url: str) -> Iterator[str]:
-    """Yield the programs, folders and addresses of servers and the model that another machine cannot reach."""
+    """Yield the programs, folders and addresses that only this machine can reach."""
     for server in servers:
         match server:
             case {"command": [str() as program, *_]} if Path(program).is_absolute():
@@ -155,9 +155,9 @@ def only_here(servers: Iterable[Table], model_url: str) -> Iterator[str]:
 
 
 def requirement() -> str | None:
-    """Return the requirement with which pip installs this program from the repository or index that it came from.
+    """Return the requirement that pip can install this program from: its repository or its index.
 
-    `None` for an installation from a folder whose repository has no address that others reach.
+    Returns `None` if the program is installed from a folder whose repository has no public address.
     """
     try:
         origin = metadata.distribution(DISTRIBUTION).read_text("direct_url.json")
@@ -179,7 +179,7 @@ def requirement() -> str | None:
 
 
 def _remote_of(clone: Path) -> str | None:
-    """Return the public address of the remote `origin` of a clone."""
+    """Return the public address of a clone's remote `origin`."""
     config = configparser.ConfigParser(strict=False, allow_no_value=True, interpolation=None)
     try:
         config.read(clone / ".git" / "config", encoding="utf-8")
@@ -189,7 +189,7 @@ def _remote_of(clone: Path) -> str | None:
 
 
 def _public(url: str) -> str | None:
-    """Return an address without user and password, as https; `None` if only this machine or an account can reach it."""
+    """Return an address as https without user and password; `None` if it needs an account or this machine."""
     if match := re.fullmatch(r"(?:ssh://)?git@([\w.-]+)[:/](.+)", url):
         return f"https://{match[1]}/{match[2]}"
     parts = urlsplit(url)
@@ -199,7 +199,7 @@ def _public(url: str) -> str | None:
 
 
 def _scalar(text: str) -> str:
-    """Return a text as YAML writes it on one line."""
+    """Return a text as a YAML scalar on one line."""
     if re.fullmatch(r"[A-Za-z][\w ./=-]*", text):
         return text
     return json.dumps(text)

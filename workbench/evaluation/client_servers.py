@@ -1,7 +1,7 @@
 """MCP servers from the configurations of other clients, or typed by the user, as tables of a suite.
 
-A suite holds no secret: in a configuration, every literal value of `env`, of a header, and of an argument whose name
-suggests a secret becomes a variable; in a typed server, only a value of `env` that may be secret does.
+A suite holds no secret. In a configuration, every literal value of `env`, of a header, and of an argument whose name
+suggests a secret becomes a variable. In a typed server, only a value of `env` that may be secret becomes a variable.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STARTER = re.compile(r"uvx?|pipx|npx|npm|pnpm|bunx?|deno|node|python[\d.]*|dock
 _SAYS_NOTHING = re.compile(
     r"\.{0,2}|index|main|__main__|server|mcp|mcp-server|app|cli|start|dist|build|out|src|lib|bin", re.IGNORECASE
 )
-"""The names of files and folders that any server may have."""
+"""Matches the names of files and folders that any server may have."""
 _OF_SERVERS = re.compile(r"^(mcp[-_])?(server[-_])?|[-_](mcp|server)(?=$|[-_])")
 
 
@@ -50,7 +50,7 @@ def server_at(url: str) -> Table:
 
 
 def words_of(command: str) -> list[str]:
-    """Return the words of a command, split as by a shell; raise ValueError if there is none."""
+    """Return the words of a command, split as by a shell; raise ValueError if there are none."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -70,8 +70,8 @@ def server_name(command: Sequence[str]) -> str:
         if not word.startswith("-"):
             words.append(re.split(r"[/\\]", word))
     words = words or [[command[0]]]
-    # The name comes from the first word that is not a launcher such as `npx` or `python`; if all are, from the first
-    # word.
+    # The name comes from the first word that is not a launcher such as `npx` or `python`. If all words are launchers,
+    # it comes from the first word.
     program = words[0]
     for path in words:
         if not _STARTER.fullmatch(path[-1]):
@@ -89,7 +89,7 @@ def server_name(command: Sequence[str]) -> str:
 
 _TRANSPORTS = {"http": "http", "streamable-http": "http", "streamableHttp": "http", "sse": "sse"}
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}|\A\$([A-Za-z_]\w*)\Z", re.ASCII)
-"""Match a variable inside a text, or a text that is one variable; other dollar signs may be part of a password."""
+"""Matches a variable inside a text, or a text that is one variable. Other dollar signs may be part of a password."""
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _OPTION = re.compile(r"(--?[A-Za-z][\w.-]*)=(.*)", re.DOTALL)
@@ -97,19 +97,19 @@ _HEADER = re.compile(r"([A-Za-z][A-Za-z0-9-]*):\s*(.+)", re.DOTALL)
 _SCHEMES = ("bearer", "basic", "token", "apikey")
 _SCHEME = re.compile(rf"({'|'.join(_SCHEMES)})\s+(.+)", re.DOTALL | re.IGNORECASE)
 _NO_SECRETS = ("accept", "content-type", "user-agent")
-"""The headers whose values are kept."""
+"""The headers whose values are not secret."""
 
 
 class _Variable(str):
-    """The name of a variable, as one part of a text."""
+    """The name of a variable as one part of a text."""
 
     __slots__ = ()
 
 
 class ClientConfigError(ValueError):
-    """A configuration that cannot be used.
+    """A configuration cannot be used.
 
-    The message has the place and the reason, but never quotes a value, which may be a secret.
+    The message has the place and the reason. It never quotes a value because a value may be a secret.
     """
 
 
@@ -117,7 +117,7 @@ class ClientConfigError(ValueError):
 class FoundServers:
     """Servers as tables of a suite, without secrets.
 
-    `variables` holds the variables that the tables use, each with its value in the configuration or `None`; `notes` are
+    `variables` maps the variables in the tables to their values in the configuration, or to `None`. `notes` are
     sentences about omitted settings.
     """
 
@@ -139,11 +139,11 @@ def server_of_text(text: str, env: Sequence[str] = (), cwd: str | None = None) -
 def typed_server(
     command: str | Sequence[str] | None, url: str | None, env: Sequence[str] = (), cwd: str | None = None
 ) -> FoundServers:
-    """Return the server of a URL, or of a command: a shell's line or its words, with `NAME=value` before it.
+    """Return the server of a URL or a command; a command is a shell line or its words, with `NAME=value` before it.
 
-    `env` holds further `NAME=value`, or `NAME` for a variable of the shell; `cwd` is the folder of the command, as
-    suites write it. Values that may be secret become variables. Raises ClientConfigError if it is neither a command nor
-    a URL, or if a URL comes with settings of a command.
+    `env` holds further `NAME=value`, or `NAME` for a variable of the shell. `cwd` is the folder of the command, as
+    suites write it. Values that may be secret become variables. Raises ClientConfigError if the text is neither a
+    command nor a URL, or if a URL comes with settings of a command.
     """
     try:
         if url is not None:
@@ -169,21 +169,21 @@ def typed_server(
 
 
 def _typed_variable(text: str) -> tuple[str, str]:
-    """Return the name and the value of `NAME=value`, or of `NAME`, which takes the shell's value."""
+    """Return the name and the value of `NAME=value`; for `NAME` alone, the value refers to the shell's variable."""
     if (match := _ASSIGNMENT.fullmatch(text)) is not None:
         return match[1], match[2]
     if _NAME.fullmatch(text):
         return text, f"${text}"
-    # The message does not quote the text, which may hold a secret.
+    # The message does not quote the text because the text may hold a secret.
     raise ClientConfigError("a variable is written NAME, for the one of your shell, or NAME=value")
 
 
 @dataclass
 class Reading:
-    """The variables and notes that are collected while servers are read.
+    """The variables and notes collected while servers are read.
 
-    `where` begins messages, `root` is the workspace folder of the client, `folder` the folder of the suite. Values of
-    `env` that are `typed` for a suite are kept unless they may be secret.
+    `where` begins messages, `root` is the workspace folder of the client, `folder` the folder of the suite. With
+    `typed`, values of `env` stay literal unless they may be secret.
     """
 
     where: str
@@ -198,7 +198,7 @@ class Reading:
 
         If another value already has the name, the server's name is put before it.
         """
-        # Two servers may use one name for different keys, such as API_KEY.
+        # Two servers may use the same name for different keys, such as API_KEY.
         plain, before = _variable_name(name), _variable_name(server.upper())
         longer = plain
         if not plain.startswith(before):
@@ -234,11 +234,11 @@ def read_servers(servers: Mapping[str, object], reading: Reading) -> FoundServer
 
 
 _TIME_LIMITS = {"startup_timeout_sec": "start_timeout_s", "tool_timeout_sec": "call_timeout_s"}
-"""The keys of time limits in Codex. Other clients use `timeout`, each with a different unit, so theirs are not read."""
+"""The keys of time limits in Codex. Other clients use `timeout` with different units, so their limits are not read."""
 
 
 def _time_limits(entry: Mapping[str, object]) -> Table:
-    """Return the time limits of a server under a suite's keys."""
+    """Return a server's time limits under the keys of suites."""
     limits: Table = {}
     for key, ours in _TIME_LIMITS.items():
         seconds = entry.get(key)
@@ -257,7 +257,7 @@ class _Server:
 
     def table(self) -> Table:
         entry, kind = self._entry, self._entry.get("type", self._entry.get("transport"))
-        # A client either starts a server or connects to it, so an entry with both or neither is ambiguous.
+        # A client either starts a server or connects to it, so an entry with both keys or neither is ambiguous.
         if ("command" in entry) == ("url" in entry):
             raise ClientConfigError(f"{self._where} must have one of command and url")
         if entry.get("envFile") is not None:
@@ -289,7 +289,7 @@ class _Server:
         return table
 
     def _login(self, login: Mapping[str, object]) -> Table:
-        """Return the keys of a login without its secret, which suites accept only with an issuer."""
+        """Return the keys of a login; its secret is omitted because suites accept it only with an issuer."""
         keys: Table = {"auth": "oauth"}
         client = login.get("clientId", login.get("CLIENT_ID"))
         if client is not None:
@@ -336,7 +336,7 @@ class _Server:
         else:
             command = ["".join(word) for word in written]
         for variable in variables:
-            # A server inherits HOME, so it needs no entry in `env`.
+            # A server inherits HOME without an entry in `env`.
             if variable != "HOME":
                 env.setdefault(variable, f"${variable}")
         table: Table = {"name": self._name, "command": command}
@@ -357,7 +357,7 @@ class _Server:
             option = before
         asked = names_a_secret(_words_of_name(option))
         if assigned and before in ("-e", "--env"):
-            # `docker run -e NAME` passes a variable on from its own environment.
+            # `docker run -e NAME` passes a variable on from docker's own environment.
             env[assigned[1]] = self._value(assigned[1], assigned[2], place)
             return [assigned[1]]
         if _REFERENCE.search(word):
@@ -375,7 +375,7 @@ class _Server:
         if inside:
             name, value = _words_of_name(inside[1]), inside[2]
         telling = names_a_secret(name) and bool(value) and not value.startswith("-")
-        # Paths, and names of packages such as `@scope/name`, can look as random as keys.
+        # Paths and package names such as `@scope/name` can look as random as keys.
         like_key = looks_like_key(value) and not value.startswith(("/", "~", ".", "@"))
         if not at or not (telling or like_key or any(passwords_in(value))):
             return [word]
@@ -419,7 +419,7 @@ class _Server:
     def _references(self, text: str, place: str) -> list[str]:
         """Return a text as its literal parts and its variables.
 
-        Raises ClientConfigError for a reference that has no counterpart in a suite.
+        Raises ClientConfigError for a reference without an equivalent in suites.
         """
         parts: list[str] = []
         end = 0
@@ -448,7 +448,7 @@ class _Server:
         if kind == "env" and name:
             return self._variable(name, None)
         if _NAME.fullmatch(kind) and (not colon or name.startswith(("-", "+", "?"))):
-            # The default of `${NAME:-default}` is dropped, because a suite cannot express it.
+            # The default of `${NAME:-default}` is dropped because a suite cannot express it.
             return self._variable(kind, None)
         raise ClientConfigError(f"{self._where}.{place}: ${{{kind}…}} has no counterpart in a suite; write it out")
 
@@ -490,7 +490,7 @@ def _as_cwd(parts: Sequence[str]) -> str | None:
 
 
 def _may_be_secret(name: str, value: str) -> bool:
-    """Return whether a typed value of `env` may be a secret; a reference to a variable is not one."""
+    """Return whether a typed value of `env` may be a secret; a reference to a variable is not a secret."""
     if environment_names(value):
         return any(passwords_in(value))
     path = value.startswith(("/", "~", "."))
@@ -528,10 +528,9 @@ def _kind_of_secret(text: str) -> str:
 def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
     """Return whether the literal parts of a text may hold a secret.
 
-    With `telling`, the text's name suggests a secret, so that only the name of an authorization scheme is harmless.
+    `telling` means that the text's name suggests a secret. Then only the name of an authorization scheme is harmless.
     """
     for part in parts:
-        # A variable only refers to a secret.
         if isinstance(part, _Variable):
             continue
         literal = part.strip()
@@ -545,7 +544,7 @@ def _holds_secret(parts: Sequence[str], *, telling: bool = False) -> bool:
 def _with_references(parts: Sequence[str]) -> str:
     """Return parts as a value of a suite.
 
-    A variable gets braces if the following text would extend its name; literal dollar signs are doubled.
+    A variable gets braces if the following text would extend its name. Literal dollar signs are doubled.
     """
     text = ""
     for part, after in zip(parts, (*parts[1:], ""), strict=True):
@@ -578,8 +577,8 @@ def _query(url: str) -> str:
 # Configurations of MCP clients on this machine: Claude Desktop and Claude Code, Cursor, VS Code, Codex.
 
 _PLACES = (("mcpServers",), ("servers",), ("mcp", "servers"), ("mcp", "mcpServers"), ("mcp_servers",))
-"""The keys below which clients keep their servers; the third and fourth are those of editors' settings, the last is
-Codex's."""
+"""The keys under which clients store their servers. The third and fourth are those of editors' settings, the last is
+Codex's key."""
 
 _OF_PROJECTS = (
     ("Claude Code", ".mcp.json"),
@@ -587,7 +586,7 @@ _OF_PROJECTS = (
     ("VS Code", ".vscode/mcp.json"),
     ("Codex", ".codex/config.toml"),
 )
-"""The clients, and their files in a project."""
+"""The clients and their files in a project."""
 
 _OF_USERS = (
     ("Claude Code", ".claude.json"),
@@ -600,12 +599,12 @@ _OF_USERS = (
     ("VS Code", "Library/Application Support/Code/User/mcp.json"),
     ("VS Code", "AppData/Roaming/Code/User/mcp.json"),
 )
-"""The clients, and their files below the user's home, on Linux, macOS and Windows."""
+"""The clients and their files below the user's home, on Linux, macOS and Windows."""
 
 
 @dataclass(frozen=True)
 class ConfiguredServer:
-    """A server that a client on this machine uses."""
+    """A server in the configuration of a client on this machine."""
 
     client: str
     file: Path
@@ -614,7 +613,7 @@ class ConfiguredServer:
 
 
 def servers_of_client(file: Path, folder: Path, wanted: Sequence[str] = ()) -> FoundServers:
-    """Return the servers of a client's configuration, or only the `wanted` ones, for a suite in `folder`.
+    """Return the servers of a client's configuration, or only the `wanted` servers, for a suite in `folder`.
 
     Raises ClientConfigError.
     """
@@ -649,7 +648,7 @@ def servers_on_machine(folder: Path, home: Path | None) -> Iterator[ConfiguredSe
                 found = servers_of_client(file, folder, [name])
             except ClientConfigError:
                 continue
-            # A server that occurs in two configurations is yielded once.
+            # A server in two configurations is yielded once.
             if found.tables not in seen:
                 seen.append(found.tables)
                 yield ConfiguredServer(client, file, name, found)
@@ -691,7 +690,7 @@ def _servers_in(
     """Return the keys of the servers in a configuration, the servers by name, and the client's workspace folder."""
     absolute = file.absolute()
     root = absolute.parent
-    # The files are in a folder such as `.cursor` or `.vscode`, and the workspace is one level above.
+    # The files are in a folder such as `.cursor` or `.vscode`. The workspace is one level above.
     if root.name in (".vscode", ".cursor", ".codex"):
         root = root.parent
     project, of_project = _of_project(document, file, folder, wanted)
@@ -708,7 +707,7 @@ def _servers_in(
             raise ClientConfigError(f"{file}: {where} is empty: there is no server to ask")
         if place == ("mcp_servers",):
             inner = {name: _of_codex(entry) for name, entry in inner.items()}
-        # Claude Code prefers a project's server to a global one of the same name.
+        # Claude Code prefers a project's server to a global server of the same name.
         return where, {**inner, **of_project}, project or root
     if of_project and project is not None:
         return f"projects.{project}.mcpServers", of_project, project
@@ -723,7 +722,7 @@ def _of_project(
 ) -> tuple[Path | None, dict[str, object]]:
     """Return the folder of the Claude Code project around `folder`, and the project's servers.
 
-    If the project lacks `wanted` servers, return the only project that has them all.
+    If this project lacks `wanted` servers, return the only project that has all of them.
     """
     tables: dict[Path, Mapping[str, object]] = {}
     for path, settings in _table(_table(document).get("projects")).items():
@@ -761,7 +760,7 @@ def _of_codex(entry: object) -> object:
     for key in ("command", "args", "cwd", "url", "enabled", *_TIME_LIMITS):
         if key in entry:
             server[key] = entry[key]
-    # Codex expands no variables in texts; separate settings name the variables to pass on.
+    # Codex expands no variables in texts. Separate settings name the variables to pass on.
     passed = entry.get("env_vars")
     env: dict[str, object] = {}
     if isinstance(passed, list):
@@ -788,11 +787,11 @@ def _table(value: object) -> Mapping[str, object]:
 
 
 def _plain_json(text: str) -> str:
-    """Return JSON without comments and trailing commas, each line in its place."""
+    """Return JSON without comments and trailing commas; every line keeps its number."""
 
     def blank(match: re.Match[str]) -> str:
         return match[1] or re.sub(r"[^\n]", " ", match[0])
 
-    # Strings are matched first, so that `//` inside an address is not a comment. Spaces keep the columns of errors.
+    # Strings are matched first, so `//` inside an address is not a comment. Spaces preserve the columns of errors.
     without_comments = re.sub(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', blank, text, flags=re.DOTALL)
     return re.sub(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', blank, without_comments, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""A worker of a cluster, which makes portions of a plan's runs with the resources of its machine.
+"""A worker of a cluster. It executes portions of a plan's runs with the resources of its machine.
 
 dask calls the functions by name. The program fetches messages; a worker never calls the program.
 """
@@ -60,22 +60,22 @@ from workbench.trajectory.events import Event
 _logger = logging.getLogger(__name__)
 
 FIRST_SILENCE_S = 600.0
-"""The longest wait, in seconds, for the program's first request; afterwards it is `SILENCE_S`."""
+"""The longest wait, in seconds, for the program's first request. Later, the limit is `SILENCE_S`."""
 ANSWER_WITHIN_S = 1.0
-"""The time, in seconds, that a request of the program waits for a message."""
+"""The time, in seconds, that a request from the program waits for a message."""
 LOOK_S = 0.02
-MAX_TOLD = 200
+MAX_MESSAGES = 200
 """The most messages in one answer."""
 
-# One worker process may work for several programs, each of which has its own token.
+# One worker process may work for several programs, each with its own token.
 _NODES: dict[str, Node] = {}
 _NUMBERS = count(1)
-"""Messages are numbered across all nodes, so that a confirmation for an earlier node confirms no message of a later
-one."""
+"""Messages are numbered across all nodes. A confirmation for an earlier node therefore never confirms a message of a
+later node."""
 
 
 async def enlist(errand: bytes) -> tuple[str, ...]:
-    """Prepare for the runs of an errand; return the reasons if that is impossible."""
+    """Prepare for the runs of an errand; return the reasons if this is impossible."""
     try:
         unpickled: Errand = pickle.loads(errand)
         if unpickled.is_ours:
@@ -86,7 +86,7 @@ async def enlist(errand: bytes) -> tuple[str, ...]:
 
 
 async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
-    """Handle some messages, and return the numbered ones after `seen` as soon as there are any.
+    """Handle some messages; return the numbered messages after `seen` as soon as there are any.
 
     Returns `None` if this worker no longer works for the errand.
     """
@@ -106,7 +106,7 @@ def make_portion(token: str, portion: bytes) -> bool:
     """
     from distributed import secede
 
-    # The task leaves dask's pool while it waits for the engine's thread, so that dask may start other tasks.
+    # While the task waits for the engine's thread, it leaves dask's pool so that dask may start other tasks.
     secede()
     node = _NODES.get(token)
     if node is None:
@@ -130,13 +130,13 @@ async def dismiss(token: str) -> None:
 def _become_ours() -> None:
     """Set up a process that was started for one batch.
 
-    The process leaves Ctrl+C to the program, and keeps standard output free for reports.
+    The process leaves Ctrl+C to the program and keeps standard output free for reports.
     """
     if threading.current_thread() is threading.main_thread():
         for number in FOR_THE_PROGRAM:
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, FOR_THE_PROGRAM)
-    # Otherwise a server or a module that prints would write into the command's report.
+    # Otherwise, a server or a module that prints would write into the command's report.
     os.dup2(2, 1)
     quiet_logs()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
@@ -158,8 +158,8 @@ def _enlisted(errand: Errand) -> tuple[str, ...]:
 class Asked:
     """Records whether the program still sends requests.
 
-    Too long a silence is final: by then other workers have the leases, and a process that was frozen must not act on
-    old messages. `clock` returns seconds.
+    A silence above the limit is final: other workers have the leases by then, and a process that was frozen must not
+    act on old messages. `clock` returns seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -168,11 +168,11 @@ class Asked:
 
     @property
     def no_more(self) -> bool:
-        """Whether the silence has been too long."""
+        """Whether the silence has exceeded the limit."""
         return self._clock() > self._until_s
 
     def heard(self) -> bool:
-        """Record a request, and return whether it is in time."""
+        """Record a request; return whether it is in time."""
         now_s = self._clock()
         if in_time := now_s <= self._until_s:
             self._until_s = now_s + SILENCE_S
@@ -235,7 +235,7 @@ class Node:
         return refused or list(dict.fromkeys(problems))
 
     def begin(self) -> None:
-        """Prepare for portions, and stop once the program no longer asks."""
+        """Prepare for portions; stop once the program no longer sends requests."""
         errand = self._errand
 
         def on_hold(url: str, model: str, seconds: float) -> None:
@@ -267,7 +267,7 @@ class Node:
                 self._runtime.on_engine(self._give_back(number))
 
     async def news(self, seen: int) -> bytes | None:
-        """Return the messages after `seen`, and drop confirmed ones; `None` if the request came too late."""
+        """Return the messages after `seen` and drop confirmed messages; `None` if the request came too late."""
         with self._saying:
             while self._outbox and self._outbox[0][0] <= seen:
                 self._outbox.popleft()
@@ -278,10 +278,10 @@ class Node:
         if not self.asked.heard():
             return None
         with self._saying:
-            return pickled(tuple(islice(self._outbox, MAX_TOLD)))
+            return pickled(tuple(islice(self._outbox, MAX_MESSAGES)))
 
     def make(self, portion: Portion) -> None:
-        """Execute the runs of a portion, and block until all of them are reported."""
+        """Execute the runs of a portion; block until all of them are reported."""
         self._runtime.on_engine(self._make(portion)).result()
 
     async def _make(self, portion: Portion) -> None:
@@ -340,8 +340,6 @@ def _suite_of(text: SuiteText) -> SuiteFile:
 
 
 class _PackingRedaction:
-    """Redacts and packs runs."""
-
     def __init__(self, redaction: RunRedaction) -> None:
         self._redaction = redaction
         self._passed: DoneRun | None = None
@@ -357,7 +355,7 @@ class _PackingRedaction:
         return self._passed
 
     def through(self, run: DoneRun) -> tuple[DoneRun, PackedRun | None]:
-        """Return a run in the form in which it may be sent, and its row for a history if it can have one."""
+        """Return a run as it may be sent, and the run's row for a history, if it can have one."""
         self._passed = row = None
         try:
             row = self._packer.packed(run)
@@ -367,7 +365,7 @@ class _PackingRedaction:
 
 
 class _OutsideTeller(Teller):
-    """Sends redacted events of runs to another machine, without revealing which secrets exist."""
+    """Sends redacted events of runs to another machine without revealing which secrets exist."""
 
     def __init__(
         self, send: Callable[..., object], secrets: Secrets, redaction: _PackingRedaction, errand: Errand

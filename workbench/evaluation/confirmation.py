@@ -1,4 +1,4 @@
-"""The confirmation of cases that broke since a baseline: the choice of cases to rerun, and the verdict on each."""
+"""The confirmation of cases that broke since a baseline: the cases to rerun, and the verdict on each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MAX_EARLIER = 200
 
 @dataclass(frozen=True)
 class Confirming:
-    """The cases that broke: those decided without reruns, and the plan of reruns for the others, if any."""
+    """The cases that broke: the cases decided without reruns, and the plan of reruns for the others, if any."""
 
     against: AgainstBaseline
     settled: tuple[ConfirmedCase, ...]
@@ -52,7 +52,7 @@ class Confirming:
 
     @property
     def announcement(self) -> str | None:
-        """A sentence on the number of cases to rerun and the most runs that they may take; `None` without reruns."""
+        """A sentence on the number of cases to rerun and the highest number of reruns; `None` without reruns."""
         if self.plan is None or self.plan.reruns is None:
             return None
         verb, they = "are", "they"
@@ -64,7 +64,7 @@ class Confirming:
     def done(
         self, results: Iterable[RunResult] = (), *, batch: int | None = None, interrupted: bool = False
     ) -> AgainstBaseline:
-        """Return the comparison with a verdict on each broken case, after reruns that are recorded as `batch`."""
+        """Return the comparison with a verdict on each broken case, after reruns recorded as `batch`."""
         cases, errors, made = [*self.settled], 0, 0
         if self.plan is not None and self.plan.reruns is not None:
             course, in_error = self.plan.reruns.course(), Counter[int]()
@@ -113,8 +113,8 @@ def confirming(
 ) -> Confirming | None:
     """Return the cases that broke and how to confirm them; `None` if no confirmation is needed.
 
-    No confirmation is needed if it was not requested, or if the test over all cases has decided. `results` are those of
-    the batch, which was run by `plan` and recorded as `batch`; without a plan nothing can be rerun.
+    No confirmation is needed if it was not requested, or if the test over all cases has decided. `results` are the
+    results of the batch run by `plan` and recorded as `batch`. Without a plan, nothing can be rerun.
     """
     changes = against.deciding("broke")
     if against.confirm == "none" or against.is_worse or not changes:
@@ -150,8 +150,8 @@ def confirming(
     runs_of_batch = len(plan.runs)
     if plan.resumed is not None:
         runs_of_batch = plan.resumed.batch.planned
-    # Reruns may at most double the cost of the batch, but even a suite of two cases gets the reruns that a verdict
-    # needs.
+    # Reruns may at most double the cost of the batch. Even a suite of two cases, however, gets the reruns that a
+    # verdict needs.
     most = max(runs_of_batch, fewest_reruns(len(changes)))
     reruns, planned_runs = Reruns(tuple(cases), len(changes), most, batch).planned()
     history = None
@@ -196,10 +196,10 @@ def _runs_of(
 
 
 def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun | None:
-    """Return a planned run of the case, its first one if possible.
+    """Return a planned run of the case, its first run if possible.
 
-    The plan of a resumed batch lacks cases whose runs were finished earlier. Such a case is planned like another one of
-    its suite and model, because the approval covers that one's needs.
+    The plan of a resumed batch lacks cases whose runs finished earlier. Such a case is planned like another case of its
+    suite and model, because the approval covers the needs of that case.
     """
     alike = None
     for run in plan.runs:
@@ -216,13 +216,15 @@ def _planned(baseline: Baseline, plan: Plan, change: CaseChange) -> PlannedRun |
 
 
 def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult]) -> str | None:
-    """Return why a broken case needs no rerun: its model always gives the same answer. `None` if it needs one."""
+    """Return the reason why a broken case needs no rerun; `None` if it needs one.
+
+    A case needs no rerun if its model always gives the same answer."""
     model = model_of(change.model)
     if not is_built_in(model):
         return None
     if not model.startswith(REPLAY):
         return f"{model} always gives the same answer"
-    # A recording that was replaced since the baseline may answer differently.
+    # A recording replaced since the baseline may answer differently.
     before = set(map(_said, _before(baseline, change)))
     for run in runs:
         if run.status == Status.FAILED and _said(run.trajectory) not in before:
@@ -235,20 +237,20 @@ def _before(baseline: Baseline, change: CaseChange) -> Iterator[Trajectory]:
         for run in baseline.runs.of_cases({change.case_id}):
             there = baseline.same.get(run.suite.key, run.suite.key)
             if there == change.suite and run.figures is not None:
-                # Damage is reported where the batch itself is read.
+                # Damage is reported where the batch is read.
                 with suppress(HistoryError, RecordingError):
                     yield history.recording(run).trajectory
 
 
 def _said(trajectory: Trajectory) -> str:
     """Return a hashable description of a run's calls and answer."""
-    # Dictionaries cannot be hashed, so `repr` stands for the arguments.
+    # Dictionaries are not hashable, so `repr` represents the arguments.
     calls = [(call.tool, dict(call.arguments)) for call in trajectory.calls]
     return repr((calls, trajectory.final_answer))
 
 
 def _repeats(change: CaseChange) -> tuple[int, int]:
-    """Return the number of failed repeats of a case, and of graded ones."""
+    """Return the number of failed repeats of a case, and of its graded repeats."""
     if change.after is None:
         return 0, 0
     return change.after.graded - change.after.good, change.after.graded
@@ -263,7 +265,7 @@ def _why_not(
     *,
     interrupted: bool,
 ) -> str | None:
-    """Return why a case cannot be rerun; `None` if it can."""
+    """Return the reason why a case cannot be rerun; `None` if it can."""
     if model_of(change.model).startswith(REPLAY):
         return "a recording always gives the same answer, and its repeats do not decide"
     if interrupted:
@@ -288,7 +290,7 @@ def _not_read_only(tool: str) -> str:
 def _typical_shares(
     plan: Plan, again: Sequence[tuple[CaseChange, PlannedRun]], baseline: Baseline, batch: int | None
 ) -> list[float]:
-    """Return the share of runs that each case typically passes, by earlier runs with its current content."""
+    """Return the typical pass rate of each case, by earlier runs with its current content."""
     if batch is None or plan.history is None:
         return [TYPICAL] * len(again)
     shares = []
@@ -300,8 +302,8 @@ def _typical_shares(
             for row in history.runs_of_case(suite.key, change.case_id, MAX_EARLIER, lambda _why: None):
                 if row.model != change.model or row.is_fork or row.figures is None:
                     continue
-                # Rows come newest first: the first row, of this batch, has the content that older ones must equal to
-                # count.
+                # The newest row comes first. This row, of this batch, has the current content, and older rows count
+                # only if their content is equal.
                 if row.batch == batch:
                     content = contents.of(row)
                 elif row.batch < batch and contents.of(row) == content and row.figures.status.graded:

@@ -1,4 +1,4 @@
-"""A limit on the cost of a batch: the expected cost of its runs, and which of them may still begin."""
+"""A limit on the cost of a batch: the expected cost of its runs, and the runs that may still begin."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ from workbench.trajectory.system_prompt import cut_instructions
 Cell = tuple[str, str, str]
 """The path of a suite, the id of a case, and a model."""
 
-# Guesses are used only for models without any earlier run; the first run of a batch replaces them.
+# Guesses apply only to models without any earlier run. The first run of a batch replaces them.
 _ROUNDS, _ANSWER_TOKENS = 2, 100
-"""A guess at a run without precedent: one request for the calls and one for the answer, with answers of this length."""
+"""A guess at a run without earlier runs: one request for the calls and one for the answer, with answers of this length
+in tokens."""
 _IMAGE_CHARACTERS = 6_000
-"""The number of text characters that cost as much as an image of about a megapixel (1,500 tokens)."""
+"""The number of characters of text that cost as much as an image of about a megapixel (1,500 tokens)."""
 
 _JUDGED_CHARACTERS, _RULING_TOKENS = 3_000, 150
-"""A guess at one question to a judge, including its instructions."""
-# A rule of thumb for English text, used for every model because tokenizers differ by provider.
+"""A guess at one request to a judge: its characters including the instructions, and the tokens of the ruling."""
+# A rule of thumb for English text. It is used for every model because tokenizers differ by provider.
 _CHARACTERS_A_TOKEN = 4
-# Costs are sums of floats, so the last bit must not make a limit that is met exactly count as exceeded.
+# Costs are sums of floats. A rounding error in the last bit must not exceed a limit that is met exactly.
 _ROUNDING: Final = 1e-9
 
 
@@ -60,7 +61,7 @@ class CostLimitError(Exception):
 class Expected:
     """The expected cost of one run in US dollars.
 
-    If it is only guessed from the length of the request, `request_usd` is the cost of that request alone.
+    If the cost is only guessed from the length of the request, `request_usd` is the cost of the request.
     """
 
     usd: float
@@ -74,14 +75,14 @@ class Expected:
 
 @dataclass
 class Spent:
-    """The US dollars spent, judges included; shared by plans that derive from one plan, such as reruns."""
+    """The US dollars spent, including judges. Plans derived from one plan, such as reruns, share this object."""
 
     usd: float = 0.0
 
 
 @dataclass(frozen=True)
 class CostLimit:
-    """The cost limit of a plan's runs in US dollars, and the expected cost of each."""
+    """The cost limit of a plan's runs in US dollars, and the expected cost of each run."""
 
     usd: float
     expected: Mapping[Cell, Expected] = field(repr=False)
@@ -90,7 +91,7 @@ class CostLimit:
     def expected_of(self, run: PlannedRun) -> Expected:
         """Return the expected cost of a run.
 
-        For a run that was not planned at first, such as a mutant's, it is the highest expected cost of its model.
+        A run outside the original plan, such as a mutant's run, has the highest expected cost of its model.
         """
         if (known := self.expected.get(_cell(run))) is not None:
             return known
@@ -122,10 +123,10 @@ def cost_limit(
     Raises CostLimitError if a price is unknown, and HistoryError.
     """
     cells = {_cell(run): run for run in runs}
-    # All prices must be known before the first run, because a limit cannot be enforced without each model's price.
+    # All prices must be known before the first run because a limit cannot be enforced with an unknown price.
     if problems := tuple(dict.fromkeys(_unpriced(cells.values(), specs))):
         raise CostLimitError(*problems)
-    # A cost of 0 comes from an earlier price of 0, which says nothing about the present price.
+    # A cost of 0 comes from an earlier price of 0 and says nothing about the present price.
     means = {cell: mean for cell, mean in _means(history).items() if mean}
     paths = project_paths({run.file.path for run in runs}, program.environment.home)
     of_model: dict[str, list[float]] = {}
@@ -254,11 +255,11 @@ def cost_with_judges(result: RunResult) -> float | None:
 
 
 class Spending:
-    """A listener of a batch that lets its runs begin as long as they fit the limit.
+    """A listener of a batch that lets runs begin while they fit the limit.
 
-    Runs in progress count with their expected cost. If a model's cost is only guessed, one of its runs goes first if
-    its first request fits, and so shows the cost of the others. `ask` may raise the limit: it gets the limit and the
-    amount spent, and returns a new limit or `None`.
+    Runs in progress count with their expected cost. If a model's cost is only guessed, one of its runs goes first,
+    provided that its first request fits. This run shows the cost of the others. `ask` may raise the limit: it receives
+    the limit and the amount spent, and returns a new limit or `None`.
     """
 
     status: Status = Status.STOPPED
@@ -275,7 +276,7 @@ class Spending:
         self._news = asyncio.Event()
 
     def take(self, event: BatchEvent) -> None:
-        """Count the cost of a finished run, and wake the runs that wait for it."""
+        """Count the cost of a finished run, and wake the waiting runs."""
         if isinstance(event, BatchDone) and self._asking is not None:
             self._asking.cancel()
         if not isinstance(event, RunDone):
@@ -283,22 +284,22 @@ class Spending:
         model, expected = self._under_way.pop(event.result.run_id, ("", None))
         if expected is None:
             return
-        # A run of unknown cost counts with its expected cost, because it was hardly free.
+        # A run of unknown cost counts with its expected cost because it was hardly free.
         cost = cost_with_judges(event.result)
         if cost is None:
             self._limit.spent.usd += expected
         else:
             self._limit.spent.usd += cost
-        # Ungraded runs are ignored, because they ended early and would make the model look cheap.
+        # Ungraded runs are ignored: they ended early and would make the model look cheap.
         if cost is not None and event.result.grades:
             self._costs.setdefault(model, []).append(cost)
         self._news.set()
         self._news = asyncio.Event()
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a run is skipped, or `None` to start it now.
+        """Return the reason to skip a run, or `None` to start it now.
 
-        Waits as long as runs in progress may still turn out cheaper than expected.
+        Waits while runs in progress may still turn out cheaper than expected.
         """
         while True:
             expected = self._limit.expected_of(planned)
@@ -321,13 +322,13 @@ class Spending:
                 return f"{COST_LIMIT} of {cost_text(self._usd)}"
 
     async def _is_raised(self) -> bool:
-        """Return whether the user raised the limit; one question serves all runs that wait."""
+        """Return whether the user raised the limit; all waiting runs share one question."""
         if self._ask is None:
             return False
         if self._asking is None:
             self._asking = asyncio.ensure_future(self._ask(self._usd, self._limit.spent.usd))
         asking = self._asking
-        # The question is shielded: a cancelled run must not cancel it, because all other runs wait for it.
+        # The question is shielded: a cancelled run must not cancel it, because all other runs wait for the answer.
         raised = await asyncio.shield(asking)
         if raised is not None and self._asking is asking:
             self._usd, self._asking = raised, None

@@ -1,4 +1,4 @@
-"""Early stopping of a batch: the random order of its runs, and the skipping of runs once it is decided."""
+"""Early stopping of a batch: random order of runs, and skipping of runs after the decision."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ class StopError(ValueError):
 def until_of(stop: Stop, runs: Sequence[PlannedRun], files: Iterable[SuiteFile], *, compares: bool) -> Until:
     """Return the stopping rule for a batch of these runs.
 
-    Without a seed, one is derived from the plan, so that the same runs have the same order every time. Raises
-    StopError.
+    Without a seed, a seed is derived from the plan, so the same runs have the same order every time. Raises StopError.
     """
     seed = stop.seed
     if seed is None:
@@ -74,13 +73,13 @@ def _seed_of(runs: Iterable[PlannedRun]) -> int:
 
 
 def out_of_reach(until: Until, runs: Iterable[PlannedRun], files: Iterable[SuiteFile]) -> list[str]:
-    """Return a sentence for each gate that these runs cannot decide early, whatever their verdicts."""
+    """Return a sentence for each gate that these runs cannot decide early with any verdicts."""
     found = Watch(until, dict(enumerate(map(place_of, runs))), gates_of(files)).out_of_reach
     return [": ".join(filter(None, (each.suite, each.sentence))) for each in found]
 
 
 def in_random_order(runs: Iterable[PlannedRun], seed: int) -> tuple[PlannedRun, ...]:
-    """Return runs in random order of their cases, or of their clusters of cases.
+    """Return runs in random order of their cases or clusters of cases.
 
     Within a case, each repeat runs with all models before the next repeat.
     """
@@ -128,7 +127,7 @@ def watched(
 
 
 def pairs_of_batch(settings: Mapping[str, JsonValue], figures: Mapping[int, RunSummary]) -> tuple[PairWatched, ...]:
-    """Return the evidence about each pair of models in a stored batch that stopped early; empty for other batches."""
+    """Return the evidence about each pair of models in a stored batch that stopped early; empty for others."""
     until = Until.of(settings)
     if until is None or until.rule == "gate":
         return ()
@@ -141,9 +140,9 @@ def _place_of_figures(run: RunSummary) -> Place:
 
 
 class Sparing:
-    """A listener of a batch that skips its runs once they can no longer decide anything.
+    """A listener of a batch that skips runs once they can no longer decide anything.
 
-    No run begins more than `ahead` places after the first unfinished one; otherwise a fast model would finish all its
+    No run begins more than `ahead` places after the first unfinished run. Otherwise, a fast model would finish all its
     runs before anything is decided.
     """
 
@@ -159,7 +158,7 @@ class Sparing:
         self._news = asyncio.Event()
 
     def take(self, event: BatchEvent) -> None:
-        """Count a finished run, and wake the runs that wait for it."""
+        """Count a finished run, and wake the waiting runs."""
         if not isinstance(event, RunDone):
             return
         number = self._numbers[event.result.run_id]
@@ -171,9 +170,9 @@ class Sparing:
         self._news = asyncio.Event()
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a run is skipped, or `None` to start it now; waits while the run is too far ahead."""
+        """Return the reason to skip a run, or `None` to start it now; wait while the run is too far ahead."""
         number = self._numbers[planned.run_id]
-        # A run too far ahead waits until the first unfinished place advances or the batch is decided.
+        # A run that is too far ahead waits until the first unfinished place advances or the batch is decided.
         while (why := self._watch.why_not(number)) is None and number > (self._first or 0) + self._ahead:
             await self._news.wait()
         return why

@@ -1,18 +1,18 @@
 """Exit codes of commands."""
 
 OK = 0
-"""Every case passed or warned, or the demands were met."""
+"""Every case passed or warned, or the requirements were met."""
 QUALITY_MISSED = 1
 """A case failed, or a gate or `--min-score` was missed."""
 NOTHING_GRADED = 4
-"""No run that counts was graded, so no demand was missed."""
+"""No run that counts was graded, so no requirement was missed."""
 USAGE = 2
-"""Wrong usage, a suite with problems, missing trust, an extra that is not installed, or no case selected."""
+"""Wrong usage, a suite with problems, missing trust, a missing extra, or no selected case."""
 INFRASTRUCTURE = 3
 """A run ended in an infrastructure error, or such an error prevented all runs; takes precedence over
 `QUALITY_MISSED`."""
 READER_GONE = 141
-"""The reader closed the output, as `| head` does; a program that SIGPIPE ends has this exit code."""
+"""The reader closed the output, as `| head` does. A program ended by SIGPIPE has this exit code."""
 INTERRUPTED = 130
 """Stopped by Ctrl+C, SIGTERM or SIGHUP; finished runs are reported."""
 

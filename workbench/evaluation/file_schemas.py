@@ -1,7 +1,7 @@
-"""JSON Schemas of the files that people write, for editors, derived from the models that read the files.
+"""JSON Schemas of the files that people write, for editors. They are derived from the models that read the files.
 
-The schemas allow no unknown keys. Those of TOML files are draft 7, which TOML editors support best. `workbench
-validate` checks more, such as rules between keys, which the schemas lack.
+The schemas allow no unknown keys. Schemas of TOML files are draft 7 because TOML editors support it best. `workbench
+validate` checks more than the schemas, such as rules between keys.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CHECK = {"$ref": "#/definitions/Check"}
 
 
 def file_schema(kind: FileKind) -> _Json:
-    """Return the schema of suites, of `workbench.toml`, or of files of calls, which are JSON."""
+    """Return the schema of suites, of `workbench.toml`, or of files of calls in JSON."""
     if kind == "calls":
         # Lazy import: only grading of calls needs it.
         from workbench.evaluation.calls_file import CallsDocument
@@ -32,12 +32,12 @@ def file_schema(kind: FileKind) -> _Json:
         return _for_editors(settings_schema(), "Settings of Workbench: workbench.toml")
     schema = _for_editors(Suite.model_json_schema(), "A suite of Workbench, format 1")
     definitions = schema["definitions"]
-    # The id is derived from the name by default, and `plain` only records how a value was written.
+    # By default, the id is derived from the name. `plain` only records how a value was written.
     definitions["Case"]["required"].remove("id")
     for name in ("Equals", "HasFields"):
         del definitions[name]["properties"]["plain"]
     parameters = definitions["Tool"]["properties"]["parameters"]
-    # Parameters are a table, or its JSON as text.
+    # Parameters are a table or JSON text.
     definitions["Tool"]["properties"]["parameters"] = {"anyOf": [parameters, {"type": "string"}]}
     definitions["Check"] = _check_as_written()
     definitions["Case"]["properties"]["response"] = {
@@ -48,11 +48,11 @@ def file_schema(kind: FileKind) -> _Json:
 
 
 def _for_editors(schema: _Json, title: str) -> _Json:
-    """Return a schema of pydantic as draft 7, reduced to the values of TOML, which has no null."""
+    """Return a schema from pydantic as draft 7, without null because TOML has none."""
     definitions = {}
     for name, each in schema.pop("$defs", {}).items():
         definitions[name] = _plain(each)
-    # Reduced to any value, because TOML can write only JSON values.
+    # Any value is allowed because TOML can write only JSON values.
     definitions["JsonValue"] = {}
     head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": title}
     return {**head, **_plain(schema), "definitions": definitions}
@@ -92,7 +92,7 @@ def _plain(schema: Any) -> Any:
 def _check_as_written() -> _Json:
     """Return the schema of a check: a bare value, or a table with the key of one check.
 
-    A table without such a key is a value, too.
+    A table without such a key is also a value.
     """
     keys: list[_Json] = []
     checks: list[_Json] = []

@@ -1,7 +1,7 @@
 """The first suite for the tools of servers.
 
-For each tool it has a case in which the tool must be called, and for each group of tools a case in which none may be
-called. All cases are skipped until the user writes their requests.
+Each tool gets a case in which the tool must be called. Each group of tools gets a case in which no tool may be called.
+All cases are skipped until the user writes their requests.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from workbench.evaluation.case_drafts import Draft
 
 SCHEMA_NAME = "suite.schema.json"
-"""The JSON Schema file beside a suite, which the suite's first line names."""
+"""The JSON Schema file beside a suite. The suite's first line names this file."""
 
 SETTINGS = """\
 # Settings for the suites of this folder and those below it. Remove the marks of what you use.
@@ -60,7 +60,7 @@ SETTINGS = """\
 # model = "llama3.1" # its name there
 # api_key_env = "LOCAL_API_KEY"
 """
-"""A `workbench.toml` to begin with."""
+"""The initial text of a `workbench.toml`."""
 
 _WIDTH = 116
 _VERBS = (
@@ -69,7 +69,7 @@ _VERBS = (
     "replace reset run save search select send set show start stop submit tell test update upload use validate verify "
     "wait write"
 )
-"""The verbs with which names of tools begin; as first words, they do not name a group."""
+"""Verbs at the beginning of tool names. As first words, they do not name a group."""
 
 _WORDS = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -84,11 +84,11 @@ def starter_suite(
     schema: bool = True,
     min_pass_rate: float | None = None,
 ) -> str:
-    """Return the text of a suite for some tools of its servers; the same text for the same tools.
+    """Return the text of a suite for some tools of its servers; the same tools give the same text.
 
-    `by` is the grader that decides, `min_pass_rate` the gate, in `[0, 1]`. Without tools, the suite only has the
-    servers. A tool with `drafts` gets these as cases instead of an empty case. With `schema`, the first line names the
-    JSON Schema by which editors complete the suite.
+    `by` is the deciding grader, `min_pass_rate` the gate, in `[0, 1]`. Without tools, the suite has only the servers. A
+    tool with `drafts` gets the drafts as cases instead of an empty case. With `schema`, the first line names the JSON
+    Schema with which editors complete the suite.
     """
     by_name: dict[str, ToolDefinition] = {}
     for tool in tools:
@@ -140,7 +140,7 @@ def with_prefixes(
 ) -> tuple[list[Table], list[ToolDefinition]]:
     """Return servers and all their tools, with prefixes where names collide.
 
-    If two servers have a tool of the same name, the names of all tools of both begin with their server's name.
+    If two servers have a tool of the same name, all tool names of both servers get their server's name as a prefix.
     """
     owners: dict[str, list[int]] = {}
     for at, tools in enumerate(listed):
@@ -184,7 +184,7 @@ def _gate(min_pass_rate: float, *, written: bool) -> Iterator[str]:
     if written:
         yield block
         return
-    # The gate is a comment, because a gate is missed as long as nothing is graded.
+    # The gate is a comment because it is missed while nothing is graded.
     yield "# With this gate, the job in CI passes although some cases fail. Remove the marks once requests are written."
     for line in block.splitlines():
         yield f"# {line}"
@@ -235,12 +235,12 @@ def _case_of(tool: ToolDefinition, names: _Names, tags: list[str]) -> Iterator[s
 
 
 def _args_block(args: Table, optional: Table) -> Iterator[str]:
-    """Yield the lines of a call's arguments, those in `optional` as comments."""
+    """Yield the lines of a call's arguments; arguments in `optional` become comments."""
     keys = ("cases", "ordered", "args")
     if args:
         yield block_text(keys, args, of_array=False)
     else:
-        # Not an empty table, which would expect a call without arguments.
+        # An empty table would expect a call without arguments.
         yield f"# {header(keys, of_array=False)}"
     for name, value in optional.items():
         yield f"# {key_text(name)} = {one_line_value(value)}"
@@ -268,9 +268,9 @@ def _case_without(group: str, tools: Sequence[ToolDefinition], names: _Names, ta
 
 
 def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
-    """Return tools by server, or the tools of one server by the first word of their names.
+    """Return tools by server, or the tools of a single server by the first word of their names.
 
-    First words count as groups if each has several tools and none is a verb.
+    First words are groups only if each has several tools and none is a verb.
     """
     by_server: dict[str, list[ToolDefinition]] = {}
     for tool in tools:
@@ -280,7 +280,7 @@ def _groups(tools: Sequence[ToolDefinition]) -> dict[str, list[ToolDefinition]]:
         by_word: dict[str, list[ToolDefinition]] = {}
         for tool in of_server:
             by_word.setdefault(next(filter(None, _WORDS.split(tool.name)), "").lower(), []).append(tool)
-        # One exception shows that first words are not groups here, so the server is the only group.
+        # A single exception shows that first words are not groups. Then the server is the only group.
         several = len(by_word) > 1 and all(word and len(each) > 1 for word, each in by_word.items())
         if not several or not by_word.keys().isdisjoint(_VERBS.split()):
             by_word = {server: of_server}
@@ -334,7 +334,7 @@ def _in_words(tool: ToolDefinition, name: str) -> str:
 def _sentence(text: str) -> str:
     """Return the first sentence of a text."""
     text = text.strip().partition("\n\n")[0]
-    # The next sentence begins with a capital, so that "e.g. this" does not end one.
+    # The next sentence begins with a capital, so "e.g. this" does not end a sentence.
     return re.split(r"(?<=[.!?])\s+(?=[A-Z])", " ".join(text.split()), maxsplit=1)[0]
 
 
@@ -342,15 +342,15 @@ def _comment(text: str) -> list[str]:
     return [f"# {shortened(one_line(text), _WIDTH)}".rstrip()]
 
 
-# Servers list their tools before the suite exists, so trust is requested for a suite with only the servers.
+# Servers list their tools before the suite exists. Therefore, trust is requested for a suite with only the servers.
 
 
 @dataclass(frozen=True)
 class ServersToAsk:
     """Servers that will start to list their tools.
 
-    `file` is the suite with its servers alone, for which trust is requested. `program` has, for this once, the values
-    of variables in a client's configuration, because the suite only names the variables. `missing` holds the variables
+    `file` is the suite with only the servers; trust is requested for it. `program` temporarily has the values of
+    variables from a client's configuration, because the suite only names the variables. `missing` holds the variables
     that the user must set before the suite runs.
     """
 
@@ -370,9 +370,9 @@ class ServersToAsk:
         schema: bool = True,
         min_pass_rate: float | None = None,
     ) -> SuiteFile:
-        """Return the first suite for the tools that each server listed, with cases for all tools or those in `only`.
+        """Return the first suite for the listed tools of each server, with cases for all tools or those in `only`.
 
-        The suite may have errors, because a server may list anything.
+        The suite may have errors because a server may list anything.
         """
         servers, tools = with_prefixes(self.found.tables, listed)
         chosen = tools
@@ -383,7 +383,7 @@ class ServersToAsk:
 
 
 def _with_login(server: Table, logins: Path) -> Table:
-    """Return a server with `auth` if the user has logged in to its address."""
+    """Return a server, with `auth` if the user has logged in to its address."""
     url, headers = server.get("url"), server.get("headers")
     if not isinstance(url, str) or not has_login(logins, url):
         return server

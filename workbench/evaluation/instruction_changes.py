@@ -1,6 +1,6 @@
-"""The differences between two batches in the instructions of servers and the images that their runs were sent.
+"""The differences between two batches in server instructions and images that their runs were sent.
 
-Like the text of a suite, these influence its runs, but only the stored runs themselves contain them."""
+Instructions and images influence runs like the text of a suite, but only the stored runs contain them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ CaseKey = tuple[str, str]
 """The key of a suite, and the id of a case."""
 
 MAX_RUNS = 2_000
-"""The number of a batch's first runs in which cases are searched."""
+"""The number of a batch's first runs that are searched for cases."""
 
 _MAX_OF_SUITE, _MAX_CASES = 3, 30
-"""The most cases of a suite, and of a batch, that are compared, because each is read from the history."""
+"""The most cases of a suite, and of a batch, that are compared. Each case is read from the history."""
 
 _Run = TypeVar("_Run")
 _Other = TypeVar("_Other")
 
 
 def first_runs(rows: Iterable[RunRow], same: SameSuites | None = None) -> dict[CaseKey, RunRow]:
-    """Return the first finished run of each case of a stored batch; `same` maps its suites to those of a later one."""
+    """Return each case's first finished run in a stored batch; `same` maps its suites to those of a later batch."""
     found: dict[CaseKey, RunRow] = {}
     for row in islice(rows, MAX_RUNS):
         if row.figures is not None and not row.is_fork:
@@ -38,13 +38,13 @@ def first_runs(rows: Iterable[RunRow], same: SameSuites | None = None) -> dict[C
 
 
 def stored_start(history: History) -> Callable[[RunRow], RunStarted | None]:
-    """Return a function that reads how a stored run started; `None` if that is damaged."""
+    """Return a function that reads the start of a stored run; `None` for a damaged run."""
 
     def start_of(row: RunRow) -> RunStarted | None:
         try:
             return history.recording(row).trajectory.start
         except (HistoryError, RecordingError):
-            # Damage is reported where the batch itself is read.
+            # Damage is reported where the batch is read.
             return None
 
     return start_of
@@ -59,9 +59,8 @@ def notes_on_instructions(
 ) -> Iterator[str]:
     """Yield a sentence on each server and image that differs between runs of the same cases in two batches.
 
-    A server differs by its instructions, an image by its content.
-
-    `names` are the names of the two batches in the sentences."""
+    A server differs by its instructions, an image by its content. `names` are the names of the two batches in the
+    sentences."""
     reported: set[str] = set()
     looked_at: dict[str, int] = {}
     for key in islice((key for key in after if key in before), MAX_RUNS):

@@ -1,4 +1,4 @@
-"""The models that judge answers: the search for the judge of each check that needs one."""
+"""The models that judge answers: find the judge of each check that needs one."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def judge_for(check: Judged, folder: Path, models: ModelBook) -> ModelSpec:
 
 
 def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) -> Iterator[str]:
-    """Yield the reasons why checks of valid suites' cases cannot be judged, each once for a suite.
+    """Yield the reasons why checks in valid suites cannot be judged, each reason once per suite.
 
-    Reasons that loading the suite reports are omitted, and so are skipped cases.
+    Skipped cases are omitted, and so are reasons that loading the suite reports.
     """
 
     messages: dict[str, None] = {}
@@ -40,7 +40,7 @@ def unjudged_checks(cases: Iterable[tuple[SuiteFile, Case]], models: ModelBook) 
         if case.skip is not None:
             continue
         for check in judged_checks(file.suite, case):
-            # Loading the suite already reported these.
+            # Loading the suite has already reported these checks.
             if check.model is not None and is_built_in(check.model):
                 continue
             try:
@@ -55,7 +55,7 @@ def unknown_judge(judge: str | None, files: Iterable[SuiteFile], program: Progra
     problems: dict[str, None] = {}
     if judge is None:
         return
-    # Each folder is tried, because a project may have a model of the same name.
+    # Each folder is tried because a project may have a model of the same name.
     for folder in {file.path.parent for file in files}:
         try:
             program.models.resolve(judge, folder, by_suite=False, judges=True)

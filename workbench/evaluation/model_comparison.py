@@ -1,4 +1,4 @@
-"""The comparison of a batch's models, side by side, in each form of its report."""
+"""The comparison of a batch's models side by side, in each form of its report."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ from workbench.version import __version__
 class ModelComparison:
     """All runs of a batch, compared by model.
 
-    With `only_differences`, its reports omit the cases in which all models had the same outcome.
+    With `only_differences`, reports omit the cases with the same outcome for all models.
     """
 
     comparison: Comparison
     outcome: Outcome
     exit_code: int
-    """The exit code of the command. Failed cases do not change it, because they are the subject of the comparison."""
+    """The exit code of the command. Failed cases do not change it because they are what is compared."""
     only_differences: bool = False
     against: AgainstBaseline | None = None
-    """The comparison with a stored batch, if there is one."""
+    """The comparison with a stored batch, if any."""
     not_made: int = 0
     """The number of runs that the cost limit skipped."""
     broken: tuple[BrokenSuite, ...] = ()
     """The suites that were not run because of errors."""
     nothing_graded: str | None = None
-    """The reason why no run was graded, in a sentence; `None` if a run was."""
+    """The reason why no run was graded, in a sentence; `None` if some run was graded."""
 
     @classmethod
     def of_plan(
         cls, plan: Plan, outcome: Outcome, *, only_differences: bool, against: AgainstBaseline | None = None
     ) -> ModelComparison:
-        """Return the comparison of a plan's runs and its batch's earlier runs."""
+        """Return the comparison of a plan's runs and the earlier runs of its batch."""
         places, figures = plan.places, dict(plan.over)
         figures |= {places[run_id]: run for run_id, run in outcome.figures_by_run}
-        # The plan's order is restored, because runs arrive in the order in which they end.
+        # Runs arrive in the order in which they end, so the plan's order is restored.
         in_order = [run for _, run in sorted(figures.items(), key=itemgetter(0))]
         watch = outcome.watch(plan)
         pairs: Sequence[PairWatched] = ()
@@ -109,7 +109,7 @@ class ModelComparison:
         return cls(comparison, outcome, code, only_differences, against, not_made=not_made, nothing_graded=ungraded)
 
     def document(self) -> ComparisonReport:
-        """Return the report as its JSON schema describes it."""
+        """Return the report in the form of its JSON schema."""
         return comparison_report(
             self.comparison,
             only_differences=self.only_differences,
@@ -133,19 +133,19 @@ class ModelComparison:
 
     def lines(self, *, width: int, paint: Paint) -> Iterator[str]:
         """Return the lines of the report for a terminal."""
-        # Warnings are last here and first in Markdown, because a terminal shows the end of a long output.
+        # Warnings come last here and first in Markdown, because a terminal shows the end of a long output.
         result = Paragraph((*result_line(self.comparison), *self._reasons()))
         return block_lines([result, *self._blocks(), *self._warnings()], width, paint)
 
     def brief_lines(self, details: str, *, paint: Paint) -> Iterator[str]:
-        """Return the short report: the pass rates, the tests, and where to find the `details`."""
+        """Return the short report: the pass rates, the tests, and the place of the `details`."""
         yield paint.line((*result_line(self.comparison), *self._reasons()))
         if tests := "; ".join(first_sentences(self.comparison)):
             yield tests
         yield paint(f"details: {details}", "muted")
 
     def _reasons(self) -> Line:
-        """Return the reasons for an exit code other than 0, which follow the result."""
+        """Return the reasons for an exit code other than 0, to be shown after the result."""
         spans = []
         for block in self._warnings():
             if isinstance(block, Paragraph):

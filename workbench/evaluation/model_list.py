@@ -1,4 +1,4 @@
-"""The models that settings and suites name: how each is reached, and whether it answers."""
+"""The models that settings and suites name: how to reach them, and whether they answer."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ LISTING_TIMEOUT_S = 30.0
 class KnownEndpoint:
     """A known endpoint, the variables that may hold its key, and its response.
 
-    `models` holds the models that it lists, `None` if it got no request or listed none; `problem` says why it listed
-    none.
+    `models` are the models that the endpoint lists; `None` if it got no request or listed none. `problem` says why it
+    listed none.
     """
 
     preset: Preset
@@ -60,7 +60,7 @@ class KnownEndpoint:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the endpoint can be used: its key is found or, for a server on this machine, it answered."""
+        """Whether the endpoint can be used: its key is found, or a server on this machine answered."""
         return self.models is not None or (not self.preset.is_local and self.key_is_found)
 
     @property
@@ -85,7 +85,7 @@ def known_endpoints(
 ) -> tuple[list[KnownEndpoint], list[str]]:
     """Return the known endpoints, and problems with files of variables; only files are read.
 
-    Each endpoint has the variables of the first folder of a suite in which its key is found.
+    If several folders have suites, an endpoint gets the variables of the first folder with its key.
     """
     environments: list[Mapping[str, str]] = []
     problems: list[str] = []
@@ -109,8 +109,8 @@ def known_endpoints(
 async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoint:
     """Return an endpoint with the models that it lists.
 
-    A local server is first tried with a bare connection, which fails at once if nothing listens. The key is sent to no
-    other address than the preset's.
+    A bare connection tests a local server first, because it fails at once if nothing listens. The key is sent only to
+    the preset's address.
     """
     preset = endpoint.preset
     if preset.is_local and not await _accepts(preset.base_url):
@@ -130,7 +130,7 @@ async def with_models(endpoint: KnownEndpoint, program: Program) -> KnownEndpoin
 
 
 async def with_all_models(endpoints: Sequence[KnownEndpoint], program: Program) -> list[KnownEndpoint]:
-    """Return all endpoints with their models. All endpoints whose key is not missing are asked at the same time."""
+    """Return all endpoints with their models; ask all endpoints that have their key at the same time."""
 
     async def asked(endpoint: KnownEndpoint) -> KnownEndpoint:
         if endpoint.key_is_found:
@@ -141,7 +141,7 @@ async def with_all_models(endpoints: Sequence[KnownEndpoint], program: Program) 
 
 
 async def _accepts(url: str) -> bool:
-    """Return whether something on this machine accepts connections at an address."""
+    """Return whether a server on this machine accepts connections at an address."""
     parts = urlsplit(url)
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
@@ -153,16 +153,16 @@ async def _accepts(url: str) -> bool:
 
 
 def names_to_run(endpoint: KnownEndpoint) -> Iterator[tuple[str, str | None]]:
-    """Yield the models that an endpoint lists, each with the name by which it can be run.
+    """Yield the models that an endpoint lists, each with its name for runs.
 
-    The name is `None` if the model must first be named in a `workbench.toml`.
+    The name is `None` if a `workbench.toml` must name the model first.
     """
     for model in endpoint.models or ():
         yield model, endpoint.preset.model_name(model)
 
 
 State = Literal["works", "repaired", "wrong", "unclear"]
-"""The outcome of a probe: `wrong` is the endpoint's fault; `unclear` may be the model's, and another model may do
+"""The outcome of a probe. `wrong` is the endpoint's fault. `unclear` may be the model's fault, and another model may do
 better."""
 
 _SIGNS: Mapping[State, str] = {
@@ -175,7 +175,7 @@ _SIGNS: Mapping[State, str] = {
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """The finding of one probe, with advice if there is any."""
+    """The finding of one probe, with advice if any."""
 
     probe: str
     state: State
@@ -203,12 +203,12 @@ def advice_of(results: Iterable[ProbeResult]) -> list[str]:
 PRICES = ("input", "output", "cached_input")
 
 CHECK_TIMEOUT_S = 40.0
-"""The time limit for one endpoint, in seconds; all get their request at the same time."""
+"""The time limit for one endpoint, in seconds. All endpoints are asked at the same time."""
 
 
 @dataclass
 class ListedModel:
-    """A model, the variables that may hold its key, the suites that name it, and the results of its probes."""
+    """A model, the variables that may hold its key, the names of suites that use it, and its probe results."""
 
     spec: ModelSpec
     environment: Mapping[str, str]
@@ -226,7 +226,7 @@ class ListedModel:
 
     @property
     def facts(self) -> Iterator[str]:
-        """Lines about the model's parameters, price, limits and origin, each if it is set."""
+        """Lines about the model's parameters, price, limits and origin, as far as they are set."""
         spec, price = self.spec, self.spec.price
         for kind, settings in (("headers", spec.headers), ("query", spec.query)):
             if settings:
@@ -252,7 +252,7 @@ class ListedModel:
             yield f"named by {', '.join(self.named_by)}"
 
     def _missing_in(self, settings: Mapping[str, str]) -> str:
-        """Return which variables of headers or a query are not set, as the end of a line."""
+        """Return the end of a line with the unset variables of headers or a query; empty if all are set."""
         missing = [name for name in variables_of(settings) if not self.environment.get(name, "").strip()]
         if not missing:
             return ""
@@ -299,7 +299,7 @@ class ListedModel:
 
 
 def _cloud_document(spec: ModelSpec) -> dict[str, object] | None:
-    """Return the settings of a model at a cloud as a JSON object; `None` for a model elsewhere."""
+    """Return the cloud settings of a model as a JSON object; `None` without a cloud."""
     if spec.cloud is None or spec.cloud_name is None:
         return None
     document: dict[str, object] = {}
@@ -313,7 +313,7 @@ def _cloud_document(spec: ModelSpec) -> dict[str, object] | None:
 
 @dataclass
 class FoundModels:
-    """The models that were found, the suites that were read, and problems with either."""
+    """The models that were found, the suites that were read, and problems with both."""
 
     models: list[ListedModel] = field(default_factory=list)
     files: list[SuiteFile] = field(default_factory=list)
@@ -342,7 +342,7 @@ def _folders(paths: Iterable[Path]) -> dict[Path, None]:
 
 
 def named_models(paths: Sequence[Path], program: Program, search: Search) -> FoundModels:
-    """Return the models that settings and suites at the paths name, and those that judge."""
+    """Return the models that settings and suites at the paths name, and the judges."""
     found = FoundModels(files=list(map(load_suite, find_suites(paths, search))))
     for folder in _folders([*paths, *(file.path for file in found.files)]):
         try:
@@ -387,13 +387,13 @@ def _listed(spec: ModelSpec, folder: Path, found: FoundModels, program: Program)
 def why_not_checked(
     known: ModelSpec | None, spec: ModelSpec, files: Iterable[SuiteFile], program: Program, trust: Trust | None = None
 ) -> str | None:
-    """Return the reason why a changed model must not be asked; `None` if it may be.
+    """Return the reason why a changed model must not be asked; `None` if it may be asked.
 
-    A project's `workbench.toml` that is not trusted must neither run a command nor send a value of a variable.
+    An untrusted `workbench.toml` of a project must neither run a command nor send a value of a variable.
     """
     if known is None or not needs_asking(known):
         return None
-    # The credentials of a cloud may be fetched by a program, too.
+    # A program may fetch the credentials of a cloud, too.
     if not (spec.key_command or spec.variables or spec.cloud):
         return None
     if known.problem is None and not untrusted(FoundModels([ListedModel(known, {})], [*files]), program, trust):
@@ -402,7 +402,7 @@ def why_not_checked(
 
 
 def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) -> tuple[ModelNeed, ...]:
-    """Return the models that a suite or a project described, without those that the user trusts."""
+    """Return the models that a suite or a project defines and the user does not trust."""
     if trust is None:
         trust = Trust(trust_store(program.folders))
     requests = Needs.of_servers((file for file in found.files if file.suite is not None), program).requests
@@ -410,7 +410,7 @@ def untrusted(found: FoundModels, program: Program, trust: Trust | None = None) 
     for request in requests:
         if trust.covers_whole(request):
             trusted.update(request.whole.models)
-    # Each need is listed once, because several names may stand for the same model.
+    # Each need is listed once because several names may mean the same model.
     left: dict[ModelNeed, None] = {}
     for listed in found.models:
         need = listed.need

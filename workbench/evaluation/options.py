@@ -1,4 +1,4 @@
-"""The options of an evaluation, which check themselves when they are created."""
+"""The options of an evaluation. They are checked when they are created."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class OptionsError(ValueError):
-    """Options that contradict each other or are out of range; `problems` has one sentence for each."""
+    """The options contradict each other or are out of range; `problems` has one sentence for each problem."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("; ".join(problems))
@@ -36,7 +36,7 @@ class OptionsError(ValueError):
 
 @runtime_checkable
 class OwnModel(Protocol):
-    """A model that the caller provides, such as their own agent; suites cannot name it."""
+    """A model that the caller provides, such as the caller's own agent; suites cannot name it."""
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class OwnModel(Protocol):
     def open(self, planned: PlannedRun) -> Model:
         """Return the model for one run; raise ModelError if there is none.
 
-        Called on the engine's thread, on which the model is used.
+        Called on the engine's thread. The model is used on the same thread.
         """
         ...
 
@@ -63,8 +63,8 @@ class AddedVariants:
 class Resume:
     """The request to resume a batch of the history.
 
-    `batch` is its number or name, by default the latest batch with missing runs. `anyway` resumes it even if models
-    have a different address or different settings than before.
+    `batch` is the batch's number or name, by default the latest batch with missing runs. `anyway` resumes the batch
+    even if models have a different address or different settings than before.
     """
 
     batch: str | None = None
@@ -75,12 +75,12 @@ class Resume:
 class Stop:
     """The request to stop once it is decided which model is better, or whether a pass rate is reached.
 
-    Runs have a random order, set by `seed`, which by default is derived from the plan.
+    Runs have a random order. `seed` sets the order; by default, the seed is derived from the plan.
     """
 
     seed: int | None = None
     looks: int | None = None
-    """The number of times that a comparison is tested; by default, it is tested after each case."""
+    """The number of tests of a comparison; by default, there is a test after each case."""
     gate: float | None = None
     """The pass rate that each model must reach, instead of the suites' gates."""
     worse: float | None = None
@@ -99,9 +99,9 @@ class Shard:
     of: int
     """The number of shards of the plan."""
     plan_id: str | None = None
-    """The id of one batch of the plan, the same for all of its shards."""
+    """The id of one batch of the plan, the same for all shards."""
     costs: Path | None = None
-    """The history by whose latencies runs are divided; by default, shards take runs in turn."""
+    """The history whose latencies divide the runs; by default, shards take runs in turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,77 +113,74 @@ class CommonOptions:
     api_key_env: str | None = None
     """The environment variable with the key for these models."""
     params: Mapping[str, JsonValue] | None = None
-    """The parameters that are added to each request to these models."""
+    """The parameters added to each request to these models."""
     cases: Sequence[str] = ()
     """The ids, names or patterns of the cases to run, such as `refund*`; all cases if empty."""
     tags: Sequence[str] = ()
-    """The tags of which a case must have one; all cases if empty."""
+    """The tags to run: a case must have at least one of them; all cases if empty."""
     repeats: int | None = None
     """The number of runs of each case with each model, instead of the suites' own."""
     repeat_rule: RepeatRule | None = None
-    """The rule that joins the repeats of a case to one status, instead of the cases' own.
+    """The rule that joins the repeats of a case to one status, instead of the cases' own rule.
 
-    `every` run must pass, or the `last` one, or their `mean` score, or a `majority`.
-    """
+    `every` run must pass, or the `last` run, or their `mean` score, or a `majority`."""
     by: GraderName | None = None
     """The deciding grader, instead of the cases' own."""
     min_score: float | None = None
-    """The mean score to reach, 0 to 1, which decides instead of statuses and gates."""
+    """The mean score to reach, 0 to 1. It decides instead of statuses and gates."""
     max_cost_usd: float | None = None
-    """The cost limit of the batch in US dollars, judges included, instead of the suites' `limits.batch_cost_usd`.
+    """The cost limit of the batch in US dollars, including judges, instead of the suites' `limits.batch_cost_usd`.
 
-    Runs that would exceed it are not started. It needs the prices of all models.
-    """
+    Runs that would exceed the limit are not started. The prices of all models must be known."""
     concurrency: int = DEFAULT_CONCURRENCY
-    """The number of runs at a time on each endpoint whose model sets no other number."""
+    """The number of runs at a time on each endpoint, unless the model sets another number."""
     processes: int = 1
-    """The number of processes that execute the runs, each with servers of its own. Models must then be given by name.
+    """The number of processes that execute the runs, each with its own servers. Models must then be given by name.
 
-    More than one helps if the interpreter, not the endpoint, is the bottleneck.
-    """
+    More than one process helps if the interpreter, not the endpoint, is the bottleneck."""
     cluster: str | None = None
     """The dask cluster that executes the runs: `local:8`, or the address of a scheduler (`tcp://scheduler:8786`)."""
     execute: bool | None = None
-    """Whether tools marked read-only are really executed; with `None`, each case decides."""
+    """Whether tools marked read-only are executed; with `None`, each case decides."""
     execute_all: bool = False
-    """Whether all tools are really executed, including those that are not read-only."""
+    """Whether all tools are executed, even those that are not read-only."""
     judge: str | None = None
-    """The judge of checks that name none, instead of the one in `workbench.toml`."""
+    """The judge of checks that name none, instead of the judge in `workbench.toml`."""
     user_model: str | None = None
     """The model that plays the users of conversations that name none."""
     users: str | None = None
     """Recordings (`replay:DIR`) whose users speak in place of those of the cases, while the model is live."""
     judge_anew: bool = False
-    """Whether judges get new requests about values that they have already judged."""
+    """Whether judges are asked again about values that they have already judged."""
     own_pace: bool = False
     """Whether recordings of `replay:` models play at the original pace instead of at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(CommonOptions):
-    """The choice of cases, suites and models, the number of runs of each, and how they are made."""
+    """The choice of cases, suites and models, the number of runs of each, and how they are executed."""
 
     suites: tuple[str | Path | SuiteFile, ...] = ()
     """Suite files, folders with suites, or loaded suites."""
     models: tuple[str | OwnModel, ...] = ()
-    """The models to run, instead of those that the suites name."""
+    """The models to run, instead of the models that the suites name."""
     variants: Variants = NO_VARIANTS
     """The variants of the suites to run."""
     added_variants: tuple[AddedVariants, ...] = ()
-    """Variants for this batch only, which always run, whatever `variants` selects."""
+    """Variants for this batch only. They always run, regardless of `variants`."""
     cells: frozenset[CellKey] | None = None
-    """The pairs of a case and a model to which the runs are limited."""
+    """The pairs of a case and a model to run; all pairs if `None`."""
     compares: bool = False
     """Whether the history shows the batch as a comparison of its models."""
     until: Stop | None = None
     """The rule by which the batch may stop before its last run."""
     shard: Shard | None = None
-    """The part of the plan to make, by default all of it."""
+    """The part of the plan to run; by default, the whole plan."""
     resume: Resume | None = None
     history: Path | None = None
     """The file in which the batch is recorded, if any."""
     history_named: bool = False
-    """Whether the user named that history, so that a failure to write it is an error."""
+    """Whether the user named this history. If so, a failure to write it is an error."""
 
     def __post_init__(self) -> None:
         """Raise OptionsError with all problems."""
@@ -206,7 +203,7 @@ class RunOptions(CommonOptions):
 
     @property
     def own_models(self) -> dict[str, OwnModel]:
-        """The caller's own models by their names."""
+        """The caller's own models by name."""
         return {model.name: model for model in self.models if not isinstance(model, str)}
 
     @property
@@ -236,7 +233,7 @@ class RunOptions(CommonOptions):
         if not self.suites and self.resume is None:
             yield "no suite is given"
         if "" in self.suites:
-            # `Path("")` is the current folder, but an unset variable in a script does not mean that.
+            # `Path("")` is the current folder, but an unset variable in a script does not mean the current folder.
             yield "an empty path is not allowed: write '.' for the current folder"
         if "" in self.model_names:
             yield "a model has no name"
@@ -244,7 +241,7 @@ class RunOptions(CommonOptions):
             if SEPARATOR in name:
                 yield f"{model_of(name)!r} is the model of {name!r}: name the variant by --variant"
         for name, own in self.own_models.items():
-            # Results identify models by name alone.
+            # Results identify models only by name.
             if is_built_in(name) or any(model != own and _name(model) == name for model in self.models):
                 yield f"two models are called {name!r}: give the model of your own another name"
         if self.repeats is not None and not 1 <= self.repeats <= MAX_REPEATS:
@@ -301,10 +298,10 @@ Opened = Literal["run", "compare"]
 
 @dataclass(frozen=True)
 class Begin:
-    """The runs with which the app begins, as `workbench run --break` and `workbench compare` request them.
+    """The first runs of the app, as `workbench run --break` and `workbench compare` request them.
 
     Runs are held at `breakpoints`. `opens` is the view: the first held run, or the models side by side, perhaps with
-    `only_differences`. The options' `judge_anew` and `own_pace` apply as long as the app is open.
+    `only_differences`. The options' `judge_anew` and `own_pace` apply while the app is open.
     """
 
     options: RunOptions
@@ -332,7 +329,7 @@ class ClusterAddress:
 
     @property
     def is_local(self) -> bool:
-        """Whether the workers are started for this batch, on this machine."""
+        """Whether the workers are started on this machine for this batch."""
         return self.workers > 0
 
 

@@ -1,4 +1,4 @@
-"""The plan of an evaluation: its runs, its judges, and everything else that is decided before the first run begins."""
+"""The plan of an evaluation: its runs, its judges, and all other decisions before the first run."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def broken_suites_of(files: Iterable[SuiteFile]) -> tuple[BrokenSuite, ...]:
 
 
 class PlanError(Exception):
-    """Options that cannot be planned.
+    """The options cannot be planned.
 
     `notices` are the errors and all other notices, in order.
     """
@@ -86,7 +86,7 @@ class PlanError(Exception):
 
 
 class ClusterError(Exception):
-    """A cluster that cannot execute a plan; nothing was run.
+    """A cluster cannot execute a plan; nothing was run.
 
     Each of `problems` is one sentence.
     """
@@ -101,7 +101,7 @@ class GivenUpError(ClusterError):
 
 
 class NotInstalledError(ClusterError):
-    """A package that clusters need is not installed here."""
+    """A package for clusters is not installed here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class FinishedRun:
 
 
 class LazyRuns(Lazy[FinishedRun]):
-    """Finished runs, in the order of their batch's plan; there may be too many for memory."""
+    """Finished runs in the order of their batch's plan. There may be too many for memory."""
 
     @property
     def results(self) -> Sequence[RunResult]:
@@ -128,7 +128,7 @@ class LazyRuns(Lazy[FinishedRun]):
         raise NotImplementedError
 
     def case_of(self, result: RunResult) -> Case | None:
-        """Return the case by which a run was graded."""
+        """Return the case that graded a run."""
         raise NotImplementedError
 
     def each(self) -> Iterator[FinishedRun]:
@@ -139,7 +139,7 @@ class LazyRuns(Lazy[FinishedRun]):
 class PlannedRuns(LazyRuns):
     """The finished runs of a plan's batch, in the order of the plan.
 
-    `results` come from this plan; the runs in `before` had ended when the batch was resumed.
+    `results` come from this plan; the runs in `before` ended before the batch was resumed.
     """
 
     def __init__(self, plan: Plan, results: Sequence[RunResult], before: Sequence[FinishedRun] = ()) -> None:
@@ -147,7 +147,7 @@ class PlannedRuns(LazyRuns):
         self._planned = {run.run_id: index for index, run in enumerate(plan.runs)}
         self._cases_before = {run.result.run_id: run.case for run in self._before}
         places = plan.places
-        # Arrays of places instead of lists of runs, because a batch may have a million runs.
+        # Arrays of places instead of lists of runs because a batch may have a million runs.
         unordered = array("L", (run.place for run in self._before))
         unordered.extend(places[result.run_id] for result in results)
         self._order = array("L", sorted(range(len(unordered)), key=unordered.__getitem__))
@@ -179,7 +179,7 @@ class PlannedRuns(LazyRuns):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The runs to make, in order, and the settings that they share.
+    """The runs to execute, in order, and their common settings.
 
     `approval.Needs` reads their needs on this machine.
     """
@@ -201,14 +201,14 @@ class Plan:
     """The models and endpoints that planning resolved."""
     resumed: ResumedBatch | None = None
     instructions: InstructionsThen = field(default_factory=dict)
-    """The instructions of servers that earlier runs of a resumed batch were sent."""
+    """The instructions of servers in earlier runs of a resumed batch."""
     shard: PlannedShard | None = None
-    """The whole plan, if these are the runs of one shard."""
+    """The whole plan if these are the runs of one shard."""
     until: Until | None = None
-    """The rule for stopping early, if there is one."""
+    """The rule for early stopping, if any."""
     min_score: float | None = None
     reruns: Reruns | None = None
-    """The cases to confirm, if these runs are reruns."""
+    """The cases to confirm if these runs are reruns."""
     cost_limit: CostLimit | None = None
     own_pace: bool = False
     judge_anew: bool = False
@@ -231,7 +231,7 @@ class Plan:
     ) -> Plan:
         """Return a plan of individually chosen runs."""
         runs = tuple(runs)
-        # A dictionary keeps the order in which the runs first name their files.
+        # A dictionary keeps the files in the order of the runs.
         files = tuple({run.file.path: run.file for run in runs}.values())
         return cls(
             runs=runs, program=program, files=files, execution=execution, concurrency=concurrency, compares=compares
@@ -243,7 +243,7 @@ class Plan:
         if self.resumed is not None:
             return self.resumed.handle.places
         if self.shard is not None:
-            # The runs of a shard keep their places in the whole plan, so that shards can be merged.
+            # The runs of a shard keep their places in the whole plan, so shards can be merged.
             places: Iterable[int] = self.shard.places
         else:
             places = range(len(self.runs))
@@ -251,7 +251,7 @@ class Plan:
 
     @property
     def shard_ref(self) -> ShardRef | None:
-        """The shard that this batch runs; `None` for a batch that is not sharded."""
+        """The shard that this batch runs; `None` without shards."""
         if self.resumed is not None:
             return self.resumed.batch.shard
         if self.shard is None:
@@ -261,7 +261,7 @@ class Plan:
     @property
     def needs_history(self) -> bool:
         """Whether failing to record a run counts as an error."""
-        # Shards are merged from their histories, and a resumed batch continues in its own.
+        # Shards are merged from their histories, and a resumed batch continues in its own history.
         return self.history_named or self.resumed is not None or self.shard is not None
 
     @property
@@ -277,25 +277,25 @@ class Plan:
 
     @property
     def suite_names(self) -> dict[str, str]:
-        """The names of the batch's suites, by their paths."""
+        """The names of the batch's suites by path."""
         if self.resumed is not None:
             return self.resumed.batch.suite_names
         return {path: suite.name for path, suite in suites_of(self.files).items()}
 
     @property
     def gates(self) -> dict[str, Gate]:
-        """The gates of the suites, by their paths."""
+        """The gates of the suites by path."""
         return gates_of(self.files)
 
     @property
     def over(self) -> Mapping[int, RunSummary]:
-        """The figures of runs that had ended when the batch was resumed, by place; raises HistoryError."""
+        """The figures of runs that ended before the batch was resumed, by place; raises HistoryError."""
         if self.resumed is not None:
             return self.resumed.over
         return {}
 
     def abandon(self) -> None:
-        """Release the batch that this plan would have resumed, so that another program can resume it."""
+        """Release the batch so that another program can resume it."""
         if self.resumed is not None:
             self.resumed.handle.release()
 
@@ -308,17 +308,17 @@ class Plan:
 
 
 def gates_of(files: Iterable[SuiteFile]) -> dict[str, Gate]:
-    """Return the gates of the suites that could be read, by the paths of their files."""
+    """Return the gates of the readable suites by path."""
     return {path: suite.gate for path, suite in suites_of(files).items()}
 
 
 def cases_of(runs: Iterable[PlannedRun]) -> Collection[tuple[SuiteFile, Case]]:
-    """Return the cases of runs, each once, with their suites."""
+    """Return the cases of runs with their suites, each once."""
     return {(run.file.path, run.case.id): (run.file, run.case) for run in runs}.values()
 
 
 def execution_of(options: RunOptions, folders: Folders) -> Execution:
-    """Return the `Execution` of tools that the options allow."""
+    """Return the rules for executing tools under the options."""
     wanted = options.execute
     if options.execute_all:
         wanted = True

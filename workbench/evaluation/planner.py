@@ -47,7 +47,7 @@ MAX_KNOWN_SHOWN = 20
 def plan(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
     """Return the plan of an evaluation: load its suites, choose cases, resolve models.
 
-    Starts and imports nothing. `search` is passed on to the search for suites. Raises PlanError.
+    Starts and imports nothing. `search` is passed to the search for suites. Raises PlanError.
     """
     if options.resume is not None:
         # Lazy import: a run that resumes nothing needs no history.
@@ -102,7 +102,7 @@ def plan(options: RunOptions, program: Program, search: Search | None = None) ->
         if any(suite.cases for suite in suites_of(files).values()):
             why = "no case matches all of the options"
         wrong.append(f"no case selected: {why}")
-    # Models are checked only after the selection, because those of other cases may be wrong on purpose.
+    # Models are checked after the selection because models of other cases may be wrong on purpose.
     wrong = wrong or [*unresolved_models(options, files, program), *unknown_judge(options.judge, files, program)]
     if wrong:
         raise PlanError(*problems, *map(Notice, wrong))
@@ -165,7 +165,7 @@ def limit_usd(runs: Iterable[PlannedRun], wanted_usd: float | None = None) -> fl
 def _limited(
     options: RunOptions, runs: Sequence[PlannedRun], specs: Specs, program: Program
 ) -> tuple[CostLimit | None, list[Notice]]:
-    """Return the cost limit of a plan or shard, with notices; `None` with errors if it cannot be enforced."""
+    """Return the cost limit of a plan or shard, with notices; `None` and errors if it cannot be enforced."""
     usd = limit_usd(runs, options.max_cost_usd)
     if usd is None:
         return None, []
@@ -175,7 +175,7 @@ def _limited(
     from workbench.evaluation.cost_limit import CostLimitError, cost_limit
 
     if options.shard is not None:
-        # Each shard gets a part of the limit, because it does not see the costs of the others.
+        # Each shard gets a part of the limit because it does not see the costs of the other shards.
         usd /= options.shard.of
     try:
         limit = cost_limit(usd, runs, specs, program, options.history)
@@ -187,9 +187,9 @@ def _limited(
 
 
 def _unknown_words(options: RunOptions, files: Sequence[SuiteFile]) -> Iterator[str]:
-    """Yield a problem for each word of the options that matches nothing.
+    """Yield a problem for each word in the options that matches nothing.
 
-    A renamed case must not drop out of a check unnoticed, so every word must match.
+    Every word must match, so a renamed case cannot drop out of a check unnoticed.
     """
     tags: set[str] = set()
     variants: set[str] = set()
@@ -210,14 +210,14 @@ def _unknown(kind: str, wanted: Sequence[str], known: set[str]) -> Iterator[str]
 
 
 def _some(known: Iterable[str]) -> str:
-    """Return the first of some known words, in their order; `none` if there are none."""
+    """Return the first of the known words, sorted; `none` if there are none."""
     words = sorted(known)
     some = ", ".join(words[:MAX_KNOWN_SHOWN]) or "none"
     return f"{some}, …" if len(words) > MAX_KNOWN_SHOWN else some
 
 
 def _chosen_cases(options: RunOptions, files: Iterable[SuiteFile]) -> tuple[list[str], list[str]]:
-    """Return the ids of the cases that `options.cases` selects, and a problem for each word that selects none."""
+    """Return the ids of the cases selected by `options.cases`, and a problem for each word that selects none."""
     if not options.cases:
         return [], []
     # Lazy import: most plans run all cases.
@@ -251,7 +251,7 @@ def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: 
             continue
         if agent_named(name) is not None:
             continue
-        # A subject with this name replaces the model, so its suite needs no such model.
+        # A subject with this name replaces the model, so its suite needs no model of that name.
         folders = set()
         for file in files:
             if not has_subject(file, name):
@@ -261,7 +261,7 @@ def unresolved_models(options: RunOptions, files: Sequence[SuiteFile], program: 
                 program.models.resolve(name, folder, by_suite=False)
             except ConfigError as error:
                 problems += error.problems
-    # Each is reported once, because several suites may lack the same model.
+    # Each problem is reported once because several suites may lack the same model.
     yield from dict.fromkeys(problems)
 
 
@@ -272,7 +272,7 @@ def has_subject(file: SuiteFile, name: str) -> bool:
 
 def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: Specs) -> PlannedShard:
     """Return the part of a plan that a shard runs; raise HistoryError if the history of costs cannot be read."""
-    # The secrets of the whole plan are learned, because all shards must redact alike for their batches to be merged.
+    # The secrets of the whole plan are learned: all shards must redact alike, so that their batches can be merged.
     learn_secrets_of_runs(program, runs, specs)
     if shard.costs is None:
         places = places_in_turn(len(runs), shard.index, shard.of)
@@ -289,7 +289,7 @@ def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: S
 
 
 def notices_of(shard: Shard, part: PlannedShard) -> Iterator[Notice]:
-    """Yield the notices about a shard that are shown before its first run."""
+    """Yield the notices about a shard before its first run."""
     yield Notice(f"{part.ref}: {of_text(len(part.places), len(part.whole))} runs", "detail")
     if shard.plan_id is None:
         yield Notice(

@@ -25,7 +25,7 @@ from workbench.trajectory.events import (
 class BatchProgress(Progress):
     """The progress of planned runs.
 
-    `over` are runs of the same batch that were finished before.
+    `over` are runs of the same batch that finished earlier.
     """
 
     def __init__(self, runs: Iterable[PlannedRun], over: Iterable[RunSummary] = ()) -> None:
@@ -36,7 +36,7 @@ class BatchProgress(Progress):
             self.over_already(run.model, run.status, run.cost_usd)
 
     def take(self, event: BatchEvent, now_s: float) -> bool:
-        """Count an event at `now_s`, and return whether it may change the progress line."""
+        """Count an event at `now_s`; return whether it may change the progress line."""
         match event:
             case RunEvent(happened):
                 self.began(happened.run_id, self._model_of[happened.run_id], now_s)
@@ -56,14 +56,14 @@ class BatchProgress(Progress):
         return True
 
     def _take(self, happened: Event, now_s: float) -> bool:
-        """Record an event of an answer, and return whether it may change the progress line.
+        """Record an event of an answer; return whether it may change the progress line.
 
-        Pieces of text do not: they are shown when the passing time redraws the line.
+        Pieces of text do not change the line at once; the next timed redraw shows them.
         """
         awaited = self.awaited.get(happened.run_id)
         match happened.payload:
             case RequestStarted():
-                # A repeated request goes to the end, because requests are in the order of their waiting.
+                # Requests are in the order of waiting, so a repeated request goes to the end.
                 self.awaited.pop(happened.run_id, None)
                 self.awaited[happened.run_id] = Awaited(now_s)
             case PromptProgress() as reading if awaited is not None:

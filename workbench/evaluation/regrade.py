@@ -1,4 +1,4 @@
-"""Regrading: recordings, files of calls and stored runs are graded without being run.
+"""Regrading: recordings, files of calls and stored runs are graded without new runs.
 
 Each run is read as a `RunToGrade`, which `regrade` grades. `graded_anew` grades a run that is still in memory.
 """
@@ -59,10 +59,10 @@ _logger = logging.getLogger(__name__)
 
 
 class RegradingJudges:
-    """The judges of regraded runs, for one event loop, on which they are also closed.
+    """The judges of regraded runs. Use and close them on one event loop.
 
-    With a `chosen` model, unknown judgements are requested from it and from the models that checks name; without it,
-    from none.
+    With a `chosen` model, unknown judgements are requested from it and from the models that checks name. Without it, no
+    model is asked.
     """
 
     def __init__(self, program: Program, approval: Approval, chosen: str | None = None) -> None:
@@ -109,7 +109,7 @@ class RunToGrade:
 
 
 async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[RunResult]:
-    """Return the results of recorded runs, graded again, in the same order.
+    """Return the new results of recorded runs in the same order.
 
     A run that ended in an error keeps its error. Closes the judges at the end.
     """
@@ -127,7 +127,8 @@ async def regrade(runs: Iterable[RunToGrade], judges: RegradingJudges) -> list[R
                 raise asyncio.CancelledError
 
     try:
-        # Waits for judges overlap, but grading does not: concurrent runs would only use up one another's time limits.
+        # Waiting for judges may overlap, but grading does not: concurrent runs would only use up each other's time
+        # limits.
         workers = 1
         if judges.asks:
             workers = DEFAULT_CONCURRENCY
@@ -159,7 +160,7 @@ async def _regrade(run: RunToGrade, judges: RegradingJudges, functions: dict[Pat
 
 
 def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> Trajectory:
-    """Return the run with the time of its beginning as its clock, if it had none and its case has a clock."""
+    """Return a run whose clock is the start of the run, if the case has a clock and the run has none."""
     clock = planned.settings.clock
     if trajectory.start is None or trajectory.clock is not None or clock is None or not started_at:
         return trajectory
@@ -167,7 +168,7 @@ def with_clock(trajectory: Trajectory, planned: PlannedRun, started_at: str) -> 
         began = datetime.fromisoformat(started_at)
         now = str(clock_at(clock, began)) if began.tzinfo is not None else None
     except ValueError:
-        # Grading itself reports a clock that cannot be read.
+        # Grading itself reports an unreadable clock.
         return trajectory
     return replace(trajectory, start=replace(trajectory.start, clock=now))
 
@@ -205,10 +206,10 @@ def _not_graded(result: RunResult, error: str) -> RunResult:
 
 @dataclass(frozen=True, kw_only=True)
 class GradeOptions:
-    """The recordings to regrade, and the rules for it.
+    """The recordings to regrade, and the rules of regrading.
 
     `suite` replaces the suites of the recordings, `by` is the deciding grader, and `repeat_rule` joins repeats. `judge`
-    is the model for unknown judgements; without it no model is asked. `calls` are files of calls, graded by the cases
+    is the model for unknown judgements; without it, no model is asked. `calls` are files of calls, graded by the cases
     of `suite`.
     """
 
@@ -222,7 +223,7 @@ class GradeOptions:
 
 
 class BrokenSuiteError(RecordingError):
-    """The suite that grades recordings has errors, which are in `problems`."""
+    """The suite that grades recordings has errors, listed in `problems`."""
 
     def __init__(self, file: SuiteFile) -> None:
         super().__init__(f"correct the suite of {file.path} first")
@@ -233,7 +234,7 @@ class BrokenSuiteError(RecordingError):
 class RegradePlan:
     """The recordings to regrade, each once.
 
-    `problems` are the reasons why others cannot be graded.
+    `problems` are the reasons why other recordings cannot be graded.
     """
 
     runs: tuple[RunToGrade, ...]
@@ -247,13 +248,13 @@ class RegradePlan:
         return tuple({id(run.file): run.file for run in self.runs}.values())
 
     def needs(self) -> Needs:
-        """Return the needs of grading: the functions that it calls and the judges that it asks."""
+        """Return the needs of grading: the functions to call and the judges to ask."""
         cases = ((run.file, run.case) for run in self.runs)
         return Needs.of_grading(cases, self.program, judges=self.options.judge is not None)
 
 
 def plan_grading(options: GradeOptions, program: Program) -> RegradePlan:
-    """Return the plan of grading recordings and files of calls, all of which are read.
+    """Read recordings and files of calls, and return the plan of grading them.
 
     Raises RecordingError if the chosen suite cannot be used.
     """
@@ -342,10 +343,10 @@ def _files(path: Path) -> list[Path]:
 
 
 def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple[list[RunResult], dict[str, Suite]]:
-    """Return the results with one path per recorded suite, and each suite by that path.
+    """Return the results with one path per recorded suite, and each suite by this path.
 
-    Each recording has its own path and only one case of its suite, so the first path stands for all recordings of a
-    suite.
+    Each recording has its own path and only one case of its suite. Therefore, the first path represents all recordings
+    of a suite.
     """
     paths: dict[tuple[str, str], str] = {}
     suites: dict[str, Suite] = {}
@@ -353,7 +354,7 @@ def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple
     under_paths: list[RunResult] = []
     for run, result in zip(runs, results, strict=True):
         assert run.file.suite is not None
-        # Results are grouped by the suite in the recording, or by the one suite that grades all.
+        # Results are grouped by the suite in the recording, or by the one suite that grades all recordings.
         key = ("", result.suite)
         if run.file.path == run.recording.path:
             key = (_recorded_suite(result), "")
@@ -380,17 +381,17 @@ def _valid(file: SuiteFile) -> SuiteFile:
     return file
 
 
-# Regrading of stored batches by the present suites. The new grades are stored in addition to the old ones.
+# Regrading of stored batches by the present suites. The new grades are stored in addition to the old grades.
 
 _AT_A_TIME = 256
-"""The number of runs read from the history at a time: the events of thousands would fill the memory."""
+"""The number of runs read from the history at a time. The events of thousands of runs would fill the memory."""
 
 
 @dataclass(frozen=True)
 class StoredRun:
     """A finished run of the history, with its present suite and case.
 
-    `asked_otherwise` is true if the case now sends other requests than when it ran.
+    `asked_otherwise` is true if the case now sends other requests than in this run.
     """
 
     row: RunRow
@@ -403,9 +404,9 @@ class StoredRun:
 class RegradingPlan:
     """The `runs` of a batch that can be regraded.
 
-    `gone` holds runs of cases that the present suites lack, and `problems` the reasons why suites cannot be used. Runs
-    that never finished are in neither. `texts` holds the texts of cases that were edited since they ran but send the
-    same requests.
+    `gone` holds runs of cases that the present suites lack, and `problems` the reasons why suites cannot be used.
+    Neither includes runs that never finished. `texts` holds the texts of cases that were edited after the run but send
+    the same requests.
     """
 
     batch: BatchRow
@@ -416,7 +417,7 @@ class RegradingPlan:
 
 
 _Today = tuple[SuiteFile, Case, bool]
-"""The suite and case that now grade a run, and whether the case sends other requests than when it ran."""
+"""The suite and case that now grade a run, and whether the case sends other requests than in the run."""
 
 
 class StoredRunsToGrade(Lazy[StoredRun]):
@@ -434,12 +435,12 @@ class StoredRunsToGrade(Lazy[StoredRun]):
         return StoredRun(self._rows[self._places[index]], *self._today[self._codes[index]])
 
     def kind(self, today: _Today) -> int:
-        """Return the number that stands for a suite and case that grade some runs."""
+        """Return the number of a suite and case that grade some runs."""
         self._today.append(today)
         return len(self._today) - 1
 
     def add(self, place: int, kind: int) -> None:
-        """Add the run at a place among the rows."""
+        """Add a run: its place among the rows, and the number of its suite and case."""
         self._places.append(place)
         self._codes.append(kind)
 
@@ -451,7 +452,7 @@ class StoredRunsToGrade(Lazy[StoredRun]):
 
 @dataclass(frozen=True)
 class GradedAgain:
-    """The results of a run when it ran and now, both without its trajectory."""
+    """The earlier and the new result of a run, both without trajectory."""
 
     run: StoredRun
     figures: RunSummary
@@ -470,11 +471,11 @@ def plan_regrading(
 ) -> RegradingPlan:
     """Return the present suites and cases for the runs of a batch.
 
-    Each suite is read at its old path. `suite` replaces the suite that has its path, or else the only suite of the
-    batch, or else the one whose file has the same name. `by` is the deciding grader instead of the cases' own, and
+    Each suite is read at its old path. `suite` replaces the suite with the same path, otherwise the only suite of the
+    batch, otherwise the suite with the same file name. `by` is the deciding grader instead of the cases' own, and
     `load` reads a suite. The program learns the secrets of the suites.
 
-    Raises HistoryError, even while the batch is still running, because its later runs would be graded by other rules.
+    Raises HistoryError, also while the batch is still running, because its later runs would be graded by other rules.
     """
     if batch.ended_at is None and claimed(history.file, batch.number):
         raise HistoryError(f"batch {batch.number} is still running: regrade it when it is finished, or stop it first")
@@ -503,7 +504,7 @@ def plan_regrading(
     runs, gone = StoredRunsToGrade(rows), array("L")
     then = _OldSuites(history)
     rule = rule_named(batch.settings.get("repeat_rule"))
-    # A batch may have a million runs but few kinds of them, each of which is matched with the present suites once.
+    # A batch may have a million runs but only a few kinds of runs. Each kind is matched with the present suites once.
     kinds: dict[tuple[int, str, str | None, str | None], int | None] = {}
     alike: dict[int, dict[str, None]] = {}
     """The ids of cases that still send the same requests as in the batch, by suite."""
@@ -535,7 +536,7 @@ def plan_regrading(
 
 
 def _replaced_by(suite: SuiteFile, batch_suites: Sequence[SuiteRef]) -> set[SuiteRef]:
-    """Return the suites of a batch that a given suite replaces."""
+    """Return the suites of a batch that the given suite replaces."""
     if same_path := {ref for ref in batch_suites if ref.file == suite.path.resolve()}:
         return same_path
     if len(batch_suites) == 1:
@@ -551,7 +552,8 @@ def grade_again(
 ) -> Iterator[GradedAgain]:
     """Yield stored runs with their new grades, in order, graded on event loops of this thread.
 
-    `judges` is called for each portion of runs. Damaged runs are omitted; `damaged` is called with the reason.
+    `judges` is called for each portion of runs. `damaged` is called with the reason for each damaged run, which is
+    omitted.
 
     Raises HistoryError, and RecordingError for a result that cannot be read.
     """
@@ -573,26 +575,26 @@ def grade_again(
 def store_grades(
     file: Path, plan: RegradingPlan, graded: Iterable[GradedAgain], graded_at: str, secrets: Secrets, say: Say
 ) -> None:
-    """Store new grades of a plan's batch in addition to the old ones, run by run; `graded_at` is ISO 8601.
+    """Store new grades of a batch, run by run, in addition to its old grades; `graded_at` is ISO 8601.
 
     Raises HistoryError.
     """
 
     def rows() -> Iterator[tuple[int, RunSummary, RunResult]]:
         for each in graded:
-            # Redaction copies a result, and the copies of a large batch would not fit into memory at once.
+            # Redaction copies a result. The copies of a large batch would not fit into memory at once.
             yield each.run.row.id, secrets.redacted(each.figures), secrets.redacted(each.after)
 
     add_grading(file, plan.batch.number, graded_at, __version__, rows(), say, plan.texts)
 
 
 def _small(result: RunResult, run: StoredRun) -> RunResult:
-    """Return a result without its trajectory, with the key of its suite in the history."""
+    """Return a result without its trajectory and with the history's key of its suite."""
     return replace(result, suite=run.row.suite.key, trajectory=Trajectory(result.run_id))
 
 
 class _OldSuites:
-    """The suites of a batch as they were, read from the history."""
+    """The earlier suites of a batch, read from the history."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -603,7 +605,7 @@ class _OldSuites:
     def with_variant(self, row: RunRow, file: SuiteFile) -> SuiteFile | None:
         """Return the present suite with the variant that a run names; `None` if there is no such variant.
 
-        This is the present variant with that name, otherwise the earlier one, which may have come from another file.
+        The present variant of that name is preferred, then the earlier variant, which may come from another file.
         """
         assert file.suite is not None
         name = variant_name_of(row.model)
@@ -624,7 +626,7 @@ class _OldSuites:
     def asked_otherwise(self, row: RunRow, file: SuiteFile, case: Case) -> bool:
         """Return whether a run's case sends other requests in the present suite.
 
-        `False` if the old suite cannot be read because a secret was redacted in it.
+        Returns `False` if the old suite cannot be read because a secret was redacted in it.
         """
         key = (row.suite.id, row.case_id, variant_name_of(row.model))
         if key not in self._known:

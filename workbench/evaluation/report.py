@@ -1,4 +1,4 @@
-"""The report of an evaluation: its runs, their totals, and whether they meet the demands."""
+"""The report of an evaluation: its runs, their totals, and whether they meet the requirements."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 class CaseResults(Lazy[CaseResult]):
-    """The result of each case with each model, in order; `cases["time-in-oslo"]` finds one by its id."""
+    """The result of each case with each model, in order; `cases["time-in-oslo"]` finds a result by case id."""
 
     def __init__(self, cases: Sequence[CaseResult]) -> None:
         self._cases = cases
@@ -93,7 +93,7 @@ class CaseResults(Lazy[CaseResult]):
     def of(self, case_id: str, *, model: str | None = None, suite: str | Path | None = None) -> CaseResult:
         """Return the result of a case; name its model and suite if several were run.
 
-        Raises KeyError if no result fits, LookupError if several do.
+        Raises KeyError if no result fits, LookupError if several results fit.
         """
         found: list[CaseResult] = []
         for case in self:
@@ -131,27 +131,27 @@ class Report:
     min_score: float | None = None
     interrupted: bool = False
     incomplete: bool = False
-    """Whether a run or a suite is missing, which leaves the verdict open."""
+    """Whether a run or a suite is missing. Then the verdict is open."""
     broken: tuple[BrokenSuite, ...] = ()
     """Suites that were not run because of errors."""
     shard: ShardRef | None = None
-    """The shard that made these runs; the gates of the whole plan are then undecided."""
+    """The shard that made these runs. The gates of the whole plan are then undecided."""
     missing: tuple[MissingRuns, ...] = ()
     """Cases of the plan with missing runs."""
     batch: int | None = None
-    """The number of the batch in the history, if it is recorded there."""
+    """The number of the batch in the history, if recorded."""
     unrecorded: int = 0
-    """Number of runs that the history lacks."""
+    """The number of runs that the history lacks."""
     timing: Timing | None = None
     """The timing of the batch; `None` for runs read from the history or from recordings."""
     watch: Watch | None = field(default=None, repr=False)
     """The early-stopping watch of the batch; `None` if it runs every case."""
     against: AgainstBaseline | None = None
-    """The comparison with the baseline, if there is one."""
+    """The comparison with the baseline, if any."""
     regraded: tuple[Regraded, ...] | None = field(default=None, repr=False)
     """The earlier grades, if the runs are regraded."""
     suite_of: Callable[[RunResult], str] = field(default=path_of_suite, repr=False)
-    """The suite for which a run counts; it decides which runs belong to one case."""
+    """Returns the key of the suite for which a run counts. Runs with equal keys may belong to one case."""
     program_version: str = __version__
     """The version of the program that made the runs."""
     line_of: LineOf = field(default=no_line, repr=False)
@@ -162,13 +162,13 @@ class Report:
         return self.secrets.redact(f"Report({summary_text(self)})")
 
     def _repr_html_(self) -> str:
-        """Return the report as a notebook shows it, without secrets."""
+        """Return the report as notebooks show it, without secrets."""
         from workbench.show.html.notebook import notebook_html
 
         return notebook_html(self)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each run, without secrets, with the columns of a report in CSV."""
+        """Return a row for each run, without secrets, with the columns of a CSV report."""
         from workbench.show.csv_rows import records_of_runs
 
         return [*records_of_runs(self)]
@@ -186,7 +186,7 @@ class Report:
         raise ImportError("a data frame needs pandas or polars: install one of them, or use report.rows()")
 
     def __reduce__(self) -> tuple[Callable[..., Report], tuple[dict[str, Any]]]:
-        # A pickle is usually stored or sent, so secrets are removed, as in every other form of a report.
+        # A pickle is usually stored or sent, so secrets are removed as in every other form of a report.
         redacted, lines, runs = self.secrets.redacted, {}, []
         for run in self.runs:
             runs.append(FinishedRun(run.place, redacted(run.case), redacted(run.result)))
@@ -217,14 +217,14 @@ class Report:
 
     @cached_property
     def quality(self) -> Quality:
-        """The verdict on the runs, and its reasons.
+        """The verdict on the runs, and the reasons for it.
 
         Forks count only if all runs are forks.
         """
         results, of = self._counting, self.suite_of
         aggregates = aggregates_of(results, self.suites)
         if self.shard is not None:
-            # A shard has a part of the runs; gates are judged on all of them, when the shards are merged.
+            # A shard has only a part of the runs. Gates are judged on all runs when the shards are merged.
             without_gates = tuple(replace(each, gates=()) for each in aggregates)
             return quality_of(results, {}, suite_of=of, aggregates=without_gates)
         watched: tuple[GateWatched, ...] = ()
@@ -251,7 +251,7 @@ class Report:
 
     @property
     def gates(self) -> tuple[GateResult, ...]:
-        """The gates of the suites, or the gate of `min_score`, each with the rate that was reached."""
+        """The gates of the suites, or the gate of `min_score`, each with the reached rate."""
         return self.quality.gates
 
     @property
@@ -275,17 +275,17 @@ class Report:
 
     @property
     def score(self) -> float | None:
-        """The mean score of all runs, 0 to 1; `None` if none has one."""
+        """The mean score of all runs, 0 to 1; `None` without a score."""
         return self.totals.mean_score
 
     def mean(self, of: str) -> float | None:
         """Return the mean of a measure over the graded runs that have it.
 
-        Measures have the names of a suite's `[[aggregates]]`: the score of a grader (`"trajectory"`), a quantity of
-        its formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`,
-        `"valid_arguments"`, or a named check of answers (`"response.NAME"`). Raises KeyError for any other name.
+        Measures have the names of a suite's `[[aggregates]]`: the score of a grader (`"trajectory"`), a quantity of its
+        formula (`"trajectory.all_pass"`), `"score"`, `"latency_ms"`, `"tokens"`, `"cost_usd"`, `"valid_arguments"`, or
+        a named check of answers (`"response.NAME"`). Raises KeyError for any other name.
         """
-        # A check may be named in one case only, so all runs are searched.
+        # Only one case may name a check, so all runs are searched.
         named: dict[str, None] = {}
         for run in self.results:
             for metric in run.metrics:
@@ -300,7 +300,7 @@ class Report:
         return self.exit_code == OK
 
     def assert_passed(self) -> None:
-        """Raise AssertionError unless everything passed; its message lists the failures, without secrets."""
+        """Raise AssertionError unless everything passed; the message lists the failures without secrets."""
         if not self.passed:
             raise AssertionError(f"not everything passed\n{self.text(amount='little')}")
 
@@ -308,9 +308,9 @@ class Report:
     def exit_code(self) -> int:
         """The exit code of a command with this report.
 
-        The exit code of a shard says only whether its runs could be made.
+        The exit code of a shard says only whether its runs could be executed.
         """
-        # The worst outcome decides: an interrupt, then missing data, then errors, then missed demands.
+        # The worst outcome decides: an interrupt, then missing data, then errors, then missed requirements.
         confirmed = None
         if self.against is not None:
             confirmed = self.against.confirmed
@@ -341,7 +341,7 @@ class Report:
 
     @property
     def nothing_graded(self) -> str | None:
-        """Why no run was graded, or compared if a comparison decides; `None` if any was."""
+        """The reason why no run was graded or, with a deciding comparison, compared; `None` if any was."""
         if self.shard is not None and not self.results:
             return None
         if self.against is not None and self.against.fail_on is not None and self.against.is_empty:
@@ -350,11 +350,11 @@ class Report:
 
     @property
     def recorded_as(self) -> str | None:
-        """The record of the batch in the history, or the number of runs that it lacks; `None` without a record."""
+        """The record of the batch in the history, or the number of unrecorded runs; `None` without a record."""
         return recorded_as(self.batch, self.unrecorded)
 
     def document(self) -> ReportDocument:
-        """Return the report as its JSON schema describes it."""
+        """Return the report in the form of its JSON schema."""
         from workbench.show.json.report import report_of
 
         failures = failure_numbers((run, self.secrets.redacted(case)) for run, case in self._graded_by(self.shown))
@@ -365,9 +365,9 @@ class Report:
         return "".join(self.json_pieces())
 
     def pieces(self, form: str, *, lean: bool = False) -> Iterator[str]:
-        """Return the report in a form of `show.forms`, in pieces, so that the whole is never in memory.
+        """Return the report in a form of `show.forms`, in pieces, so that the whole text is never in memory.
 
-        With `lean`, a JSON report says each argument once.
+        With `lean`, a JSON report contains each argument only once.
         """
         if form == "text":
             return iter((self.text(),))
@@ -383,13 +383,13 @@ class Report:
         """Write the report into a file, without secrets; the file is replaced as a whole.
 
         The extension of the file name selects the form: `.json`, `.xml` (JUnit), `.md`, `.html`, `.csv`, `.jsonl` or
-        `.txt`; `form` overrides it. Raises ValueError for an unknown form, and OSError.
+        `.txt`. `form` overrides the extension. Raises ValueError for an unknown form, and OSError.
         """
         write_report(Path(path), self.pieces(self.form_of(path, form)))
 
     @staticmethod
     def form_of(path: str | Path, form: str | None = None) -> str:
-        """Return the form in which `write` writes a file; raise ValueError for an unknown one."""
+        """Return the form in which `write` writes a file; raise ValueError for an unknown form."""
         file, known = Path(path), forms_of("run", beside=True)
         form = form or form_of_file(file, "run", beside=True)
         if form not in known:
@@ -398,7 +398,7 @@ class Report:
         return form
 
     def json_pieces(self) -> Iterator[str]:
-        """Return the text of `json` in pieces, one per run and case, so that the whole is never in memory."""
+        """Return the text of `json` in pieces, one per run and case, so that the whole text is never in memory."""
         from workbench.show.json.records import document_pieces
 
         if self.regraded is not None:
@@ -408,7 +408,7 @@ class Report:
         return document_pieces(self.document_without_records(), self.json_records(), self.secrets)
 
     def document_without_records(self) -> ReportDocument:
-        """Return the document without its runs and cases, which are in `json_records`."""
+        """Return the document without its runs and cases; `json_records` returns these."""
         from workbench.show.json.report import report_without_records
 
         return report_without_records(self.results, self.quality, self.failures, self._facts)
@@ -455,12 +455,12 @@ class Report:
 
     @property
     def suite_names(self) -> dict[str, str]:
-        """The names of the suites by the paths that runs have."""
+        """The names of the suites, by the path in the runs."""
         return {path: suite.name for path, suite in self.suites.items()}
 
     @property
     def suite_gates(self) -> dict[str, Gate]:
-        """The gates of the suites by the paths that runs have."""
+        """The gates of the suites, by the path in the runs."""
         return {path: suite.gate for path, suite in self.suites.items()}
 
     def _case_of(self, result: RunResult) -> Case | None:
@@ -521,13 +521,13 @@ class Report:
         return (Span(shard_line(self.shard, len(self.runs))),)
 
     def failure_text(self, *, width: int = PLAIN_WIDTH) -> str:
-        """Return why cases did not pass, as the message of a failed test, without secrets.
+        """Return the reasons why cases did not pass, as the message of a failed test, without secrets.
 
         The text has each case's reason, its runs with their issues, and advice on the most frequent cause.
         """
         plain, names = Paint(False), self.suite_names
         failed = (run for run in self.results if not run.passed and run.status.owed)
-        # Redaction copies a result, so only results that are printed are redacted.
+        # Redaction copies a result, so only printed results are redacted.
         bad = [shown_result(result, self.secrets) for result in islice(failed, LINES_MAX)]
         reasons: dict[str, None] = {}
         for case in self.cases:
@@ -557,17 +557,17 @@ class Report:
 
     @cached_property
     def shown(self) -> tuple[RunResult, ...]:
-        """The results without secrets, all of them in memory."""
+        """The results without secrets, all in memory."""
         return tuple(shown_result(result, self.secrets) for result in self.results)
 
     @cached_property
     def failures(self) -> FailureNumbers:
-        """The causes of failed runs, and the tools that were called in place of the expected ones."""
+        """The causes of failed runs, and the tools called in place of expected tools."""
         return failure_numbers(self._graded_by(self.results))
 
     def _graded_by(self, results: Sequence[RunResult]) -> Iterator[tuple[RunResult, Case | None]]:
-        """Yield all runs with their cases; the case is missing for a run that does not count."""
-        # `that_count` returns its argument itself if all runs count.
+        """Yield all runs with their cases; a run that does not count has no case."""
+        # `that_count` returns its argument if all runs count.
         all_forks = self._counting is self.results
         for run in results:
             counts = all_forks or not run.is_fork
@@ -600,7 +600,7 @@ def shard_line(shard: ShardRef, runs: int) -> str:
 
 
 def recorded_as(batch: int | None, unrecorded: int) -> str | None:
-    """Return the record of a batch in the history, or the number of runs that it lacks; `None` without a record."""
+    """Return the record of a batch in the history, or the number of unrecorded runs; `None` without a record."""
     if batch is None:
         return None
     if unrecorded:

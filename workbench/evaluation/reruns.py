@@ -1,4 +1,4 @@
-"""Reruns of failed cases until the evidence decides whether they broke: which runs to plan and which to skip."""
+"""Reruns of failed cases until the evidence decides whether they broke: the runs to plan and the runs to skip."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from workbench.numerals import count_text
 
 @dataclass(frozen=True)
 class Rerun:
-    """A case to rerun with one model, in the way of the planned `run`.
+    """A case to rerun with one model, like the planned `run`.
 
-    `typical` is the lowest pass rate of the case if it did not break; `writes` allows it to execute
-    tools again even if they are not read-only.
+    `typical` is the lowest pass rate that the case would have if it did not break. `writes` allows the case to execute
+    tools again that are not read-only.
     """
 
     run: PlannedRun
@@ -32,14 +32,14 @@ class Rerun:
 
 @dataclass(frozen=True)
 class Reruns:
-    """The cases to rerun, with at most `most` runs together.
+    """The cases to rerun, with at most `most` runs in total.
 
-    `batch` is the batch in which they failed, if it is recorded.
+    `batch` is the batch in which they failed, if recorded.
     """
 
     cases: tuple[Rerun, ...]
     among: int
-    """Number of broken cases, including those that are not rerun."""
+    """The number of broken cases, including those without reruns."""
     most: int
     batch: int | None
     place_of: Mapping[str, int] = field(default_factory=dict)
@@ -53,11 +53,11 @@ class Reruns:
     def planned(self) -> tuple[Reruns, tuple[PlannedRun, ...]]:
         """Return these reruns with their planned runs.
 
-        The cases of one round alternate: each is rerun once, then each a second time, and so on.
+        The cases of one round alternate: each case is rerun once, then each a second time, and so on.
         """
         runs: list[PlannedRun] = []
         places: dict[str, int] = {}
-        # Cases in rounds of `at_once`: spreading the runs over all cases at once could confirm none of them.
+        # Cases run in rounds of `at_once` cases. Spreading the runs over all cases at once could confirm none of them.
         for first in range(0, len(self.cases), self.at_once):
             for repeat in range(min(MAX_RERUNS, self.most)):
                 for place, case in list(enumerate(self.cases))[first : first + self.at_once]:
@@ -71,9 +71,9 @@ class Reruns:
 
 
 class RerunCourse:
-    """The evidence of the reruns so far; a listener of their batch that skips runs.
+    """The evidence of the reruns so far; as a listener of the batch, it skips runs.
 
-    A rerun waits while an earlier one may still decide its case, so the outcome does not depend on which run ends
+    A rerun waits while an earlier rerun may still decide its case, so the outcome does not depend on which run ends
     first.
     """
 
@@ -92,7 +92,7 @@ class RerunCourse:
         self._news = asyncio.Event()
 
     def take(self, event: BatchEvent) -> None:
-        """Count a finished run, and wake the reruns that wait for it."""
+        """Count a finished run, and wake the waiting reruns."""
         if isinstance(event, RunDone):
             self.take_result(event.result)
             self._news.set()
@@ -113,10 +113,10 @@ class RerunCourse:
             self.writing.setdefault(place, tool)
 
     async def why_not(self, planned: PlannedRun) -> str | None:
-        """Return why a rerun is skipped, or `None` to start it; wait while earlier reruns may decide the case."""
+        """Return the reason to skip a rerun, or `None` to start it; wait while earlier reruns may decide the case."""
         place = self._reruns.place_of[planned.run_id]
         evidence = self.evidence[place]
-        # Every finished rerun may settle the case, so all conditions are checked again after each.
+        # Every finished rerun may settle the case, so all conditions are checked again after each rerun.
         while True:
             if evidence.decided is not None:
                 return f"{NOT_NEEDED}it is decided whether the case broke"
@@ -142,14 +142,14 @@ class RerunCourse:
 
 
 def executed_write(result: RunResult) -> str | None:
-    """Return a tool that a run really executed and that is not marked as read-only; `None` if there is none.
+    """Return an executed tool that is not marked as read-only; `None` if there is none.
 
     Executions that an agent reports count too.
     """
     tools = result.trajectory.offered
     read_only = set()
     for tool in tools:
-        # The protocol's default is that a tool may write, so only a plain `true` counts.
+        # In the protocol, a tool may write by default, so only a plain `true` counts.
         if tool.annotations.get("readOnlyHint") is True:
             read_only.add(tool.name)
     for call in result.trajectory.calls:

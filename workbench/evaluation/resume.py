@@ -1,4 +1,4 @@
-"""Plans that resume a batch of the history: the batch, its missing runs, and models that have changed since."""
+"""Plans that resume a batch of the history: the batch, its missing runs, and changed models."""
 
 from __future__ import annotations
 
@@ -61,9 +61,10 @@ class CompleteBatch:
 
 
 def plan_resumption(options: RunOptions, program: Program, search: Search | None = None) -> Plan:
-    """Claim the batch that `options.resume` names, and return the plan of its missing runs.
+    """Claim the batch in `options.resume`, and return the plan of its missing runs.
 
-    Without `compares`, the report includes the finished runs, read when the report is made. Raises PlanError.
+    Without `compares`, the report also includes the finished runs, which are read when the report is made. Raises
+    PlanError.
     """
     resume, file = options.resume, options.history
     assert resume is not None
@@ -85,7 +86,7 @@ def _planned(options: RunOptions, resume: Resume, file: Path, program: Program, 
         try:
             return _plan_of(resumption, options, resume, history, program, in_full=in_full)
         except BaseException:
-            # The claim is released on Ctrl+C too: otherwise it would block the batch until this process ends.
+            # The claim is released on Ctrl+C too. Otherwise, it would block the batch until this process ends.
             resumption.handle.release()
             raise
 
@@ -99,7 +100,7 @@ def _plan_of(
     if in_full:
         files |= dict(_complete_suites(history, batch, lacking, program, left_out.append))
     warnings = []
-    # Several suites may be left out for the same reason, which is reported once.
+    # Several suites may be left out for the same reason, so each reason is reported once.
     for why in dict.fromkeys(left_out):
         warnings.append(f"left out of the report: {why}")
     warnings += resumption.as_then
@@ -126,14 +127,14 @@ def _plan_of(
         details.append(limit.notice(resumption.runs))
     details += unjudged_checks(cases_of(resumption.runs), program.models)
     shown += notices(details, "detail")
-    # The default means that the option was not given, so the stored value of the batch applies.
+    # The default value means that the option was not given. Then the stored value of the batch applies.
     concurrency = resumption.concurrency
     if options.concurrency != DEFAULT_CONCURRENCY:
         concurrency = options.concurrency
     return Plan(
         runs=resumption.runs,
         program=program,
-        # In the order of the batch, as in its first report.
+        # In the order of the batch, as in the batch's first report.
         files=tuple(files[suite] for suite in batch.suites if suite in files),
         execution=Execution(resumption.execute, resumption.execute_all, trust_store(program.folders).is_exempt),
         concurrency=concurrency,
@@ -177,7 +178,7 @@ def _cases_of(files: Mapping[SuiteRef, SuiteFile], program: Program) -> dict[Sui
 def cost_limit_of(
     resumption: Resumption, before: RunsBefore, history: History, program: Program, wanted_usd: float | None = None
 ) -> CostLimit | None:
-    """Return the cost limit of a resumed batch: `wanted_usd`, or else its stored limit; `None` without either.
+    """Return the cost limit of a resumed batch: `wanted_usd`, otherwise the stored limit, otherwise `None`.
 
     The cost of its earlier runs counts towards the limit. Raises CostLimitError and HistoryError.
     """
@@ -193,7 +194,7 @@ def cost_limit_of(
 def spent_before(history: History, batch: int, before: RunsBefore) -> float:
     """Return the cost of a batch's runs in US dollars, with stopped runs and judges.
 
-    A run of unknown cost counts as the mean of the others.
+    A run of unknown cost counts as the mean of the other runs.
     """
     known: list[float] = []
     unknown = 0
@@ -237,7 +238,7 @@ def plan_of(resumption: Resumption, program: Program, exempt: Callable[[SuiteFil
 
 
 def complete_batch(options: RunOptions, program: Program) -> CompleteBatch | None:
-    """Return the batch that `options.resume` names if no run is missing, else `None`. Raises PlanError."""
+    """Return the batch in `options.resume` if no run is missing, otherwise `None`. Raises PlanError."""
     resume, file = options.resume, options.history
     if file is None or resume is None or not resume.batch:
         return None
@@ -259,7 +260,7 @@ def _named(history: History, which: str) -> BatchRow:
     try:
         return history.batch(which)
     except HistoryError as error:
-        # argparse reads the path in `--resume PATH` as the name of a batch, so name the mistake.
+        # argparse reads the path in `--resume PATH` as the name of a batch, so the message names the mistake.
         if Path(which).exists():
             raise HistoryError(f"{error}; put paths before --resume, or after the number of a batch") from error
         raise
@@ -269,7 +270,7 @@ def _lacking(history: History, suites: Sequence[Path], program: Program) -> Batc
     """Return the latest batch that lacks runs of these suites.
 
     Without suites, only batches of the current project count, because the user's own history also has other projects.
-    Raises HistoryError if there is none.
+    Raises HistoryError if there is no such batch.
     """
     batches = history.each_batch(forks=False, lacking=True)
     lacking = [batch for batch in batches if batch.damage is None]
@@ -281,7 +282,7 @@ def _lacking(history: History, suites: Sequence[Path], program: Program) -> Batc
         project = project_folder(Path(), program.environment.home)
         found = [batch for batch in lacking if _is_of(batch, project)]
         place = str(project)
-    # The newest is the first.
+    # The newest batch comes first.
     for batch in found:
         if not claimed(history.file, batch.number):
             return batch
@@ -319,7 +320,7 @@ def _suites_at(options: RunOptions, search: Search | None = None) -> Sequence[Pa
 
 
 def _must_have(batch: BatchRow, suites: Sequence[Path], models: Sequence[str]) -> None:
-    """Raise HistoryError for a suite or a model that the batch does not have."""
+    """Raise HistoryError for a suite or a model that is not in the batch."""
     for path in suites:
         if not _has(batch, [path]):
             raise HistoryError(f"{path} is not a suite of batch {batch.number}: paths can be left out after --resume")
@@ -348,7 +349,7 @@ def _complete_suites(
         try:
             file = suite_of(history, batch, suite)[0]
         except HistoryError:
-            # A suite whose secrets were redacted cannot be run, but its finished runs can be reported.
+            # A suite with redacted secrets cannot be run, but its finished runs can be reported.
             try:
                 file = replace(parse_suite(history.suite_text(suite), suite.file), hash=suite.hash)
             except DamagedError as error:
@@ -357,7 +358,7 @@ def _complete_suites(
         if file.suite is None:
             left_out(f"{suite.file}, whose text in batch {batch.number} can no longer be read")
             continue
-        # The report shows their results, so the keys of their models must be redacted too.
+        # The report shows the results of these suites, so the keys of their models must be redacted too.
         learn_secrets_of_models(program, file, [use for use in used if use.suite == suite], specs)
         yield suite, file
 
@@ -365,7 +366,7 @@ def _complete_suites(
 def _why_not(options: RunOptions, resume: Resume, resumption: Resumption) -> Iterator[str]:
     """Yield the reasons why a batch cannot be resumed with these options.
 
-    Only the user may allow that all tools are executed, so each resumption must request it again.
+    Only the user may allow the execution of all tools, so each resumption must request it again.
     """
     number = resumption.batch.number
     if resumption.execute_all and not options.execute_all:

@@ -1,4 +1,4 @@
-"""A resumed batch of the history: the claim on it, and the runs that had finished before."""
+"""A resumed batch of the history: the claim on the batch, and the runs that finished earlier."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ResumedBatch:
-    """A batch of the history whose missing runs a plan makes."""
+    """A batch of the history whose missing runs a plan executes."""
 
     batch: BatchRow
     handle: BatchHandle = field(repr=False)
-    """The writer's handle on the batch, whose claim a caller releases if it does not run the plan."""
+    """The writer's handle on the batch. A caller that does not run the plan must release the handle's claim."""
     before: RunsBefore
-    """The runs that had finished before."""
+    """The runs that finished earlier."""
     in_full: bool = False
     """Whether the report includes these runs."""
     left_out: bool = False
@@ -45,9 +45,9 @@ class ResumedBatch:
 
 @dataclass(frozen=True)
 class RunsBefore:
-    """The runs of a batch that had finished before, which are all but those at the places `missing`.
+    """The runs of a batch that finished earlier: all runs except those at the places in `missing`.
 
-    `cases` are the cases of its suites by their ids in the history. Each part is read on demand, because reading takes
+    `cases` are the cases of its suites by their ids in the history. Each part is read on demand because reading takes
     longer than planning the missing runs.
     """
 
@@ -66,8 +66,8 @@ class RunsBefore:
 
     @property
     def figures(self) -> Mapping[int, RunSummary]:
-        """The figures of the runs by place, with today's paths of suites and ids of cases; raises HistoryError."""
-        # The cache serves planning, progress and the report.
+        """The figures of the runs by place, with present suite paths and case ids; raises HistoryError."""
+        # Planning, progress and the report use the cache.
         if not self._figures:
             with History(self.file) as history:
                 for row in self._over(history.each_run(self.batch)):
@@ -100,7 +100,7 @@ class RunsBefore:
                     left_out(f"{damage}: {row.suite.file} has no case {row.case_id!r}")
                     continue
                 figures = row.figures
-                # The case gets its current id and name, so that earlier and new runs form one case.
+                # The case gets its present id and name, so earlier and new runs belong to one case.
                 result = replace(
                     result,
                     case_id=case.id,
@@ -118,14 +118,14 @@ class RunsBefore:
 def runs_before(
     resumption: Resumption, cases: Mapping[SuiteRef, Mapping[str, Case]] = MappingProxyType({})
 ) -> RunsBefore:
-    """Return the runs of a batch that had finished before it is resumed."""
+    """Return the finished runs of a batch to be resumed."""
     batch = resumption.batch
     missing = frozenset(resumption.handle.places.values())
     return RunsBefore(resumption.history, batch.number, batch.planned - batch.missing, missing, cases)
 
 
 def figures_of(row: RunRow, cases: Mapping[str, Case] = MappingProxyType({})) -> RunSummary:
-    """Return the figures of a finished run, with the current path of its suite and the current id of its case."""
+    """Return the figures of a finished run, with the present path of its suite and id of its case."""
     assert row.figures is not None
     case_id = row.case_id
     if case_id in cases:

@@ -40,19 +40,19 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 WHOLE_RUNS = 4_000
-"""Number of finished runs of a batch that stay unpacked, because packing and unpacking take longer than grading."""
+"""The number of finished runs of a batch that stay unpacked. Packing and unpacking take longer than grading."""
 
 MAX_WHOLE_CHARACTERS = 20_000_000
 """The most characters of texts, arguments and results in the unpacked runs of a batch."""
 
 KEPT_RUNS = 5_000
-"""Number of packed runs that stay in memory once the history has the others."""
+"""The number of packed runs that stay in memory once the history has the other runs."""
 
 _NEVER = float("nan")
 
 
 def _characters_of(result: RunResult) -> int:
-    """Return about how many characters a run holds beside its case."""
+    """Return the approximate number of characters in a run besides its case."""
     characters = 0
     for each in result.trajectory.rounds:
         characters += len(each.text) + len(each.reasoning)
@@ -66,9 +66,9 @@ def _characters_of(result: RunResult) -> int:
 
 
 class Results(Lazy[RunResult]):
-    """The results of a batch in order of arrival; all but the first `WHOLE_RUNS` are packed.
+    """The results of a batch in order of arrival; all after the first `WHOLE_RUNS` are packed.
 
-    After `read_from`, at most `KEPT_RUNS` stay in memory, plus those that the history does not have yet.
+    After `read_from`, at most `KEPT_RUNS` stay in memory, plus the runs that the history does not have yet.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Results(Lazy[RunResult]):
         self._in_common: InCommon | None = None
 
     def read_from(self, file: Path, handle: BatchHandle) -> None:
-        """From now on, read runs from the history once they are written; those runs are redacted."""
+        """From now on, read runs from the history once they are written; these runs are redacted."""
         # Lazy import, as below.
         from workbench.evaluation.stored_runs import LetGo
 
@@ -95,7 +95,7 @@ class Results(Lazy[RunResult]):
             from workbench.grading.packed import InCommon
 
             self._in_common = InCommon()
-        # Packed results share equal values, and so take a fraction of the memory.
+        # Packed results share equal values and therefore take a fraction of the memory.
         packed = self._in_common.packed(result)
         if self._let_go is not None and len(self._kept) >= KEPT_RUNS:
             self._let_go.take(packed)
@@ -124,18 +124,18 @@ class Outcome:
     results: Results = field(default_factory=Results)
     interrupted: bool = False
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
-    """The start of the batch, or the start in its history if it is recorded: ISO 8601, UTC."""
+    """The start of the batch, or its start in the history if recorded: ISO 8601, UTC."""
     batch: int | None = None
-    """The number of the batch in the history, if it is recorded."""
+    """The number of the batch in the history, if recorded."""
     unrecorded: int = 0
-    """Number of finished runs that the history lacks."""
+    """The number of finished runs that the history lacks."""
     times_ms: tuple[array[float], array[float]] = field(default_factory=lambda: (array("d"), array("d")))
     """The start and end of each run in milliseconds since 1970, in the order of `results`."""
     left_out: tuple[str, ...] = ()
-    """Why earlier runs of a resumed batch are omitted from the report."""
+    """The reasons why earlier runs of a resumed batch are omitted from the report."""
     took_s: float = 0.0
     start_up_s: float = 0.0
-    """The part of `took_s` in which servers or models were starting."""
+    """The part of `took_s` during which servers or models were starting."""
     _began_s: float = field(default_factory=time.monotonic)
     _starting: set[int] = field(default_factory=set)
     _starting_since_s: float = 0.0
@@ -175,7 +175,7 @@ class Outcome:
                 pass
 
     def end(self, runtime: Runtime, name: str) -> None:
-        """Read the number of the batch and of its unrecorded runs; call it once the history is complete."""
+        """Read the number of the batch and the count of unrecorded runs; call it once the history is complete."""
         self.unrecorded = runtime.missing_in_history(name)
         self.batch, self.started_at = runtime.number_of(name), runtime.began_at(name) or self.started_at
 
@@ -195,13 +195,13 @@ class Outcome:
 
     @property
     def figures_by_run(self) -> Iterator[tuple[str, RunSummary]]:
-        """The figures of all runs, each with its run id."""
+        """Yield the run id and figures of each run."""
         for result, run in zip(self.results, self.figures, strict=True):
             yield result.run_id, run
 
     @property
     def recorded_as(self) -> str | None:
-        """The record of the batch in the history, or the number of runs that it lacks; `None` without a record."""
+        """The record of the batch in the history, or the number of unrecorded runs; `None` without a record."""
         return recorded_as(self.batch, self.unrecorded)
 
     def watch(self, plan: Plan) -> Watch | None:
@@ -220,8 +220,8 @@ class Outcome:
     def report(self, plan: Plan, against: AgainstBaseline | None = None) -> Report:
         """Return the report on the plan's batch.
 
-        Earlier runs of a resumed batch are read from the history now, which takes seconds for thousands; `left_out`
-        names the damaged ones. Raises HistoryError.
+        Earlier runs of a resumed batch are read from the history now. This takes seconds for thousands of runs.
+        `left_out` names the damaged runs. Raises HistoryError.
         """
         resumed, damaged = plan.resumed, dict[str, None]()
         before: tuple[FinishedRun, ...] = ()
@@ -263,11 +263,11 @@ class Evaluation:
 
     Suites and settings are not read again after the approval.
 
-    Iterating over the evaluation yields events as they happen; to ignore them, await `report()`. Each run has a future
-    in `runs`. Leaving the block or cancelling the waiting task stops the remaining runs.
+    Iterating over the evaluation yields events as they happen. To ignore the events, await `report()`. Each run has a
+    future in `runs`. Leaving the block or cancelling the waiting task stops the remaining runs.
 
-    Without a `runtime` it creates one and closes it at the end, so that several evaluations may run at the same time
-    in one event loop. With one, starts of its servers are reported to the runtime's own listener. Without
+    Without a `runtime`, the evaluation creates a runtime and closes it at the end. Several evaluations may then run at
+    the same time in one event loop. With a `runtime`, server starts are reported to the runtime's own listener. Without
     `hears_events`, events of runs in other processes are not sent.
     """
 
@@ -297,7 +297,7 @@ class Evaluation:
         self._closed = False
 
     async def __aenter__(self) -> Self:
-        """Begin the runs; raise HistoryError if the history that a resumed batch needs cannot be written."""
+        """Begin the runs; raise HistoryError if a resumed batch's history cannot be written."""
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
         self._done = asyncio.Event()
@@ -323,7 +323,7 @@ class Evaluation:
             start = partial(runtime.start, self.plan, self._approval, record=self._record, listener=listener)
             self._batch = await _to_its_end(start)
         except BaseException:
-            # The claim is released, so that other programs may resume the batch.
+            # The claim is released, so other programs may resume the batch.
             self.plan.abandon()
             self._done.set()
             await self._close()
@@ -338,7 +338,7 @@ class Evaluation:
         await self._close()
 
     async def __aiter__(self) -> AsyncIterator[BatchEvent]:
-        """Yield the events from here on, up to the end of the batch."""
+        """Yield the events from now until the end of the batch."""
         self._is_watched = True
         while True:
             while self._events:
@@ -349,7 +349,7 @@ class Evaluation:
             await self._news.wait()
 
     def stop(self) -> None:
-        """Stop all unfinished runs, which end as `stopped`; returns at once."""
+        """Stop all unfinished runs; they end as `stopped`. Returns at once."""
         if not self._done.is_set():
             self._outcome.interrupted = True
             self._runtime.stop_batch(self._batch)
@@ -367,7 +367,7 @@ class Evaluation:
         return await _to_its_end(partial(outcome.report, self.plan))
 
     async def _close(self) -> None:
-        """Close the runtime, if it was created here; then the history is complete."""
+        """Close the runtime if it was created here. Afterwards, the history is complete."""
         if self._closed:
             return
         self._closed = True
@@ -396,7 +396,7 @@ class Evaluation:
                 future.set_result(self._outcome.results[-1])
             elif isinstance(event, BatchDone):
                 for future in self.runs.values():
-                    # Only the runs that failed together with the batch are affected: the futures of the others are
+                    # This affects only the runs that failed together with the batch. The futures of the other runs are
                     # done.
                     future.cancel()
                 self._done.set()
@@ -404,11 +404,11 @@ class Evaluation:
 
 
 async def _to_its_end(function: Callable[[], _Result]) -> _Result:
-    """Call a function that blocks for a bounded time in a thread, and wait for its end even if cancelled.
+    """Call a function that blocks for a bounded time in a thread; wait for its end even if cancelled.
 
-    The function must not continue in the background after its caller has gone.
+    The function must not continue in the background without its caller.
     """
-    # A thread cannot be cancelled, so the cancellation is raised after it has ended.
+    # A thread cannot be cancelled, so the cancellation is raised after the thread has ended.
     work = asyncio.ensure_future(in_thread(function, name="evaluation"))
     cancelled: asyncio.CancelledError | None = None
     while not work.done():

@@ -101,12 +101,12 @@ class RuntimeModels:
         self._connected = False
 
     def opening(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], Model]:
-        """Return a function that opens the model of each run of a batch."""
+        """Return a function that opens the model of a run."""
         built_in = BuiltInModels(pace_ms=self._pace_ms, own_pace=self._own_pace)
         return lambda planned: self._open(planned, approval, concurrency, built_in)
 
     def judges(self, approval: Approval, concurrency: int) -> Callable[[PlannedRun], RunJudge]:
-        """Return a function that returns the judge of each run of a batch."""
+        """Return a function that returns the judge of a run."""
         specs = approval.specs
         under_way: Questions = {}
 
@@ -189,8 +189,8 @@ class RuntimeModels:
         environment: Mapping[str, str] = {}
         unread: ConfigError | None = None
         try:
-            # The environment is read even for a built-in model: the secrets in a `.env` must be known before anything
-            # is written.
+            # The environment is read even for a built-in model, because the secrets in a `.env` must be known before
+            # anything is written.
             environment = specs.environment_at(planned.file.path)
         except ConfigError as error:
             unread = error
@@ -244,15 +244,14 @@ class Runtime:
     It holds the parts that outlive a batch: the engine's thread, connections to endpoints, servers, the cache of
     judgements and the writer of the history. Safe to use from any thread.
 
-    `listener` is called on the engine's thread. `pace_ms` slows the offline model down so that a user can follow it; 0
-    is full speed. `own_pace` plays recordings at the original pace. With `asks`, the event `ExecutionAsked` asks about
-    real executions that no permission covers; without it they are refused. With `judge_anew`, judges are asked again
-    about values that they have judged before. `history` is the file in which all batches are recorded. Without
-    `hears_events`, the listener receives no events of runs that other processes make.
+    `listener` is called on the engine's thread. `pace_ms` slows the offline model down for a watching user; 0 is full
+    speed. `own_pace` plays recordings at the original pace. With `asks`, the event `ExecutionAsked` asks about
+    executions without permission; otherwise, they are refused. With `judge_anew`, judges are asked again about values
+    that they have already judged. `history` is the file that records all batches. Without `hears_events`, the listener
+    receives no events of runs in other processes.
 
-    In a worker process, `share` is the number of workers that divide the limits of endpoints, or `leases` holds
-    the worker's part of each limit; `on_hold` is called with base URL, model and seconds when an endpoint asks for a
-    pause.
+    In a worker process, `share` is the number of workers that divide the limits of endpoints, or `leases` holds the
+    worker's part of each limit. `on_hold` is called with base URL, model and seconds when an endpoint asks for a pause.
     """
 
     def __init__(
@@ -323,17 +322,17 @@ class Runtime:
         """Begin a batch and return its name at once.
 
         Each run ends in one `RunDone`, the batch in one `BatchDone`. Runs use the contents of the approval; suites and
-        settings are not read again. `listener` receives the events of this batch alone, and `record` records its runs.
+        settings are not read again. `listener` receives only the events of this batch, and `record` records its runs.
         `until` is the breakpoint at which runs are held; holding needs `asks`.
 
         Blocks until the history and the cluster are ready. Raises GivenUpError if `given_up` ends the wait for a
-        cluster, HistoryError if a resumed batch is already running in another program or the history cannot be
-        written, and ClusterError if the plan's cluster cannot make its runs.
+        cluster. Raises HistoryError if a resumed batch is already running in another program or the history cannot be
+        written. Raises ClusterError if the plan's cluster cannot execute its runs.
         """
         name = f"batch-{next(self._batch_numbers)}"
         events = self._hears_events or record is not None or listener is not None
         group = self._worker_group(plan, approval, events=events)
-        # The cluster comes first: a batch that it cannot run must not be recorded in the history.
+        # The cluster comes first because the history must not record a batch that the cluster cannot run.
         members = frozenset[str]()
         if group is not None:
             members = self._engine.submit(group.open_unless(given_up)).result()
@@ -357,7 +356,7 @@ class Runtime:
         listeners = self._listeners(plan, recorder, record, listener, sparing, spending)
         context = replace(
             self._context(plan, approval, listeners),
-            # The batch is recorded before its first run, so it can be resumed even if the program is killed during that
+            # The batch is recorded before its first run. It can be resumed even if the program is killed during that
             # run.
             ready=lambda: asyncio.to_thread(self.settle_history),
             stored=stored,
@@ -379,26 +378,26 @@ class Runtime:
         return name
 
     def open(self, plan: Plan, approval: Approval, runs: Sequence[PlannedRun] = (), at_once: int = 1) -> Batch:
-        """Open a batch whose runs the caller begins with `make`, or all `runs`, `at_once` at a time.
+        """Open a batch. The caller begins its runs with `make`, or all `runs` begin, `at_once` at a time.
 
-        The caller records the runs, if they are recorded.
+        The caller also records the runs, if necessary.
         """
         context = self._context(plan, approval, timed(self._listener))
         return Batch("", runs, lambda planned: LaneOf("", at_once), context)
 
     def on_engine(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
-        """Run a coroutine on the engine's thread, which executes the runs, and return its future.
+        """Run a coroutine on the engine's thread and return its future.
 
         Any other thread can wait for the future.
         """
         return self._engine.submit(work)
 
     def make(self, batch: Batch, planned: PlannedRun) -> Future[None]:
-        """Begin one run of an open batch, which ends in one `RunDone`; returns at once."""
+        """Begin one run of an open batch and return at once; the run ends in one `RunDone`."""
         return self._engine.submit(batch.make(planned))
 
     def _context(self, plan: Plan, approval: Approval, listener: BatchListener) -> RunContext:
-        """Return the context that the runs of a plan share."""
+        """Return the common context of a plan's runs."""
         control_of: Callable[[PlannedRun, RunGrading], RunControl | None] = _no_control
         if self._ask is not None:
             control_of = self._steppers.begin
@@ -421,7 +420,7 @@ class Runtime:
         )
 
     def _spending(self, plan: Plan, name: str) -> Spending | None:
-        """Return the guard of a plan's cost limit, which asks an interactive user to raise the limit."""
+        """Return the guard of a plan's cost limit. It asks an interactive user to raise the limit."""
         if plan.cost_limit is None:
             return None
         # Lazy import: few batches have a limit.
@@ -439,7 +438,7 @@ class Runtime:
         return await answer
 
     def raise_cost_limit(self, batch: str, usd: float | None) -> None:
-        """Answer `CostLimitReached` with a new limit, or with `None` to make no more runs.
+        """Answer `CostLimitReached` with a new limit, or with `None` to execute no more runs.
 
         Returns at once, and does nothing if the question is no longer open.
         """
@@ -453,20 +452,20 @@ class Runtime:
             self._engine.submit(answered())
 
     def _workers(self, plan: Plan, approval: Approval, *, events: bool) -> WorkerPool | None:
-        """Return the pool of worker processes of a plan; `None` if this process executes its runs."""
+        """Return the pool of worker processes of a plan; `None` if this process executes the runs."""
         processes = min(plan.processes, len(plan.runs))
         if processes < 2:
             return None
         # Lazy import: most evaluations have one process.
         from workbench.evaluation.worker_pool import Setup, WorkerPool
 
-        # Workers are sent a plan without these fields: they need none of them, and some cannot be pickled.
+        # The plan is sent to workers without these fields. Workers do not need them, and some cannot be pickled.
         sent = replace(plan, resumed=None, specs=None, shard=None, reruns=None, cost_limit=None)
         setup = Setup(sent, approval, processes, self._retries, self._history is not None, events)
         return WorkerPool(setup, processes, self._listener, self._program.secrets)
 
     def _worker_group(self, plan: Plan, approval: Approval, *, events: bool) -> WorkerGroup | None:
-        """Return the cluster workers of a plan, if it has a cluster."""
+        """Return the cluster workers of a plan; `None` without a cluster."""
         if plan.cluster is None:
             return None
         # Lazy import: few batches have a cluster.
@@ -553,38 +552,38 @@ class Runtime:
         return self._handles.get(batch)
 
     def missing_in_history(self, batch: str) -> int:
-        """Return the number of finished runs that the history lacks; final once the runtime is closed."""
+        """Return the number of finished runs that the history lacks. It is final once the runtime is closed."""
         handle = self._handles.get(batch)
         if self._history is None or handle is None:
             return 0
         return self._history.missing(handle)
 
     def began_at(self, batch: str) -> str | None:
-        """Return the start of a batch as the history has it, ISO 8601; `None` without a history."""
+        """Return the start of a batch in the history, ISO 8601; `None` without a history."""
         handle = self._handles.get(batch)
         if handle is None:
             return None
         return handle.started_at
 
     def settle_history(self) -> None:
-        """Wait until the history has recorded all events so far; blocks for at most a second."""
+        """Wait until the history has recorded all events so far; block for at most a second."""
         if self._history is not None:
             self._history.settle(SETTLING_TIMEOUT_S)
 
     def stop(self, run_id: str) -> None:
-        """Stop one run, which ends as `stopped`; returns at once."""
+        """Stop one run, which ends as `stopped`; return at once."""
         self._stop_soon(run_id)
 
     def stop_batch(self, name: str) -> None:
-        """Stop every run of one batch; returns at once."""
+        """Stop every run of one batch; return at once."""
         self._stop_soon(None, name)
 
     def stop_all(self) -> None:
-        """Stop every run of every batch; returns at once."""
+        """Stop every run of every batch; return at once."""
         self._stop_soon(None)
 
     def stop_run(self, batch: Batch, run_id: str | None) -> None:
-        """Stop one run of an open batch, or all of them; returns at once."""
+        """Stop one run of an open batch, or all its runs; return at once."""
 
         async def stop() -> None:
             batch.stop(run_id)
@@ -603,19 +602,19 @@ class Runtime:
         self._engine.submit(hold())
 
     def allow(self, run_id: str, call_id: str, leave: Leave) -> None:
-        """Answer an `ExecutionAsked` event; returns at once, and does nothing if the question is no longer open."""
+        """Answer an `ExecutionAsked` event and return at once; do nothing if the question is no longer open."""
         if self._engine.alive:
             self._engine.submit(self._answer(run_id, call_id, leave))
 
     def hold_at(self, breakpoints: Sequence[Breakpoint]) -> None:
-        """Hold all runs, including those in progress, at these breakpoints and no others; returns at once."""
+        """Hold all runs, even those in progress, at exactly these breakpoints; return at once."""
         self._steppers.breakpoints = tuple(breakpoints)
 
     def go_on(self, run_id: str, until: Until, hold: int | None) -> Future[str | None]:
         """Let a held run continue `until` a breakpoint.
 
-        `hold` is the sequence number of the `Paused` event that the caller has seen, `None` for a run that is not
-        held. The future gives the reason if the run cannot continue, for example because it is held elsewhere.
+        `hold` is the sequence number of the `Paused` event that the caller has seen, or `None` for a run that is not
+        held. If the run cannot continue, for example because it is held elsewhere, the future returns the reason.
         """
 
         async def go_on() -> str | None:
@@ -624,7 +623,7 @@ class Runtime:
         return self._engine.submit(go_on())
 
     def do(self, run_id: str, command: Command, hold: int) -> Future[str | None]:
-        """Apply a command to a run that is held at `hold`; the future gives the reason if that is impossible."""
+        """Apply a command to a run that is held at `hold`; the future returns the reason if this is impossible."""
 
         async def do() -> str | None:
             return self._steppers.do(run_id, command, hold)
@@ -638,7 +637,7 @@ class Runtime:
     def close(self) -> None:
         """Stop all runs, close servers and connections, finish the history and end the thread.
 
-        Blocks for at most about fifteen seconds, and may be called repeatedly. Nothing can be started afterwards.
+        Blocks for at most about fifteen seconds. May be called repeatedly. Nothing can be started afterwards.
         """
         if not self._engine.alive:
             return
@@ -661,7 +660,7 @@ class Runtime:
             with garbage_collected_rarely():
                 await batch.run()
         except Exception:
-            # A listener raised. No caller awaits this task, and closing must still reach the servers.
+            # A listener raised an error. No caller awaits this task, and closing must still reach the servers.
             _logger.exception("%s broke", batch.name)
         finally:
             if workers is not None:
@@ -708,7 +707,7 @@ def _no_control(_planned: PlannedRun, _grading: RunGrading) -> None:
 def _sparing(plan: Plan, lane_of: Callable[[PlannedRun], LaneOf]) -> Sparing | RerunCourse | None:
     """Return the listener that skips runs after an early stop; `None` if the plan runs every case.
 
-    Runs begin at most as far ahead of the decision as runs can be in progress at the same time.
+    Runs begin at most as far ahead of the decision as the number of runs that can be in progress at once.
     """
     if plan.reruns is not None:
         return plan.reruns.course()

@@ -1,4 +1,4 @@
-"""The runs of a stored batch, or of a large running one, for a report: figures in columns, all else read on demand."""
+"""The runs of a stored batch, or of a large running batch, for a report: figures in columns, all else on demand."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from workbench.trajectory.events import Usage
 from workbench.trajectory.recording import Recording
 
 _NOTHING = float("nan")
-"""Stands for `None`, which a column of numbers cannot hold."""
+"""Represents `None`, because a column of numbers cannot hold it."""
 _NUMBERED = re.compile(r"run-(0|[1-9][0-9]{0,17})")
 """The run ids of this program."""
 
@@ -46,9 +46,9 @@ _ALONE = ("case_id", "case_name", "error", "reason", "metrics")
 """Fields with many distinct values."""
 _APART = ("run_id", "usage")
 _TOGETHER = tuple(name for name in (*KEPT, *FACTS) if name not in (*_NUMBERS, *_ALONE, *_APART))
-"""All other figures, of which there are few combinations: one code stands for each combination."""
+"""All other figures. They have few distinct combinations, so one code represents a combination."""
 _TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
-"""The fields of `Usage`, in their order."""
+"""The fields of `Usage` in order."""
 _MAX_TOKENS = (1 << 63) - 1
 
 
@@ -95,7 +95,7 @@ class Columns:
             if value is None:
                 value = _NOTHING
             column.append(value)
-        # -1 among the counts stands for a usage that is missing or in `_odd_usages`.
+        # -1 among the counts means that the usage is missing or in `_odd_usages`.
         counts: tuple[int, ...] = (-1,) * len(_TOKENS)
         if result.usage is not None:
             known = tuple(getattr(result.usage, name) for name in _TOKENS)
@@ -105,7 +105,7 @@ class Columns:
                 self._odd_usages[len(self)] = result.usage
         for tokens, count in zip(self._tokens, counts, strict=True):
             tokens.append(count)
-        # Last, because the length of this column is the number of runs.
+        # This column comes last because its length is the number of runs.
         if numbered := _NUMBERED.fullmatch(result.run_id):
             self._run_numbers.append(int(numbered[1]))
         else:
@@ -116,8 +116,8 @@ class Columns:
         return len(self._run_numbers)
 
     def result(self, index: int) -> RunResult:
-        """Return the result of a run, by its index."""
-        # `__init__` of a frozen data class demands every field, and a stored result has only these two.
+        """Return the result of a run by index."""
+        # `__init__` of a frozen data class requires every field, but a stored result has only these two.
         made: StoredResult = object.__new__(StoredResult)
         object.__setattr__(made, "_runs", self)
         object.__setattr__(made, "_index", index)
@@ -133,7 +133,7 @@ class Columns:
         for known, result in tuple(self._recent):
             if known == index:
                 return result
-        # Each thread has a history of its own: an SQLite connection belongs to the thread that opened it.
+        # Each thread has its own history because an SQLite connection belongs to the thread that opened it.
         history: History | None = getattr(self._opened, "history", None)
         if history is None:
             history = self._opened.history = History(self._file)
@@ -144,7 +144,7 @@ class Columns:
     def _read(self, history: History, index: int) -> RunResult:
         raise NotImplementedError
 
-    # The figures of a run, by its index.
+    # The figures of a run by index.
 
     def _of_all(self, position: int, index: int) -> Any:
         values: Any = self._together[index]
@@ -173,7 +173,7 @@ class Columns:
 
 
 class StoredRuns(Columns, LazyRuns):
-    """The finished runs of a batch in the order of its plan, each with its case if its suite can be read."""
+    """The finished runs of a batch in the order of its plan, with the cases of readable suites."""
 
     def __init__(
         self,
@@ -185,8 +185,8 @@ class StoredRuns(Columns, LazyRuns):
     ) -> None:
         """Read no run yet.
 
-        `damaged` is called once about each run that is omitted. `cases` are the cases of the suites, by path and id.
-        Reading a run raises HistoryError, and RecordingError for a result that cannot be read.
+        `damaged` is called once for each omitted run. `cases` are the cases of the suites, by path and id. Reading a
+        run raises HistoryError, and RecordingError for a result that cannot be read.
         """
         super().__init__(history.file)
         self._history, self._rows, self._grading, self._cases = history, rows, grading, cases
@@ -243,7 +243,7 @@ class StoredRuns(Columns, LazyRuns):
 
 
 class LetGo(Columns):
-    """Runs of a running batch of which only the figures stay in memory once the history has the rest."""
+    """Runs of a running batch. Once the history has a run, only its figures stay in memory."""
 
     def __init__(self, file: Path, handle: BatchHandle) -> None:
         super().__init__(file)
@@ -253,12 +253,12 @@ class LetGo(Columns):
         """The indices of runs that may not be written yet."""
 
     def take(self, result: RunResult) -> None:
-        """Add a run that is over, and release up to two runs that are written by now."""
+        """Add a finished run, and release up to two runs that have been written."""
         index = len(self)
         self.add(result)
         self._here[index] = result
         self._unwritten.append(index)
-        # Two for each new run, so that the number of unwritten runs sinks again after a slow moment of the disk.
+        # Two runs for each new run, so the number of unwritten runs falls again after a slow moment of the disk.
         for _ in range(min(2, len(self._unwritten))):
             first = self._unwritten.popleft()
             if self._handle.has(self._here[first].run_id):
@@ -268,7 +268,7 @@ class LetGo(Columns):
 
     @property
     def here(self) -> int:
-        """Number of runs that are in memory as a whole."""
+        """The number of runs that are completely in memory."""
         return len(self._here)
 
     def whole(self, index: int) -> RunResult:
@@ -286,7 +286,7 @@ class LetGo(Columns):
             row = history.run_at(number, place)
         if row is None or row.figures is None:
             raise HistoryError(f"the history {self._file} no longer has run {place + 1} of the batch that was recorded")
-        # These fields are compared with the plan, in which nothing is redacted.
+        # These fields are compared with the plan, and nothing in the plan is redacted.
         kept = {name: getattr(self.result(index), name) for name in KEPT}
         return replace(result_of_row(row, *history.recording_and_outcome(row)), **kept)
 
@@ -327,14 +327,14 @@ def stored_report(
 ) -> Report:
     """Return the report on the finished runs among `runs` of a batch, by one of its gradings.
 
-    Each run is read once for its figures, and again when more of it is needed; unless `at_once`, only when figures are
-    needed, while `history` is open. Lines refer to the suites as they were. `damaged` is called about each run that is
-    omitted.
+    Each run is read once for its figures, and again when more of it is needed. With `at_once`, the figures are read
+    now, otherwise when they are needed, while `history` is open. Lines refer to the earlier suites. `damaged` is called
+    for each omitted run.
     """
     files = _suites(history, batch, damaged)
     suites = suites_of(files)
     cases = {path: cases_by_id(suite) for path, suite in suites.items()}
-    # Runs that the cost limit skipped are missing too, but that is not an interruption of the batch.
+    # Runs skipped by the cost limit are missing too, but they do not mean that the batch was interrupted.
     cost_limited = sum(run.figures is not None and is_cost_limited(run.figures) for run in runs)
     stored = StoredRuns(history, runs, grading, cases, damaged)
     if at_once:
@@ -373,7 +373,8 @@ def missing_of(runs: Sequence[RunRow]) -> tuple[MissingRuns, ...]:
 def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
     """Return a stored run as if another grader had decided it, by its stored grade.
 
-    Without an applicable grade of that grader, a graded run becomes "not graded". The options of grading stay.
+    Without an applicable grade of that grader, a graded run becomes "not graded". The options of grading stay
+    unchanged.
     """
     if not result.status.graded or result.grading.by == by:
         return result
@@ -392,9 +393,9 @@ def as_graded_by(result: RunResult, by: GraderName) -> RunResult:
 
 
 def report_beside(earlier: Report, later: Report, against: AgainstBaseline, same: Mapping[str, str]) -> Report:
-    """Return the report on a batch with the runs of an earlier one, under models named after that one.
+    """Return the report on a batch with an earlier batch's runs, whose models carry the earlier batch's name.
 
-    `same` maps the paths of suites in the earlier batch to those in the later one.
+    `same` maps the paths of suites in the earlier batch to paths in the later batch.
     """
     name = called(against.batch)
     before = []
@@ -411,9 +412,10 @@ def report_beside(earlier: Report, later: Report, against: AgainstBaseline, same
 
 
 def _suites(history: History, batch: BatchRow, damaged: Say) -> list[SuiteFile]:
-    """Return the suites of a batch as they were, without those that can no longer be read.
+    """Return the readable suites of a batch as they were.
 
-    A suite becomes unreadable by damage, about which `damaged` is called, or because a secret was redacted in it.
+    A suite is unreadable if it is damaged or if a secret was redacted in it. `damaged` is called for each damaged
+    suite.
     """
     files = []
     for suite in batch.suites:

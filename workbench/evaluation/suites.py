@@ -14,9 +14,10 @@ class NoSuitesError(Exception):
 
 
 def load_suites(suites: Sequence[str | Path | SuiteFile], search: Search | None = None) -> tuple[SuiteFile, ...]:
-    """Return every suite at or below the paths, and loaded suites as they are; raise NoSuitesError if there is none."""
+    """Return every suite at or below the paths, and loaded suites unchanged; raise NoSuitesError without a suite."""
     if "" in suites:
-        # `Path("")` would be the current folder, but an empty path in a script usually comes from an unset variable.
+        # `Path("")` would be the current folder. An empty path in a script, however, usually comes from an unset
+        # variable.
         raise NoSuitesError("an empty path is not allowed: write '.' for the current folder")
     paths: list[Path] = []
     loaded: list[SuiteFile] = []

@@ -1,4 +1,4 @@
-"""The tools of suites, as their servers list them and as the suites define them."""
+"""The tools of suites: those that their servers list, and those that the suites define."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from workbench.trajectory.events import ServerOutput, ToolDefinition
 
 
 async def tools_of(file: SuiteFile, only: str | None, pool: ServerPool, approval: Approval) -> SuiteTools:
-    """Return the tools of a valid suite: those that its approved servers list, and those that it defines itself.
+    """Return the tools of a valid suite: those listed by its approved servers, and those defined in the suite.
 
-    With `only`, return the tools of that server alone. A server that fails to start is listed with its error and the
-    tools that it listed last.
+    With `only`, return only the tools of this server. A server that fails to start is listed with its error and its
+    last known tools.
     """
     suite = valid_suite(file)
     servers = [server for server in suite.servers if only in (None, server.name)]
@@ -88,8 +88,8 @@ def valid_suite(file: SuiteFile) -> Suite:
 class NoSuchToolError(LookupError):
     """No tool, or more than one, has the name.
 
-    `messages` are the reasons; `not_listed` is true if a server could not list its tools, and `outputs` has what such
-    servers wrote to standard error.
+    `messages` are the reasons. `not_listed` is true if a server could not list its tools, and `outputs` has the
+    standard error of such servers.
     """
 
     def __init__(
@@ -103,14 +103,14 @@ class NoSuchToolError(LookupError):
 
 @dataclass(frozen=True)
 class CallableTool:
-    """A tool of a server, and the suite that has the server."""
+    """A tool of a server, and the suite with the server."""
 
     file: SuiteFile
     tool: ToolDefinition
 
 
 def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> CallableTool:
-    """Return the only listed tool of that name; raise NoSuchToolError if there is none, or several."""
+    """Return the only listed tool of that name; raise NoSuchToolError if there is none or more than one."""
     live: list[CallableTool] = []
     errors: list[str] = []
     outputs: list[ServerOutput] = []
@@ -136,7 +136,7 @@ def callable_tool(name: str, listed: Sequence[tuple[SuiteFile, SuiteTools]]) -> 
     if live:
         places = ", ".join(f"server {found.tool.server!r} of {found.file.path}" for found in live)
         raise NoSuchToolError([f"{name} is ambiguous: {places}; name one suite, and its server with --server"])
-    # A server that could not list its tools may have this one, so its error goes before "there is no tool".
+    # A server that could not list its tools may have this tool. Its error takes precedence over "there is no tool".
     if errors:
         raise NoSuchToolError(errors, not_listed=True, outputs=outputs)
     if name in defined_in_suites:

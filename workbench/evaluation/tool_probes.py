@@ -32,10 +32,9 @@ _ATTEMPTS = 2
 _QUOTED = 100
 
 _OF_ENDPOINT: frozenset[Cause] = frozenset({"endpoint", "broken JSON", "sent too much"})
-"""Causes that lie with the endpoint.
+"""The causes that lie with the endpoint.
 
-The requests are simple, so broken arguments are usually the endpoint's fault too.
-"""
+The requests are simple, so broken arguments are usually the endpoint's fault too."""
 
 _ON_BROKEN = "check the server's log: its tool parser, or a gateway in front of it, cut or corrupted the arguments"
 
@@ -43,7 +42,7 @@ _ON_UNCLEAR: Mapping[str, str] = {
     "parallel-calls": "if the model can make several calls in one answer, switch on parallel tool calls in the server",
     "round-trip": "check whether the model's chat template includes tool results",
 }
-"""Advice by probe, for a model that made some of the expected calls."""
+"""The advice for each probe if a model made only some of the expected calls."""
 
 _SEEN_IN_REACTION: frozenset[IssueKind] = frozenset({"missing call", "extra call", "wrong tool", "response"})
 
@@ -57,7 +56,7 @@ _ADVICE_ON_CALLS = (
 
 
 class ToolProbes:
-    """The probes, sent one after the other because a small server handles one request at a time.
+    """The probes, sent one after another because a small server handles one request at a time.
 
     Use it on one event loop, and close `endpoints` afterwards.
     """
@@ -80,7 +79,7 @@ class ToolProbes:
             else:
                 yield _finding(planned.case, result)
         yield _usage(results)
-        # One probe may fail for a reason of its own; only all of them together show that no tool is ever called.
+        # One probe may fail for its own reason. Only all probes together show that tools are never called.
         if _calls_nothing(results):
             yield ProbeResult("tools", "wrong", _NO_CALLS, _ADVICE_ON_CALLS)
 
@@ -95,7 +94,7 @@ class ToolProbes:
             listener=listen,
             servers=self._servers,
             open_model=lambda _planned: self._endpoints.open(spec, environment),
-            # The suite of probes starts no program, so it needs no trust.
+            # The suite of probes starts no program and needs no trust.
             grant_of=lambda _path: None,
             retries=RetryPolicy(attempts=_ATTEMPTS),
         )
@@ -111,7 +110,7 @@ def planned_probes(model: str) -> Sequence[PlannedRun]:
 async def probe_models(
     models: Sequence[ListedModel], program: Program, tell: Callable[[ListedModel, ProbeResult], object]
 ) -> None:
-    """Probe the models whose endpoint answers, store each result in its model, and call `tell` with it.
+    """Probe the models whose endpoint answers; store each result in its model and pass it to `tell`.
 
     Models of one endpoint are probed in turn, different endpoints at the same time.
     """
@@ -162,7 +161,7 @@ def _failure(case: Case, result: RunResult) -> ProbeResult:
     if failed.main in ("cut off", "refused"):
         advice = failed.advice
     elif result.called:
-        # The advice on other causes is about the descriptions of tools, and these tools are built in.
+        # The advice on other causes is about tool descriptions, but these tools are built in.
         advice = _ON_UNCLEAR.get(case.id)
     found = issue_note(first)
     if first.kind in _SEEN_IN_REACTION:
@@ -198,7 +197,7 @@ def _usage(results: Sequence[RunResult]) -> ProbeResult:
     name = "usage while streaming"
     answers = counting = tokens = 0
     for answer in chain.from_iterable(result.trajectory.asked for result in results):
-        # An answer that broke off may have ended before it reported its usage.
+        # An answer that broke off may not have reported its usage.
         if answer.stop_reason is None:
             continue
         answers += 1
@@ -216,7 +215,7 @@ def _usage(results: Sequence[RunResult]) -> ProbeResult:
 
 
 def _calls_nothing(results: Sequence[RunResult]) -> bool:
-    """Return whether every probe was answered without a call, while no fault of the endpoint explains that."""
+    """Return whether every probe was answered without a call and no fault of the endpoint explains this."""
     asked = [result for result in results if result.status != Status.ERROR]
     for result in asked:
         issues: Sequence[Issue] = ()

@@ -1,4 +1,4 @@
-"""A model that the user types in, and the `workbench.toml` that stores it."""
+"""A model that the user types in, and the `workbench.toml` that stores the model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from workbench.providers.http.checks import CheckResult
 from workbench.suite.files import SavingError, save, state_of
 
 Owner = Literal["project", "user"]
-"""The owner of a `workbench.toml`: the project, with the file next to its suites, or the user."""
+"""The owner of a `workbench.toml`: the user, or the project if the file is next to its suites."""
 
 OWNERS: tuple[Owner, ...] = get_args(Owner)
 
@@ -79,8 +79,8 @@ class NameTakenError(ConfigError):
 class TypedModel:
     """A model as the user typed it, each field as text; an empty field has its default.
 
-    `price` is US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`. `headers` and
-    `query` are words `NAME=VALUE`, and `key_command` the words of a command, quoted as in a shell. The fields from
+    `price` is in US dollars per million tokens, as `INPUT, OUTPUT` or `INPUT, OUTPUT, CACHED INPUT`. `headers` and
+    `query` are words `NAME=VALUE`. `key_command` holds the words of a command, quoted as in a shell. The fields from
     `api` on are the settings of clouds.
     """
 
@@ -135,7 +135,7 @@ class TypedModel:
         """Return the specification of the model; raise AddingError with the problems of all fields."""
         problems: dict[Field, str] = {}
 
-        # All fields are checked, so that a form can show every problem at once.
+        # All fields are checked, so a form can show every problem at once.
         def checked(field: Field, check: Callable[[str], _Value], otherwise: _Value) -> _Value:
             try:
                 return check(getattr(self, field).strip())
@@ -183,7 +183,7 @@ class TypedModel:
         )
 
     def _cloud(self, provider: Provider, model: str, problems: dict[Field, str]) -> CloudSettings | None:
-        """Return the settings of a cloud, and add their problems; `None` if the provider is not a cloud."""
+        """Return the settings of a cloud and add their problems; `None` if the provider is not a cloud."""
         typed: dict[CloudField, str] = {}
         for name in CLOUD_FIELDS:
             if text := getattr(self, name).strip():
@@ -201,7 +201,7 @@ class TypedModel:
     def _name_of(self, typed: str) -> str:
         """Return the typed name, or the usual name of the model.
 
-        A missing model name is reported for the field of the model, not for this one.
+        A missing model is reported for the field `model`, not for this field.
         """
         name = typed or usual_name(None, self.model.strip())
         if not name and not self.model.strip():
@@ -213,7 +213,7 @@ def usual_name(preset: Preset | None, model: str) -> str:
     """Return a name for a model in a `workbench.toml`: the last part of its name at the endpoint."""
     last = model.rpartition("/")[2]
     name = re.sub(r"[^\w.-]", "-", last).strip("-")
-    # The built-in model is called offline.
+    # The built-in model is called "offline".
     if preset is not None and model and name in ("", "offline"):
         return f"{preset.name}-{name}".strip("-")
     return name
@@ -275,7 +275,7 @@ def price_of(text: str) -> Price | None:
 
 
 def settings_file(program: Program, folder: Path, owner: Owner) -> Path:
-    """Return the `workbench.toml` of the user, or of the project of the suites in a folder; it need not exist."""
+    """Return the `workbench.toml` of the user, or of the project of a folder's suites; it need not exist."""
     if owner == "user":
         return program.folders.config / SETTINGS_NAME
     home = program.environment.home
@@ -283,7 +283,7 @@ def settings_file(program: Program, folder: Path, owner: Owner) -> Path:
 
 
 def usual_owner(program: Program, folder: Path) -> Owner:
-    """Return the default owner of a new model: the project if it has a `workbench.toml`, or else the user."""
+    """Return the default owner of a new model: the project if it has a `workbench.toml`, otherwise the user."""
     if project_file(folder, program.environment.home) is not None:
         return "project"
     return "user"
@@ -301,12 +301,12 @@ async def check_typed(spec: ModelSpec, folder: Path, program: Program) -> CheckR
 
 
 def check_typed_now(spec: ModelSpec, folder: Path, program: Program) -> CheckResult:
-    """Return the result of `check_typed`, run on an event loop of its own."""
+    """Return the result of `check_typed`, run on a separate event loop."""
     return asyncio.run(check_typed(spec, folder, program))
 
 
 def check_name_is_free(name: str, folder: Path, program: Program) -> None:
-    """Raise ConfigError if a `workbench.toml` of a folder has a model of that name, or cannot be used."""
+    """Raise ConfigError if a `workbench.toml` for a folder has a model of that name or cannot be used."""
     for known in program.models.named(folder):
         if known.name == name:
             raise NameTakenError(
@@ -334,8 +334,8 @@ def owner_of(known: ModelSpec) -> Owner:
 def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
     """Change a `known` model in its `workbench.toml`, and return the file.
 
-    Comments, other settings and the rest of the file stay as they are. Raises ConfigError if the file cannot be read
-    or written.
+    Comments, other settings and the rest of the file stay unchanged. Raises ConfigError if the file cannot be read or
+    written.
     """
     from workbench.suite.toml_edit import CannotEditError, edited
 
@@ -345,11 +345,11 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
         before, content = state_of(file), file.read_bytes()
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
-    # A file with errors is refused before anything is changed in it.
+    # A file with errors is refused before anything in it is changed.
     settings_in(content, file, known.origin)
     text = content.decode("utf-8")
     mark = ""
-    # tomllib rejects a byte order mark, which editors on Windows write.
+    # tomllib rejects a byte order mark. Editors on Windows write one.
     if text.startswith(_BOM):
         mark = _BOM
     old = tomllib.loads(text.removeprefix(mark))
@@ -371,12 +371,12 @@ def change_model(known: ModelSpec, spec: ModelSpec) -> Path:
 
 
 def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
-    """Return the written settings of a model, changed to the given specification.
+    """Return the written settings of a model, changed to match a specification.
 
     Written settings that already agree stay, even if they equal a default.
     """
     needed = dict(_settings(spec))
-    # Settings that equal their default need not be written, but may stay.
+    # Settings that equal their default need not be written but may stay.
     agreeing = {name: getattr(spec, name) for name in ("base_url", "model", "api_key_env", "thoughts")} | needed
     if spec.cloud is not None:
         agreeing |= asdict(spec.cloud)
@@ -394,13 +394,13 @@ def _changed(written: dict[str, Any], spec: ModelSpec) -> dict[str, Any]:
 def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> Path:
     """Write a model into the owner's `workbench.toml`, and return the file.
 
-    The rest of the file stays to the byte. Raises ConfigError if the name is taken, or the file cannot be read or
-    written.
+    The rest of the file stays unchanged to the byte. Raises ConfigError if the name is taken or the file cannot be read
+    or written.
     """
     check_name_is_free(spec.name, folder, program)
     file = settings_file(program, folder, owner)
     try:
-        # The state is read before the content: `save` refuses if the file has changed since then.
+        # The state is read before the content, because `save` refuses if the file has changed since then.
         before, content = state_of(file), b""
         if before is not None:
             content = file.read_bytes()
@@ -421,7 +421,7 @@ def add_model(spec: ModelSpec, folder: Path, program: Program, owner: Owner) -> 
 def with_model(text: str, spec: ModelSpec) -> str | None:
     """Return the text of a `workbench.toml` with one more model.
 
-    Return `None` if its models are written in a form that cannot be extended.
+    Returns `None` if its models are written in a form that cannot be extended.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -435,8 +435,9 @@ def with_model(text: str, spec: ModelSpec) -> str | None:
     table = tomlkit.table()
     for name, value in settings.items():
         table.add(name, _item(value))
-    # First try a table of its own at the end, which leaves every other byte unchanged. The result is invalid TOML if
-    # `models` is an inline table or has dotted keys at the end; then tomlkit inserts the model among the others.
+    # A separate table at the end is tried first because it leaves every other byte unchanged. The result is invalid
+    # TOML if `models` is an inline table or has dotted keys at the end. Then tomlkit inserts the model among the
+    # others.
     before = text
     if text.strip(_BOM):
         before += line_end
@@ -457,7 +458,7 @@ def with_model(text: str, spec: ModelSpec) -> str | None:
 
 
 def _settings(spec: ModelSpec) -> Iterator[tuple[str, Any]]:
-    """Yield the settings of a model that must be written because they differ from the defaults."""
+    """Yield the settings of a model that differ from the defaults and must be written."""
     yield "provider", spec.provider
     yield from _cloud_settings(spec).items()
     if spec.base_url != OWN_URLS.get(spec.provider, ""):

@@ -1,4 +1,4 @@
-"""A worker process: makes runs of a plan at the request of the program that started it, and sends back their events."""
+"""A worker process: executes runs of a plan for the program that started it, and sends their events to that program."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from workbench.history.packing import PackedRun, RunPacker
 from workbench.trajectory.events import Event
 
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""Number of new objects that start a collection of the youngest generation."""
+"""The number of new objects that start a collection of the youngest generation."""
 
 
 def main(descriptor: int) -> None:
-    """Serve the program at the other end of this socket until that program closes it."""
+    """Serve the program at the other end of this socket until the program closes it."""
     # Ctrl+C and a closed terminal signal the whole process group, but only the program decides about its runs.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     channel = _Channel(socket.socket(fileno=descriptor))
-    # Collections would gain little: runs make many objects but hardly any cycles, and the plan is never garbage.
+    # Collections would gain little: runs create many objects but hardly any cycles, and the plan is never garbage.
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     setup = channel.receive()
     gc.freeze()
@@ -42,7 +42,7 @@ def main(descriptor: int) -> None:
 
 
 class _Channel:
-    """A socket on which any thread sends, and one thread receives."""
+    """A socket on which any thread sends and one thread receives."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -50,13 +50,13 @@ class _Channel:
         self._incoming = connection.makefile("rb")
 
     def send(self, *messages: Message) -> None:
-        """Send messages without another thread's in between; do nothing if the program is gone."""
+        """Send messages without interleaving those of another thread; do nothing if the program has ended."""
         data = b"".join(map(packed, messages))
         with self._sending:
             try:
                 self._connection.sendall(data)
             except (BrokenPipeError, ConnectionResetError):
-                # The receiving thread also notices that the program has ended, and ends the worker.
+                # The receiving thread also notices the end of the program and ends the worker.
                 return
 
     def receive(self) -> Message | None:
@@ -119,7 +119,7 @@ class _Worker:
 class Teller:
     """Sends the events of runs to another process.
 
-    A run is sent when it has ended: its result, its row for the history if there is a `packer`, and its events if the
+    A run is sent when it ends: its result, its row for the history if there is a `packer`, and its events if the
     program wants them.
     """
 
@@ -150,7 +150,7 @@ class Teller:
         self._send(Happened(event))
 
     def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
-        # The news are read before the run is packed: secrets learned during packing are sent with the next run.
+        # The news are read before the run is packed. Secrets learned during packing are sent with the next run.
         known = self._secrets.replacements
         learned: tuple[Learned, ...] = ()
         if known is not self._known:
@@ -158,8 +158,8 @@ class Teller:
         self._known = known
         row = None
         if self._packer is not None:
-            # A run that cannot be packed is sent with its events: the program then fails to pack it too, and reports
-            # the error.
+            # A run that cannot be packed is sent with its events. The program then also fails to pack the run and
+            # reports the error.
             with suppress(TypeError, ValueError, RecursionError):
                 row = self._packer.packed(done_run(done, events))
         if not self._hears_events and (row is not None or self._packer is None):

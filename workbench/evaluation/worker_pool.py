@@ -28,8 +28,8 @@ from workbench.providers.model import RetryPolicy
 from workbench.trajectory.events import Event
 from workbench.trajectory.trajectory import Trajectory
 
-# Messages are pickles over a socket pair, each preceded by its length. Unpickling runs code, which is safe here: both
-# ends are the same program, and no other process holds an end.
+# Messages are pickles over a socket pair, each preceded by its length. Unpickling runs code. This is safe here because
+# both ends are the same program and no other process holds an end.
 
 LENGTH = struct.Struct("!Q")
 
@@ -51,7 +51,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Make:
-    """A message to a worker: make this run of the plan."""
+    """A message to a worker: execute this run of the plan."""
 
     run_id: str
 
@@ -74,7 +74,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class Happened:
-    """A message from a worker: an event that does not belong to one run, such as the start of a server."""
+    """A message from a worker: an event outside of any run, such as the start of a server."""
 
     event: BatchEvent
 
@@ -83,7 +83,7 @@ class Happened:
 class Learned:
     """A message with values to redact, and their replacements.
 
-    A worker sends it before the run that may contain the values, and the program passes it on to all other workers.
+    A worker sends it before the run that may contain the values. The program passes it on to all other workers.
     """
 
     secrets: Mapping[str, str]
@@ -93,9 +93,9 @@ class Learned:
 class Made:
     """A message from a worker: a run has ended.
 
-    A run is sent as a whole, so that no part is left of a run whose worker died. `result` is packed if possible, and
-    `news` are the shared parts that unpacking it needs. `row` is the run for the history, redacted with the first
-    `known` forms of secrets. `events` are sent if the program wants them, or if there is no row.
+    A run is sent as a whole, so a worker that dies leaves no partial run. `result` is packed if possible, and `news`
+    are the shared parts needed to unpack it. `row` is the run for the history, redacted with the first `known` forms of
+    secrets. `events` are sent if the program wants them, or if there is no row.
     """
 
     run_id: str
@@ -120,11 +120,11 @@ def packed(message: Message) -> bytes:
 _logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 6.0
-"""Seconds for a worker to stop its runs and close its servers."""
+"""The time, in seconds, for a worker to stop its runs and close its servers."""
 
 
 class WorkerLostError(Exception):
-    """A worker process ended while it made a run; the message has the reason."""
+    """A worker process ended while it executed a run; the message has the reason."""
 
 
 @dataclass(eq=False)
@@ -134,9 +134,9 @@ class _Worker:
     making: dict[str, asyncio.Future[Made]] = field(default_factory=dict)
     """The runs in progress in the worker, by id."""
     start_ups: dict[int, int] = field(default_factory=dict)
-    """The numbers of the worker's start-ups, and their numbers in this process."""
+    """The worker's start-up numbers, mapped to the numbers in this process."""
     in_common: InCommon | None = None
-    """Values that the packed results of the worker share."""
+    """The shared values of the worker's packed results."""
     alone: bool = False
     """Whether the worker was started for one run only."""
 
@@ -145,10 +145,10 @@ class _Worker:
 
 
 class WorkerPool:
-    """Makes runs in up to `processes` worker processes, each with its own connections and servers.
+    """Executes runs in up to `processes` worker processes, each with its own connections and servers.
 
-    A worker is started when all others are busy. Use it on one event loop. `listener` receives the events that do not
-    belong to one run. Secrets that workers learn are added to `secrets`.
+    A worker is started when all others are busy. Use it on one event loop. `listener` receives events outside of any
+    run. Secrets that workers learn are added to `secrets`.
     """
 
     def __init__(self, setup: Setup, processes: int, listener: BatchListener, secrets: Secrets) -> None:
@@ -162,10 +162,10 @@ class WorkerPool:
         self._numbers = count(1)
 
     async def make(self, planned: PlannedRun, context: RunContext) -> None:
-        """Make one run in a worker, and pass its events to the listener when it ends.
+        """Execute one run in a worker; pass its events to the listener when the run ends.
 
-        If the worker dies, the run is repeated in a worker of its own, because another run may have killed the first
-        one. Cancelling the awaiting task stops the run.
+        If the worker dies, the run is repeated in a separate worker, because another run may have killed the first
+        worker. Cancelling the awaiting task stops the run.
         """
         try:
             worker = await self._free_worker()
@@ -189,8 +189,8 @@ class WorkerPool:
             assert worker.in_common is not None
             result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and made.known < len(self._secrets.replacements):
-            # If this program knows more secrets than the worker did, drop the worker's row, so that the run is redacted
-            # here.
+            # If this program knows more secrets than the worker did, the worker's row is dropped and the run is
+            # redacted here.
             events, row = events or row.unpacked_events(), None
         for event in events:
             context.listener(RunEvent(event))
@@ -219,7 +219,7 @@ class WorkerPool:
             try:
                 return await asyncio.shield(made)
             except asyncio.CancelledError:
-                # Keep waiting, because the worker still sends all events up to the stop. A second stop has no effect.
+                # Keep waiting because the worker still sends all events up to the stop. A second stop has no effect.
                 if not is_stopped:
                     worker.send(Stop(run_id))
                 is_stopped = True
@@ -229,7 +229,7 @@ class WorkerPool:
                 raise
 
     async def _free_worker(self) -> _Worker:
-        """Return the worker with the fewest runs, or a new one if all are busy and there may be more."""
+        """Return the worker with the fewest runs, or a new worker if all are busy and the limit allows it."""
         async with self._starting:
             shared = [worker for worker in self._workers if not worker.alone]
             least = min(shared, key=lambda worker: len(worker.making), default=None)
@@ -239,14 +239,14 @@ class WorkerPool:
 
     async def _started(self, *, alone: bool = False) -> _Worker:
         ours, theirs = socket.socketpair()
-        # The worker gets the `sys.path` of this process, so that it imports the same modules; `-P` keeps the current
-        # folder out.
+        # The worker gets the `sys.path` of this process and therefore imports the same modules. `-P` excludes the
+        # current folder.
         begin = f"from workbench.evaluation.worker import main; main({theirs.fileno()})"
         with theirs:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {begin}"),
                 stdin=asyncio.subprocess.DEVNULL,
-                # Output of a suite's Python code must not spoil a report.
+                # Output of a suite's Python code must not appear in a report.
                 stdout=2,
                 pass_fds=[theirs.fileno()],
             )
@@ -270,7 +270,7 @@ class WorkerPool:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         except Exception:
-            # A listener raised an error. End the worker, so that no caller waits for its runs for ever.
+            # A listener raised an error. The worker is ended, so no caller waits forever for its runs.
             _logger.exception("worker process %d", worker.process.pid)
         self._workers.remove(worker)
         worker.writer.close()

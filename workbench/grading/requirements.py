@@ -173,7 +173,9 @@ class _Surplus:
         self.all_compared = True
 
     def calls(self, *, in_order: bool) -> frozenset[int]:
-        """Return the indices of the surplus calls; `in_order` is for a grader that compares calls place by place."""
+        """Return the indices of the surplus calls.
+
+        `in_order` is for graders that compare calls position by position."""
         rows, columns = range(len(self._expected)), range(len(self._calls))
         if not any(self._expected[row].means(self._calls[call].tool) for row in rows for call in self._candidates):
             return self._candidates

@@ -1,7 +1,8 @@
 """Audit a suite for faults that its cases cannot detect, and for expectations that can never be met.
 
-Each case is graded by the suite's own graders on the runs of imagined agents. A case demands too little if an agent
-that understands nothing passes, and the impossible if an agent that does exactly as expected fails. No model is called.
+The suite's own graders grade each case on the runs of imagined agents. A case is too lenient if an agent that
+understands nothing passes. A case demands the impossible if an agent that does exactly as expected fails. No model is
+called.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Share:
 class Coverage:
     """The coverage of the tools by the cases that are not skipped.
 
-    Parameters are named `tool.parameter`, values `tool.parameter = value`. Both are counted for covered tools only."""
+    Parameters are named `tool.parameter`, values `tool.parameter = value`. Both are counted only for covered tools."""
 
     tools: Share
     parameters: Share
@@ -82,14 +83,15 @@ class Coverage:
 
 
 def coverage_of(cases: Iterable[Case], table: ToolTable) -> Coverage:
-    """Return the coverage of the tools of a table; a disallowed call covers its tool, but none of its parameters."""
+    """Return the coverage of the tools of a table; a disallowed call covers its tool but no parameter."""
     checks: dict[str, list[tuple[str, Check]]] = {}
     for case in cases:
         if case.skip is not None:
             continue
         own_tools = {tool.name for tool in case.tools}
         for place, call in case.written_calls():
-            # A case's own tool replaces the suite's tool of the same name, so calls of it do not cover the suite's.
+            # A case's own tool replaces the suite's tool of the same name. Calls of the case's tool do not cover the
+            # suite's tool.
             if call.tool is None or call.tool in own_tools:
                 continue
             tool = table.find(call.tool)
@@ -130,7 +132,7 @@ def _values(tool: ToolDefinition, checks: Sequence[tuple[str, Check]]) -> Iterat
 
 
 def _share(found: Sequence[tuple[str, bool]]) -> Share:
-    """Return the share of covered names; `named` maps each name to whether it is covered."""
+    """Return the share of covered names; each entry is a name and whether it is covered."""
     missing = []
     for name, covered in found:
         if not covered:
@@ -142,10 +144,10 @@ _MEASURED: tuple[Literal["mean", "median", "minimum", "maximum"], ...] = ("mean"
 """The statistics for which larger is better."""
 
 _MAX_CALLS_GRADED = 5_000
-"""The most mutant calls graded for one case: this many take a quarter of a second."""
+"""The most mutant calls graded for one case. Grading this many calls takes a quarter of a second."""
 
 _MAX_SAID = 3
-"""The most reasons named in a finding that no run can pass a case."""
+"""The most reasons in the finding that no run can pass a case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +159,9 @@ class Audit:
 
 
 def audit_suite(suite: Suite, listings: Mapping[str, Listing]) -> Audit:
-    """Audit a valid suite; no server is started, no model and no judge is called.
+    """Audit a valid suite; no server is started, and no model or judge is called.
 
-    `listings` holds the tools that each server listed last, by the server's name."""
+    `listings` holds the last known tools of each server, by the server's name."""
     table = ToolTable.of(suite, listings)
     return Audit(tuple(_findings(suite, table)), coverage_of(suite.cases, table))
 
@@ -196,14 +198,14 @@ def audit_case(suite: Suite, index: int, table: ToolTable, *, with_mutants: bool
         found += _out_of_reach(case, place, settings, table)
     if case.skip is None and with_mutants:
         found += _careless(case, place, settings, table)
-        # A case with a graver finding lets many mutants pass, which would only repeat that finding.
+        # A case with a graver finding lets many mutants pass. Findings on these mutants would only repeat it.
         if not any(finding.weight == "warning" and finding.kind != "cannot fail" for finding in found):
             found += _unnoticed(case, place, settings, table)
     yield from found
 
 
 def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
-    """Return the findings that no warning of the suite reports already, each once, in the order of the file."""
+    """Return the findings without a corresponding warning of the suite, each once, in the order of the file."""
     reported = set()
     for problem in file.warnings:
         reported.add((problem.where, problem.message))
@@ -215,7 +217,7 @@ def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFind
     for each in findings:
         where = written(file.place_in_text(each.place))
         if reported.isdisjoint(((where, each.kind), (where, each.message))):
-            # If several rows of a case have the same finding, it is reported for the first row.
+            # If several rows of a case have the same finding, only the first row reports it.
             found.setdefault((where, each.kind, each.message, each.hint), each)
     return tuple(sorted(found.values(), key=lambda each: file.line_of(each.place)))
 
@@ -236,7 +238,7 @@ def _out_of_reach(case: Case, place: Place, settings: CaseSettings, table: ToolT
 
 
 def _missed(case: Case, place: Place, grade: Grade, way: Way) -> AuditFinding:
-    """Return the finding that a run in one of the expected ways does not pass."""
+    """Return the finding that no run passes when it meets the expectations in the given way."""
     none, one = "no run can pass", f"one {way.name}"
     if way is not FIRST_WAY:
         none, one = "an expected run cannot pass", f"a run {way.name}"
@@ -256,9 +258,9 @@ def _missed(case: Case, place: Place, grade: Grade, way: Way) -> AuditFinding:
 def _best(
     case: Case, settings: CaseSettings, table: ToolTable, by: GraderName | None = None, *, way: Way = FIRST_WAY
 ) -> Grade | None:
-    """Return the grade of a run that does exactly as expected, by the deciding grader or by another one.
+    """Return the grade of a run that does exactly as expected, by the deciding grader or by `by`.
 
-    `None` if such a run cannot be constructed or graded."""
+    Returns `None` if such a run cannot be constructed or graded."""
     agent = _exact(case, settings, table, way)
     if agent is None:
         return None
@@ -295,7 +297,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
         if grade is None or grade.status is None or not grade.status.good:
             continue
         weight, verb = mutant.weight, "passes"
-        # People look at runs with warnings, so they notice this mutant.
+        # People look at runs with warnings, so they would notice this mutant.
         if grade.status != Status.PASSED:
             weight, verb = "note", "is only warned"
         passing.setdefault((mutant.place, weight, verb), {}).setdefault(mutant.how, []).append(mutant.what)
@@ -310,7 +312,7 @@ def _unnoticed(case: Case, place: Place, settings: CaseSettings, table: ToolTabl
 
 
 def _mutants(case: Case, settings: CaseSettings, table: ToolTable) -> Iterator[tuple[ExactAgent, Mutant]]:
-    """Yield the mutants of the agents that do exactly as expected and pass: one for each alternative of `any_of`."""
+    """Yield the mutants of the agents that do exactly as expected and pass: one agent per alternative of `any_of`."""
     for way in (FIRST_WAY, *other_ways(case)):
         if way is not FIRST_WAY and not way.alternative:
             continue
@@ -322,8 +324,8 @@ def _mutants(case: Case, settings: CaseSettings, table: ToolTable) -> Iterator[t
 
 
 def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield a finding on the first passing agent without understanding, if there is one."""
-    # An imagined run has no state that a check of the final state could read.
+    """Yield a finding on the first agent without understanding that passes, if any."""
+    # An imagined run has no state for a check of the final state.
     if case.final_states:
         return
     for agent in careless_agents(case, table):
@@ -336,7 +338,7 @@ def _careless(case: Case, place: Place, settings: CaseSettings, table: ToolTable
             yield AuditFinding("not looked at", "note", place, message, "", case.id)
             return
         if grade.status is not None and grade.status.good:
-            # Silence is the right behaviour where a case forbids all calls, so the finding is only a note.
+            # In a case that forbids all calls, silence is the right behaviour, so the finding is only a note.
             weight: Weight = "note" if case.forbids_all_calls else "warning"
             result = "passes" if grade.status == Status.PASSED else "is no more than warned"
             message = f"{agent.description} {result}"
@@ -381,7 +383,7 @@ def _gate(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
 
 
 def _aggregates(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield a finding for each gate of an aggregate that is missed by runs that do exactly as expected."""
+    """Yield a finding for each gate of an aggregate that runs miss although they do exactly as expected."""
     for index, aggregate in enumerate(suite.aggregates):
         if not measure_of(aggregate.of).by_grader:
             continue
@@ -400,7 +402,7 @@ def _best_values(suite: Suite, aggregate: Aggregate, table: ToolTable) -> Iterat
     """Yield the values of an aggregate over runs that do exactly as expected."""
     name, _, number = aggregate.of.partition(".")
     by: GraderName | None = None
-    # Any other name is a grader's: `_aggregates` checked that.
+    # Any other name is that of a grader, as `_aggregates` has checked.
     if name != SCORE.name:
         by = cast("GraderName", name)
     for case in suite.cases:

@@ -1,6 +1,6 @@
-"""Imagined agents: three that understand nothing, one that does exactly as a case expects, and mutants of that one.
+"""Imagined agents: three that understand nothing, one that does exactly as a case expects, and its mutants.
 
-The calls of an agent become the trajectory of a run, so that the graders themselves decide whether it passes.
+The calls of an agent become the trajectory of a run, so the graders themselves decide whether the run passes.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ AGREEING = replace(
     call_python=lambda _reference, _value: True,
     judge=lambda _check, _value: CheckVerdict(1.0, True),
 )
-"""A judge and Python functions that accept everything: a run that fails even with these fails with all others."""
+"""A judge and Python functions that accept everything. A run that fails with them fails with any others."""
 
 REFUSING = replace(
     AUDIT_CONTEXT,
     call_python=lambda _reference, _value: False,
     judge=lambda _check, _value: CheckVerdict(0.0, False),
 )
-"""A judge and Python functions that refuse everything: a run that passes even with these passes with all others."""
+"""A judge and Python functions that refuse everything. A run that passes with them passes with any others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Agent:
 
 
 def careless_agents(case: Case, table: ToolTable) -> tuple[Agent, ...]:
-    """Return agents that understand nothing: a case that one of them passes is too lenient."""
+    """Return agents that understand nothing; a case that one of them passes is too lenient."""
     request = _request(case)
     every = [(tool.name, all_arguments(tool.parameters)) for tool in table.offered(case.offer)]
     tools = _without_unmet_schemas(table, case, every)
@@ -88,7 +88,7 @@ def careless_agents(case: Case, table: ToolTable) -> tuple[Agent, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to meet a case's expectations: which alternative is called, and how often. Messages name the way."""
+    """One way to meet a case's expectations: the alternative and the number of calls. Messages name the way."""
 
     name: str = "that does exactly what is expected"
     alternative: int = 0
@@ -96,7 +96,7 @@ class Way:
     most: bool = False
 
     def times(self, call: ExpectedCall) -> int:
-        """Return how often the agent makes an expected call."""
+        """Return the number of times that the agent makes an expected call."""
         usual = max(call.fewest, 1)
         if self.most:
             return int(min(call.most, usual + 2))
@@ -121,7 +121,8 @@ def other_ways(case: Case) -> Iterator[Way]:
 class _Written:
     """An expected call with its place in the case, and the round and index of the exact agent's call.
 
-    `call` is the alternative that the agent called, with checks that it meets, and `whole` the call as written."""
+    `whole` is the expected call as written. `call` is the alternative that the agent called, with checks that the agent
+    meets."""
 
     place: Place
     call: ExpectedCall
@@ -134,8 +135,8 @@ class _Written:
 class ExactAgent:
     """An agent that does exactly as a case expects.
 
-    `case` grades the agent; in it, `present` replaces checks without a known value. `calls` are the agent's calls by
-    round, in the order of the case, and `written` holds the expectation behind each call."""
+    `case` grades the agent; in this case, `present` replaces checks without a known value. `calls` are the agent's
+    calls by round, in the order of the case. `written` holds the expectation behind each call."""
 
     case: Case
     tools: tuple[ToolDefinition, ...]
@@ -144,7 +145,7 @@ class ExactAgent:
     written: tuple[_Written, ...]
 
     def run(self, calls: Iterable[Sequence[Made]] | None = None) -> Trajectory:
-        """Return the run of the agent's own calls, or of other calls in their place."""
+        """Return the run of the agent with its own calls, or with the given calls."""
         return _run(self.tools, self.calls if calls is None else calls, self.answer)
 
 
@@ -185,7 +186,7 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: Way = FIRST_
         rounds.append(made)
     case = _with_changes(case, rounds, found, table)
     case, answer = _answer(case)
-    # A run of one round ends with its calls: the model has no round to answer in.
+    # A run of one round ends with its calls. The model has no round for an answer.
     if max_rounds == 1 and not case.steps and any(rounds):
         answer = ""
     tools = _without_unmet_schemas(table, case, chain.from_iterable(rounds))
@@ -195,9 +196,9 @@ def exact_agent(case: Case, table: ToolTable, max_rounds: int, way: Way = FIRST_
 def _with_conditions(
     case: Case, made: list[Made], found: list[_Written], table: ToolTable
 ) -> tuple[Case, list[_Written]]:
-    """Return a case whose prohibitions the exact agent can obey, and its expected calls at their new places in `made`.
+    """Return a case with prohibitions that the exact agent can obey, and its calls at their new places in `made`.
 
-    Calls that must precede one of the agent's calls, but are not expected themselves, are made first."""
+    Calls that must precede one of the agent's calls but are not expected are made first."""
     prohibitions, first = [], list[Made]()
     for call in case.disallowed:
         # Results of imagined calls are unknown, so a call that may come too early counts as in time.
@@ -226,11 +227,11 @@ def _first_that_meets(expected: ExpectedCall, made: Sequence[Made]) -> int | Non
 def _in_allowed_order(
     prohibitions: Sequence[DisallowedCall], made: list[Made], found: Sequence[_Written]
 ) -> list[_Written]:
-    """Move unordered calls in `made` to where `before` and `after` allow them, and return all at their new places."""
+    """Move unordered calls in `made` to where `before` and `after` allow them; return all calls at their new places."""
     unordered = {each.index for each in found if each.place[0] == "unordered"}
     order = list(range(len(made)))
-    # A move may break another order, so several rounds may be needed; contradictory orders would move calls for ever,
-    # so the rounds are limited.
+    # A move may violate another order, so several rounds may be needed. The rounds are limited because contradictory
+    # orders would move calls forever.
     for _ in made:
         moves = 0
         for early, late in _orders(prohibitions, made):
@@ -248,7 +249,7 @@ def _in_allowed_order(
 
 
 def _orders(prohibitions: Sequence[DisallowedCall], made: Sequence[Made]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of calls, by their indices in `made`, of which the first must precede the second."""
+    """Yield pairs of indices in `made`; the first call of a pair must precede the second."""
     for prohibition in prohibitions:
         for key, other in prohibition.conditions:
             first = _first_that_meets(other, made)
@@ -258,9 +259,10 @@ def _orders(prohibitions: Sequence[DisallowedCall], made: Sequence[Made]) -> Ite
 
 
 def _with_changes(case: Case, rounds: list[list[Made]], found: list[_Written], table: ToolTable) -> Case:
-    """Return a case whose `final` the exact agent can meet; changes of a case without expected calls become its calls.
+    """Return a case whose `final` the exact agent can meet.
 
-    The state of an imagined run is unknown, and so is the order of changes that the case does not expect as calls."""
+    If the case has no expected calls, the expected changes become the agent's calls. The state of an imagined run is
+    unknown, and so is the order of changes that the case does not expect as calls."""
     if case.final is None:
         return case
     changes = case.final.changes
@@ -291,9 +293,9 @@ def _are_made(changes: Sequence[ExpectedCall], case: Case, made: list[Made], tab
 
 
 def _without_unmet_schemas(table: ToolTable, case: Case, calls: Iterable[Made]) -> tuple[ToolDefinition, ...]:
-    """Return the offered tools; those whose schema refuses the arguments of the calls come without their schema.
+    """Return the offered tools, without each schema that refuses the arguments of the calls.
 
-    Valid arguments may exist although none were found, so this schema must not fail the run."""
+    Valid arguments may exist although none were found, so such a schema must not fail the run."""
     unmet: set[str] = set()
     for name, arguments in calls:
         tool = table.find(name)
@@ -317,8 +319,8 @@ def _with_values(
     way: Way = FIRST_WAY,
     round_index: int = 0,
 ) -> ExpectedCall:
-    """Return an expected call with checks that the exact agent can meet, and append its calls to `made` and `found`."""
-    # Results of imagined calls are not known, so they are not graded.
+    """Return an expected call with checks that the exact agent can meet; append its calls to `made` and `found`."""
+    # Results of imagined calls are unknown, so they are not graded.
     unknown = {"result": None, "is_error": None}
     chosen = min(way.alternative, len(call.alternatives) - 1)
     meetable = []
@@ -340,8 +342,8 @@ def _with_values(
 
 
 def _tool_of(name: str, tools: Sequence[ToolDefinition]) -> str:
-    """Return the tool that an expectation of `name` calls."""
-    # If any tool will do, the last one offered is the least likely to be expected elsewhere in the case.
+    """Return the tool to call for an expectation of `name`."""
+    # If any tool will do, the last tool offered is the least likely to be expected elsewhere in the case.
     return tools[-1].name if name == ANY_TOOL and tools else name
 
 
@@ -370,7 +372,7 @@ def _values(
 
 
 def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[Check, JsonValue]:
-    """Return a check and a value that meets it and the tool's schema.
+    """Return a check, and a value that meets the check and the tool's schema.
 
     If no such value is found, `present` replaces the check, unless the check lists its values."""
     schema = parameter_schema(tool, name) if tool is not None else None
@@ -382,7 +384,7 @@ def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolT
     for value in samples:
         if table.refusal(tool, name, value) is None:
             return check, value
-    # The schema refuses all of the listed values, which is a finding of its own.
+    # The schema refuses all listed values. Another finding reports this.
     if check.listed is not None:
         return check, samples[0]
     try:
@@ -390,13 +392,13 @@ def _argument(check: Check, name: str, tool: ToolDefinition | None, table: ToolT
             if check.holds(value) and table.refusal(tool, name, value) is None:
                 return check, value
     except (CheckError, UnknownSampleError):
-        # A judge or a Python function cannot say which values it accepts.
+        # The values accepted by a judge or a Python function are unknown.
         pass
     return _present(check), value_of(schema, tool.parameters)
 
 
 def _assembled(check: Check, schema: Schema, tool: ToolDefinition) -> Iterator[JsonValue]:
-    """Yield a value that meets a check of fields or elements, made from the inside out, if one can be made."""
+    """Yield a value for a check of fields or elements, built from the inside out; nothing if it cannot be built."""
     try:
         yield value_that_meets(check, schema, tool.parameters)
     except (NeverHoldsError, UnknownSampleError):
@@ -404,7 +406,7 @@ def _assembled(check: Check, schema: Schema, tool: ToolDefinition) -> Iterator[J
 
 
 _MAX_TRIED = 60
-"""The most values that are tried for one argument."""
+"""The most values tried for one argument."""
 
 
 def _present(check: Check) -> Present:
@@ -421,11 +423,11 @@ def _value(check: Check) -> tuple[Check, JsonValue]:
 
 
 def _answer(case: Case) -> tuple[Case, str]:
-    """Return the case with a check of the answer that can be met, and an answer that meets it, with all keywords."""
+    """Return the case with an answer check that can be met, and an answer with all keywords that meets the check."""
     words = " ".join(case.response_contains)
     if case.response is None:
         return case, words or ANY_TEXT
-    # A text that meets one of several named checks need not meet the others, so these checks are not graded.
+    # A text that meets one of several named checks need not meet the other checks, so none of them is graded.
     if isinstance(case.response, dict):
         return case.model_copy(update={"response": None}), words or ANY_TEXT
     check, value = _value(case.response)
@@ -440,7 +442,7 @@ def _request(case: Case) -> str:
 
 
 def _run(tools: Sequence[ToolDefinition], made: Iterable[Sequence[Made]], answer: str) -> Trajectory:
-    """Return the trajectory of a run with these calls by round, and an answer in the last round."""
+    """Return the trajectory of a run with these calls by round and an answer in the last round."""
     rounds: list[Round] = []
     for number, calls in enumerate(made, 1):
         records = []
@@ -482,7 +484,7 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 def harm_of(tool: ToolDefinition) -> int:
     """Rank the harm of a tool by its MCP annotations, otherwise by the words of its name.
 
-    Returns 2 for a tool whose call cannot be undone, 0 for one that only reads, otherwise 1."""
+    Returns 2 for a tool whose calls cannot be undone, 0 for a tool that only reads, otherwise 1."""
     if tool.annotations.get("readOnlyHint") is True:
         return 0
     if tool.annotations.get("destructiveHint") is True:
@@ -494,7 +496,7 @@ def harm_of(tool: ToolDefinition) -> int:
 
 
 def is_harmful_argument(name: str) -> bool:
-    """Return whether a wrong value of an argument of this name usually does harm: `dry_run`, `amount`, `to`."""
+    """Return whether a wrong value of an argument with this name is usually harmful: `dry_run`, `amount`, `to`."""
     return name.lower().replace("-", "_") in _HARMFUL_ARGUMENTS
 
 
@@ -513,7 +515,7 @@ Change = Literal[
 class Mutant:
     """The exact agent with one change: `what` was changed, and `how`, such as `"to"`, `wrong`.
 
-    `place` is the changed expectation's place within the case; `calls` are all calls, by round."""
+    `place` is the changed expectation's place in the case. `calls` are all calls, by round."""
 
     what: str
     how: Literal[
@@ -542,14 +544,14 @@ def mutants_of(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iter
 
 
 def _made_by(agent: ExactAgent, written: _Written) -> str:
-    """Return the tool that the exact agent calls for an expected call."""
+    """Return the exact agent's tool for an expected call."""
     return agent.calls[written.round][written.index][0]
 
 
 def _with_other_arguments(
     agent: ExactAgent, written: _Written, tool: ToolDefinition | None, table: ToolTable
 ) -> Iterator[Mutant]:
-    """Yield mutants without an expected argument, and mutants with a wrong value of one."""
+    """Yield mutants without an expected argument, and mutants with a wrong value of an argument."""
     checks = written.call.args or {}
     _, made = agent.calls[written.round][written.index]
     dropped = [name for name, check in checks.items() if _must_be_given(check, name, tool)]
@@ -569,7 +571,7 @@ def _with_other_arguments(
 def _with_other_parts(
     agent: ExactAgent, written: _Written, check: Check, name: str, tool: ToolDefinition | None, table: ToolTable
 ) -> Iterator[Mutant]:
-    """Yield mutants with one part of an object or a list changed, so that its check does not hold."""
+    """Yield mutants with one part of an object or a list changed so that its check does not hold."""
     _, made = agent.calls[written.round][written.index]
     schema = (parameter_schema(tool, name) if tool is not None else None) or {}
     seen: set[str] = set()
@@ -587,7 +589,7 @@ def _with_other_parts(
             if len(seen) == _MAX_OF_ARGUMENT:
                 return
     except (CheckError, UnknownSampleError):
-        # A judge or a Python function cannot say which values it refuses.
+        # The values refused by a judge or a Python function are unknown.
         return
 
 
@@ -596,7 +598,7 @@ _MAX_OF_ARGUMENT = 8
 
 
 def _first_difference(one: JsonValue, other: JsonValue) -> str:
-    """Return the path to the first place in which two values differ, empty for the whole values."""
+    """Return the path to the first place where two values differ; empty if they differ as a whole."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in (*one, *other):
             if key not in one or key not in other:
@@ -613,13 +615,13 @@ def _first_difference(one: JsonValue, other: JsonValue) -> str:
 
 
 def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool:
-    """Return whether a call without the argument differs from an expected one."""
+    """Return whether a call without the argument differs from an expected call."""
     if check.if_missing.holds or check.expects_null:
         return False
     schema = parameter_schema(tool, name) if tool is not None else None
     if schema is None or "default" not in schema or check.accepts_all:
         return True
-    # Without the argument, the tool uses its default, which may be an expected value.
+    # Without the argument, the tool uses a default. This default may be an expected value.
     try:
         return not check.holds(schema["default"])
     except CheckError:
@@ -627,9 +629,9 @@ def _must_be_given(check: Check, name: str, tool: ToolDefinition | None) -> bool
 
 
 def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: ToolTable) -> tuple[JsonValue, ...]:
-    """Return a tuple of one value that the schema allows and the check refuses; empty if none can be constructed.
+    """Return a tuple of one value that the schema allows and the check refuses; empty if there is none.
 
-    A tuple, because the value itself may be `None`."""
+    The result is a tuple because the value may be `None`."""
     if check.accepts_all:
         return ()
     schema = (parameter_schema(tool, name) if tool is not None else None) or {}
@@ -638,7 +640,7 @@ def _other_value(check: Check, name: str, tool: ToolDefinition | None, table: To
             if tool is None or table.refusal(tool, name, value) is None:
                 return (value,)
     except CheckError:
-        # A judge or a Python function cannot say which values it refuses.
+        # The values refused by a judge or a Python function are unknown.
         pass
     return ()
 
@@ -650,7 +652,7 @@ def _with_other_order(agent: ExactAgent) -> Iterator[Mutant]:
             continue
         calls = list(agent.calls[0])
         one, other = calls[first.index], calls[second.index]
-        # Calls that meet each other's expectation may be swapped without harm.
+        # If each call meets the other's expectation, swapping the calls does no harm.
         if _meets(first.call, other) and _meets(second.call, one):
             continue
         calls[first.index], calls[second.index] = other, one
@@ -685,7 +687,7 @@ def _split(agent: ExactAgent) -> Iterator[Mutant]:
 
 
 def _against_conditions(agent: ExactAgent) -> Iterator[Mutant]:
-    """Yield mutants that make a call too early for `before`, or too late for `after`."""
+    """Yield mutants that make a call too early for `before` or too late for `after`."""
     # A case with steps forbids no calls.
     calls = agent.calls[0]
     for number, prohibition in enumerate(agent.case.disallowed):
@@ -703,7 +705,7 @@ def _against_conditions(agent: ExactAgent) -> Iterator[Mutant]:
 
 
 def _without_change(agent: ExactAgent) -> Iterator[Mutant]:
-    """Yield mutants that leave out a change which `final` expects."""
+    """Yield mutants that leave out a change expected by `final`."""
     if agent.case.final is None or agent.case.final.changes is None:
         return
     *before, last = agent.calls
@@ -735,15 +737,15 @@ def _meets(expected: ExpectedCall, made: Made) -> bool:
 def _with_further_call(agent: ExactAgent, table: ToolTable, rule: ExtraCallRule) -> Iterator[Mutant]:
     """Yield mutants with one more call at the end.
 
-    It is the most harmful call of a tool that the case does not name, or the most harmful expected call a second time.
-    A mutant with a call that cannot be undone causes a warning. Tools that the case allows as extra calls are left
-    out."""
+    The call is the most harmful call of a tool that the case does not name, or the most harmful expected call a second
+    time. A mutant with a call that cannot be undone causes a warning. Tools that the case allows as extra calls are
+    left out."""
     named = set()
     for _, call in agent.case.written_calls():
         if call.tool is not None and (tool := table.find(call.tool)) is not None:
             named.add(tool.name)
     *before, last = agent.calls or ((),)
-    # An explicit `times` already limits how often the call may be made.
+    # An explicit `times` already limits the number of calls.
     limited = {(each.round, each.index) for each in agent.written if each.whole.times is not None}
     made = []
     for index, made_call in enumerate(last):
@@ -768,9 +770,9 @@ def _weight(is_harmful: bool) -> Weight:
 
 
 def _with_further_argument(agent: ExactAgent, written: _Written, tool: ToolDefinition) -> Iterator[Mutant]:
-    """Yield a mutant with an argument that the tool lists and the expected call does not, a harmful one if possible.
+    """Yield a mutant with an argument that the tool lists and the expected call does not, if possible a harmful one.
 
-    The value differs from the argument's default, because the default changes nothing."""
+    The value differs from the argument's default because the default changes nothing."""
     if written.call.args is None:
         return
     _, made = agent.calls[written.round][written.index]

@@ -1,4 +1,4 @@
-"""Find tables that are compared as values although a check was probably meant, and say how to write the check."""
+"""Find tables that are compared as values but were probably meant as checks, and show the check to write."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from workbench.trajectory.json_schema import (
 )
 
 _MAX_REFERENCES = 8
-"""The most references of a schema that are followed: a schema may refer to itself endlessly."""
+"""The most references of a schema that are followed. A schema may refer to itself endlessly."""
 
 _AS_VALUE = "to compare the table as a value, write { equals = { … } }"
 
 
 class _Spot(NamedTuple):
-    """A place in an argument, which writes the argument as the suite would, with another text at that place.
+    """A place in an argument. It writes the whole argument with another text at this place.
 
-    `around` returns the whole argument for a text at the place, and `path` holds the names of the fields above it,
-    below `has_fields`. With `names_fields`, a plain table means fields."""
+    `around` returns the whole argument for a text at the place. `path` holds the names of the fields from `has_fields`
+    down to the place. With `names_fields`, a plain table means fields."""
 
     around: Callable[[str], str]
     path: tuple[str, ...] = ()
     names_fields: bool = False
 
     def written(self, text: str) -> str:
-        """Return the argument as it is written with a text at this place."""
+        """Return the written argument with a text at this place."""
         if self.path:
             text = f"{'.'.join(map(key_text, self.path))} = {text}"
         return self.around(text)
@@ -52,18 +52,18 @@ class _Spot(NamedTuple):
         return _Spot(lambda text: self.written(f"{{ has_fields = {{ {text} }} }}"), (name,), True)
 
     def in_list(self, kind: str, options: str = "") -> _Spot:
-        """Return the place of a part of a check that lists its parts."""
+        """Return the place of one nested check in a check that lists them."""
         return _Spot(lambda text: self.written(f"{{ {kind} = [{text}, …]{options} }}"), (), self.names_fields)
 
     def inside(self, place: Place) -> _Spot:
-        """Return the place in a plain value, whose lists are compared in order."""
+        """Return the place in a plain value; lists in a plain value are compared in order."""
         spot = self
         for key in place:
             spot = spot.at_field(key) if isinstance(key, str) else spot.in_list("same_elements", ", in_order = true")
         return spot
 
     def of_part(self, check: Check, at: Place) -> _Spot:
-        """Return the place of a nested check; `at` is its place inside the check at this place."""
+        """Return the place of a nested check; `at` is its path inside the check at this place."""
         if check.nests == "list":
             return self.in_list(check.kind)
         if check.nests == "check":
@@ -74,10 +74,10 @@ class _Spot(NamedTuple):
 
 
 def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, place: Place) -> Iterator[Finding]:
-    """Yield a finding for each table that names no check, unless the tool's schema has such a table in its place.
+    """Yield a finding for each table that names no check, unless the tool's schema expects such a table there.
 
-    The finding is an error where the schema accepts no object. Without a schema, only tables that look like a check are
-    found, also inside values; if the schema accepts any object, only tables with a misspelt check name are.
+    If the schema accepts no object, the finding is an error. Without a schema, only tables that look like a check are
+    found, also inside values. If the schema accepts any object, only tables with a misspelt check name are found.
     """
     root: Schema = tool.parameters if tool is not None else {}
     spot = _Spot(lambda text: f"{key_text(argument)} = {text}")
@@ -87,7 +87,7 @@ def literal_tables(check: Check, argument: str, tool: ToolDefinition | None, pla
 def _literal_tables(
     check: Check, spot: _Spot, schema: Schema | None, tool: ToolDefinition | None, place: Place
 ) -> Iterator[Finding]:
-    """Yield the findings of `literal_tables` on a check of an argument, or of a field or an element in it."""
+    """Yield the findings of `literal_tables` on the check of an argument, a field or an element."""
     root: Schema = tool.parameters if tool is not None else {}
     for at, part in check.placed_parts():
         inner = schema
@@ -123,7 +123,7 @@ def _literal_tables(
 
 
 def _without_shape(value: Mapping[str, JsonValue]) -> type[CheckBase] | None:
-    """Return the check that a table names although its expected value has the wrong shape; `None` if there is none."""
+    """Return the check that a table names with an expected value of the wrong shape; `None` if there is none."""
     for name in value:
         cls = CHECK_CLASSES.get(name)
         if (
@@ -137,7 +137,7 @@ def _without_shape(value: Mapping[str, JsonValue]) -> type[CheckBase] | None:
 
 
 def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[tuple[Place, str, str]]:
-    """Yield the place of each table inside a value that would be a check elsewhere, its key, and the check's name."""
+    """Yield the place, the key and the check's name of each table in a value that would be a check elsewhere."""
     inner: list[tuple[str | int, JsonValue, Schema | None]]
     if isinstance(value, dict):
         inner = [(key, each, _property(schema, key, root)) for key, each in value.items()]
@@ -160,7 +160,7 @@ def _nested(value: JsonValue, schema: Schema | None, root: Schema) -> Iterator[t
 def _is_check(value: Mapping[str, JsonValue], takes_object: bool | None) -> bool:
     """Return whether a table inside a value would be a check elsewhere, perhaps with a misspelt option."""
     names = check_names_in(value)
-    # A schema as a value has tables such as { type = "string" }.
+    # A schema as a value contains tables such as { type = "string" }.
     if len(names) != 1 or takes_object or (names == ["type"] and takes_object is None):
         return False
     options = [*CHECK_CLASSES[names[0]].model_fields]
@@ -168,18 +168,18 @@ def _is_check(value: Mapping[str, JsonValue], takes_object: bool | None) -> bool
 
 
 def _misspelt(value: Mapping[str, JsonValue]) -> tuple[str, str] | None:
-    """Return the key of a table that misspells a check, and the check's name; its other keys are options of it."""
+    """Return the misspelt key of a table and the check's name, if all other keys are options of the check."""
     others = [key for key in value if key not in RESERVED_NAMES]
     if len(others) != 1 or (name := near_check(others[0])) is None:
         return None
-    # `types` and `dates` are more often names of fields than misspelt checks.
+    # `types` and `dates` are more often field names than misspelt checks.
     if others[0] in (name, f"{name}s") or not value.keys() - {others[0]} <= CHECK_CLASSES[name].model_fields.keys():
         return None
     return others[0], name
 
 
 def _looks_like_check(value: Mapping[str, JsonValue], *, any_name: bool) -> bool:
-    """Return whether a table would be a check if one key had another name: any name, or only a similar one."""
+    """Return whether a table would be a check if one key had another name: any name, or only a similar name."""
     if _fields_as_option(value) is not None:
         return True
     if not any_name:
@@ -187,19 +187,19 @@ def _looks_like_check(value: Mapping[str, JsonValue], *, any_name: bool) -> bool
     others = [key for key in value if key not in RESERVED_NAMES]
     if len(others) != 1:
         return False
-    # Arguments of tools may have the names that other systems give to checks (`date`, `like`), so beside an option any
-    # name counts, but alone only a name close to a check's.
+    # Arguments of tools may have the names of checks in other systems (`date`, `like`). Beside an option, any name
+    # counts; alone, only a name close to a check's name counts.
     return len(value) > 1 or near_check(others[0]) is not None
 
 
 def _fields_as_option(value: Mapping[str, JsonValue]) -> JsonValue:
-    """Return the fields of a table that has them in the option `only_fields`, `None` for any other table."""
+    """Return the fields of a table that has them in the option `only_fields`; `None` for any other table."""
     fields = value.get("only_fields")
     return fields if isinstance(fields, dict) and len(value) == 1 else None
 
 
 def _meant(value: Mapping[str, JsonValue]) -> str:
-    """Return the check that a table was probably meant to be, as a suite writes it; empty if there is no clue."""
+    """Return the check that a table was probably meant to be, as a suite writes it; empty without a clue."""
     if (fields := _fields_as_option(value)) is not None:
         return f"has_fields = {describe_value(fields)}, only_fields = true"
     for key, inner in value.items():
@@ -246,7 +246,7 @@ def _options_take_object(options: Iterable[JsonValue], root: Schema, depth: int)
 
 
 def _names_properties(schema: Schema | None, root: Schema, depth: int = 0) -> bool:
-    """Return whether a schema, or an option of it, lists properties of objects."""
+    """Return whether a schema or one of its options lists properties of objects."""
     if schema is None or depth > _MAX_REFERENCES:
         return False
     if properties_of(schema):
@@ -258,14 +258,14 @@ def _names_properties(schema: Schema | None, root: Schema, depth: int = 0) -> bo
 
 
 def _takes_object(schema: Schema | None, root: Schema, depth: int = 0) -> bool | None:
-    """Return whether a schema accepts objects; `None` if it does not say."""
+    """Return whether a schema accepts objects; `None` if the schema leaves it open."""
     if schema is None or depth > _MAX_REFERENCES:
         return None
     if (values := listed_values(schema)) is not None:
         return any(isinstance(value, dict) for value in values)
     if (types := type_names(schema)) is not None:
         return "object" in types
-    # A union accepts objects if one option does; `allOf` accepts none if one part does not.
+    # A union accepts objects if one option does. An `allOf` accepts none if one part does not.
     for options in alternatives_of(schema, *UNIONS):
         found = _options_take_object(options, root, depth)
         if True in found:

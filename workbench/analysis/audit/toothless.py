@@ -1,4 +1,4 @@
-"""Find checks that no value fails, by constructing values as a careless agent would send them."""
+"""Find checks that no value fails, by constructing values like those of a careless agent."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ TEXTS = (
     "00000000-0000-4000-8000-000000000000",
     "zz",
 )
-"""Texts for schemas that ask for a format: one for each common format."""
+"""Texts for schemas with a format: one text for each common format."""
 
 _DEEPEST = 6
-"""The most levels of nesting that a constructed value has: a schema may refer to itself endlessly."""
+"""The most levels of nesting in a constructed value. A schema may refer to itself endlessly."""
 
 _MAX_TRIED_VALUES = 60
-"""The most values that are tried for one schema."""
+"""The most values tried for one schema."""
 
 
 def value_of(schema: Schema, root: Schema) -> JsonValue:
-    """Return a value that a schema inside `root` accepts: its default, an example, or a constructed one.
+    """Return a value that a schema inside `root` accepts: its default, an example, or a constructed value.
 
     If no candidate is accepted, or the schema is broken, return the first candidate."""
     return next(_accepted(schema, root))
@@ -61,7 +61,7 @@ def value_of(schema: Schema, root: Schema) -> JsonValue:
 
 def accepts(schema: Schema, root: Schema, value: JsonValue) -> bool:
     """Return whether a schema inside `root` accepts a value; true if the schema is broken."""
-    # References point into the definitions of the root, so the schema needs them, too.
+    # References point into the root's definitions, so the schema needs these definitions too.
     around: dict[str, JsonValue] = {}
     for key in ("$schema", "$defs", "definitions"):
         if key in root:
@@ -90,7 +90,7 @@ def all_arguments(schema: Schema) -> dict[str, JsonValue]:
 
 
 def candidates_of(schema: Schema, root: Schema, depth: int = 0) -> Iterator[JsonValue]:
-    """Yield values that a schema may accept, the most typical ones first; at least one."""
+    """Yield values that a schema may accept, the most typical values first; there is at least one."""
     if "default" in schema:
         yield schema["default"]
     examples = schema.get("examples")
@@ -111,7 +111,7 @@ def candidates_of(schema: Schema, root: Schema, depth: int = 0) -> Iterator[Json
 
 
 def _merged(schema: Schema, root: Schema, depth: int) -> Schema:
-    """Return a schema with the keywords of its `allOf` merged into it."""
+    """Return a schema merged with the keywords of its `allOf`."""
     merged: dict[str, JsonValue] = dict(schema)
     if depth < _DEEPEST:
         for option in chain.from_iterable(alternatives_of(schema, "allOf")):
@@ -123,7 +123,7 @@ def _merged(schema: Schema, root: Schema, depth: int) -> Schema:
 
 
 def _implied_types(schema: Schema) -> Sequence[str]:
-    """Return the type that the keywords of a schema without `type` imply."""
+    """Return the type implied by the keywords of a schema without `type`."""
     if "properties" in schema or "required" in schema:
         return ("object",)
     if "items" in schema or "minItems" in schema:
@@ -145,7 +145,7 @@ def _of_type(kind: str, schema: Schema, root: Schema, depth: int) -> Iterator[Js
             least = schema.get("minItems")
             count = least if isinstance(least, int) else 0
             if depth < _DEEPEST and count <= _MAX_TRIED_VALUES:
-                # Different items first, for schemas with `uniqueItems`, then equal ones.
+                # Different items come first, for schemas with `uniqueItems`, then equal items.
                 items = list(islice(candidates_of(resolved(schema.get("items", {}), root), root, depth + 1), count))
                 yield list(islice(cycle(items), count))
                 yield items[:1] * count
@@ -163,7 +163,7 @@ def _of_type(kind: str, schema: Schema, root: Schema, depth: int) -> Iterator[Js
 
 
 def _accepted(schema: Schema, root: Schema, depth: int = 0) -> Iterator[JsonValue]:
-    """Yield the candidates that a schema accepts, and finally the first candidate."""
+    """Yield the accepted candidates, and finally the first candidate."""
     candidates = list(islice(candidates_of(schema, root, depth), _MAX_TRIED_VALUES))
     for value in candidates:
         if accepts(schema, root, value):
@@ -203,7 +203,7 @@ def _texts(schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
 
 
 def other_values(check: Check, schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
-    """Yield values that a schema may allow and that a check refuses, the most different ones first.
+    """Yield values that a schema may allow and a check refuses, the most different values first.
 
     Python functions and judges are not called. Raises CheckError for a check that needs them."""
     try:
@@ -222,11 +222,11 @@ def few_others(check: Check, schema: Schema) -> Iterator[JsonValue]:
 
 
 _MAX_OF_PART = 2
-"""The most values that are tried in place of one part of a value."""
+"""The most values tried in place of one part of a value."""
 
 
 def value_that_meets(check: Check, schema: Schema, root: Schema) -> JsonValue:
-    """Return a value that meets a check and, if possible, a schema inside `root`; it is built from the inside out.
+    """Return a value that meets a check and, if possible, a schema inside `root`, built from the inside out.
 
     Raises NeverHoldsError if no value meets the check, and UnknownSampleError if none can be constructed."""
     if check.accepts_all:
@@ -265,7 +265,7 @@ def _different_of_type(kind: JsonValue, met: JsonValue, schema: Mapping[str, Jso
             number: float = 0
             if isinstance(met, int | float) and math.isfinite(met):
                 number = met
-            # Far values first: a tolerant check accepts the near ones.
+            # Far values come first because a tolerant check accepts near values.
             yield from (number + 1000, number - 1000, number + 1, number - 1)
             for bound in (schema.get("minimum"), schema.get("maximum")):
                 if isinstance(bound, int | float):
@@ -295,11 +295,11 @@ _ANSWERS = ("no", "something else", "zz 7", "I cannot help with that.")
 """Answers that are wrong for any request."""
 
 _LARGE = 1_000_000
-"""The largest number that is tried: a check that accepts all smaller numbers excludes hardly anything."""
+"""The largest number tried. A check that accepts all smaller numbers excludes hardly anything."""
 
 
 def toothless_checks(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield the findings on a case's checks that no value fails, and on its expected calls without any check."""
+    """Yield the findings on a case's checks that no value fails, and on expected calls without any check."""
     for at, call in case.written_calls():
         if call.tool is None:
             continue
@@ -357,8 +357,8 @@ def _always(key: str, statistic: str, limit: float, is_share: bool) -> bool:
 
 
 _PEAKS_OF_SHARES: Mapping[str, float] = {"variance": 0.5, "spread": math.sqrt(0.5)}
-"""The largest possible statistics of values in 0..1. Both occur with two runs of 0 and 1, since the variance divides by
-n - 1."""
+"""The largest possible statistics of values in 0..1. Both occur with two runs of 0 and 1 because the variance divides
+by n - 1."""
 
 
 def _never_missed(place: Place, why: str) -> AuditFinding:
@@ -436,30 +436,30 @@ def _refuses(schema: Schema, root: Schema, value: JsonValue) -> bool:
 
 
 def _of_the_value(check: Check) -> Iterator[Check]:
-    """Yield a check and its nested checks of the same value; checks that look inside a value handle their own parts."""
+    """Yield a check and its nested checks of the same value; a check of fields or elements handles its own parts."""
     yield check
     for part in check.own_parts:
         yield from _of_the_value(part)
 
 
 def _inside(check: Check, schema: Schema, path: str = "") -> Iterator[tuple[str, Check, Schema]]:
-    """Yield the checks of fields and elements inside a check, each with its path and the schema of its value."""
+    """Yield the checks of fields and elements inside a check, each with its path and its value's schema."""
     for at, part in check.placed_parts():
         inner, where = schema, path
         if check.nests == "table":
             inner, where = field_schema(schema, str(at[-1])) or {}, f"{path}.{key_text(str(at[-1]))}".removeprefix(".")
         elif check.looks_inside:
             inner, where = items_schema(schema), f"{path}[]"
-        # Nested parts are checked separately, and a check for absence excludes every value.
+        # Nested parts are checked separately. A check for absence excludes every value.
         if check.looks_inside and not part.looks_inside and not part.accepts_all and not part.forbids:
             yield where, part, inner
         yield from _inside(part, inner, where)
 
 
 def _refuses_nothing(check: Check, schema: Schema | None, root: Schema, refused: Callable[[JsonValue], bool]) -> bool:
-    """Return whether all of many different values that the schema allows meet a check."""
+    """Return whether many different values that the schema allows all meet a check."""
     listed = listed_values(schema) if schema is not None else None
-    # If the schema allows only one value, the schema and not the check is why nothing fails.
+    # If the schema allows only one value, nothing fails because of the schema and not because of the check.
     if listed is not None and len(listed) < 2:
         return False
     tried = 0

@@ -51,14 +51,14 @@ AuditKind = Literal[
 ]
 
 Weight = Literal["warning", "note"]
-"""The severity of a finding: a warning is nearly always a mistake in the suite, a note may be intended."""
+"""The severity of a finding. A warning is nearly always a mistake in the suite; a note may be intended."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
     """A finding of an audit.
 
-    `place` starts at the top of the file; `case` is the case's id, `None` for the whole suite."""
+    `place` starts at the top of the file. `case` is the case's id, or `None` for the whole suite."""
 
     kind: AuditKind
     weight: Weight
@@ -71,7 +71,7 @@ class AuditFinding:
 class ToolTable:
     """The known tools of a suite by name, with their schemas.
 
-    `unlisted` holds the names of servers whose tools are unknown: an unknown name may then be one of theirs."""
+    `unlisted` names the servers whose tools are unknown. An unknown tool name may belong to one of them."""
 
     def __init__(self, tools: Iterable[ToolDefinition], unlisted: Sequence[str] = ()) -> None:
         self.tools = tuple(tools)
@@ -84,19 +84,19 @@ class ToolTable:
 
     @classmethod
     def of(cls, suite: Suite, listings: Mapping[str, Listing]) -> ToolTable:
-        """Return the table of a suite's tools: its own, its providers', and those that its servers listed last."""
+        """Return the table of a suite's own tools, provider tools, and the last known tools of its servers."""
         tools = [*map(definition_of, suite.tools), *map(definition_of_provider, suite.provider_tools)]
         for listing in listings.values():
             tools += listing.tools
         return cls(tools, [server.name for server in suite.servers if server.name not in listings])
 
     def of_cases(self, cases: Iterable[Case]) -> ToolTable:
-        """Return the table with the tools of cases added; they replace tools of the same name."""
+        """Return the table with the cases' own tools added; they replace tools of the same name."""
         own = {}
         for case in cases:
             for tool in case.tools:
                 own[tool.name] = definition_of(tool)
-        # Nearly every case has no tools of its own, and shares the table with its parsed schemas.
+        # Nearly every case has no tools of its own and shares the table with its parsed schemas.
         if not own:
             return self
         return ToolTable((tools_by_name(self.tools) | own).values(), self.unlisted)
@@ -106,11 +106,11 @@ class ToolTable:
         return tuple(names_of_tools(self.tools))
 
     def find(self, name: str) -> ToolDefinition | None:
-        """Return the tool of a name, with the spelling tolerance of the graders; `None` for an unknown name."""
+        """Return the tool with a name, with the graders' tolerance of spelling; `None` for an unknown name."""
         return self._by_name.get(comparable_name(name))
 
     def offered(self, offer: Sequence[str] | None) -> tuple[ToolDefinition, ...]:
-        """Return the tools that a model is offered: all tools, or those that a case offers."""
+        """Return the tools offered to a model: all tools, or the tools in a case's `offer`."""
         if offer is None:
             return self.tools
         return tuple(tool for tool in self.tools if tool.name in offer)
@@ -118,9 +118,9 @@ class ToolTable:
     def refusal(self, tool: ToolDefinition, argument: str, value: JsonValue) -> str | None:
         """Return the reason why a tool's schema refuses a value of an argument.
 
-        `None` if the schema accepts the value or is broken."""
+        Returns `None` if the schema accepts the value or is broken."""
         given = {argument: value}
-        # Most values need no validator, which takes milliseconds to import and to build.
+        # Most values need no validator. Importing and building a validator takes milliseconds.
         if plainly_accepts({**tool.parameters, "required": []}, given):
             return None
         validator = self._validator(tool)
@@ -130,7 +130,7 @@ class ToolTable:
 
         try:
             for problem in validator.iter_errors(given):
-                # Other problems concern arguments that this call does not pass.
+                # Other problems are about arguments that this call does not pass.
                 if list(problem.absolute_path)[:1] == [argument]:
                     return _problem_text(problem)
         except (Unresolvable, RecursionError, SearchError):
@@ -175,18 +175,18 @@ def parameter_schema(tool: ToolDefinition, argument: str) -> Schema | None:
 
 
 def closed(tool: ToolDefinition) -> bool:
-    """Return whether a tool lists all of its parameters, so that any other name is a mistake."""
+    """Return whether a tool lists all of its parameters. If so, any other name is a mistake."""
     schema = tool.parameters
     if not _OPEN_ENDED.isdisjoint(schema):
         return False
-    # JSON Schema allows other properties unless they are excluded, but hardly any tool means to.
+    # JSON Schema allows other properties unless they are excluded, but hardly any tool intends this.
     if "additionalProperties" not in schema:
         return "properties" in schema
     return schema["additionalProperties"] is False
 
 
 _OPEN_ENDED = frozenset(("patternProperties", "$ref", "anyOf", "oneOf", "allOf", "if"))
-"""The keywords that may allow properties which `properties` does not list."""
+"""The keywords that may allow properties outside `properties`."""
 
 
 def required(tool: ToolDefinition) -> tuple[str, ...]:
@@ -194,11 +194,11 @@ def required(tool: ToolDefinition) -> tuple[str, ...]:
     return required_names(tool.parameters)
 
 
-# Expected and disallowed calls that contradict the tools, and so name tools, arguments or values that can never occur.
+# Expected and disallowed calls that contradict the tools: they name tools, arguments or values that can never occur.
 
 
 def audit_calls(case: Case, place: Place, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield the findings on the calls that a case describes; `place` is the case's place in the file."""
+    """Yield the findings on the calls in a case; `place` is the case's place in the file."""
     for at, call in case.written_calls():
         if call.tool is None:
             continue
@@ -274,9 +274,9 @@ def _argument(
 
 
 def _values_in(check: Check, where: Place) -> Iterator[tuple[Place, JsonValue]]:
-    """Yield the values that a check or its parts list, each with its place."""
-    # Values of fields and elements are not values of the argument; the `fits` of their check compares them with the
-    # schema.
+    """Yield the values listed by a check or its parts, each with its place."""
+    # Values of fields and elements are not values of the argument. Their own check compares them with the schema in
+    # `fits`.
     if not check.looks_inside:
         for at, part in check.placed_parts():
             yield from _values_in(part, (*where, *at))
@@ -308,7 +308,7 @@ def with_unmeetable(file: SuiteFile, listings: Listings) -> SuiteFile:
     """Return the suite file with the problems that its tools' schemas reveal.
 
     A problem is an expectation that a schema rules out, a table that was probably meant as a check, or a case that
-    expects nothing. `listings` holds the tools that servers listed last."""
+    expects nothing. `listings` holds the last known tools of servers."""
     suite = file.suite
     if suite is None:
         return file
@@ -337,7 +337,7 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
             yield from literal_tables(state.result, "result", None, (*place, *at))
     for at, result in case.checked_results():
         yield from literal_tables(result, "result", None, (*place, *at))
-    # Where invalid arguments do not fail a run, a value that the schema refuses can still meet the expectation.
+    # If invalid arguments do not fail a run, a value that the schema refuses can still meet the expectation.
     can_be_met = settings_of(suite, case).grading.invalid_arguments != "fail"
     yield from map(_as_warning, tables) if can_be_met else tables
     yield from _of_mocks(case.mocks, (*place, "mocks"), table)
@@ -348,7 +348,7 @@ def _of_case(suite: Suite, case: Case, place: Place, table: ToolTable) -> Iterat
 
 
 def _shared_by_changes(suite: Suite, table: ToolTable) -> Iterator[Finding]:
-    """Yield a warning for each server that runs share by default although cases expect changes of its state."""
+    """Yield a warning for each server shared by runs by default although cases expect changes of its state."""
     changing: dict[str, set[str]] = {}
     named: set[str] = set()
     runs = 0
@@ -363,7 +363,7 @@ def _shared_by_changes(suite: Suite, table: ToolTable) -> Iterator[Finding]:
                 continue
             if tool.annotations.get("readOnlyHint") is not True:
                 changing.setdefault(tool.server, set()).add(tool.name)
-        # A server of `setup` or `final` has a warning of its own.
+        # A server in `setup` or `final` has its own warning.
         for _, own in case.own_calls():
             if (tool := table.find(own.tool)) is not None and tool.server is not None:
                 named.add(tool.server)
@@ -376,11 +376,11 @@ def _shared_by_changes(suite: Suite, table: ToolTable) -> Iterator[Finding]:
 
 
 _MAX_NAMED_TOOLS = 3
-"""The most tools that a warning about shared state names."""
+"""The most tools named in a warning about shared state."""
 
 
 def _of_mocks(mocks: Sequence[Mock], place: Place, table: ToolTable) -> Iterator[Finding]:
-    """Yield warnings on the conditions of mocks; no errors, because an invalid call may meet a condition."""
+    """Yield warnings on the conditions of mocks. They are not errors because an invalid call may meet a condition."""
     for number, mock in enumerate(mocks):
         yield from map(_as_warning, _of_checks(mock.when, mock.tool, (*place, number, "when"), table))
 
@@ -395,11 +395,11 @@ def _as_warning(found: Finding) -> Finding:
     return replace(found, severity="warning")
 
 
-# Mocks that never answer: of an unknown tool, after a mock that answers first, or for calls that no case expects.
+# Mocks that never answer: for an unknown tool, after a mock that answers first, or for calls that no case expects.
 
 
 def audit_suite_mocks(suite: Suite, table: ToolTable) -> Iterator[AuditFinding]:
-    """Yield the findings on the mocks that all cases of a suite share."""
+    """Yield the findings on the suite's mocks, which apply to all cases."""
     return _audit(suite.mocks, ("mocks",), suite.cases, table, None)
 
 
@@ -411,7 +411,7 @@ def audit_case_mocks(case: Case, place: Place, table: ToolTable) -> Iterator[Aud
 def _audit(
     mocks: Sequence[Mock], of_mocks: Place, cases: Sequence[Case], table: ToolTable, case_id: str | None
 ) -> Iterator[AuditFinding]:
-    # The first mock of each tool without a condition: it answers every call that reaches it.
+    # The first mock of each tool without a condition. It answers every call that reaches it.
     first: dict[str, Place] = {}
     for number, mock in enumerate(mocks):
         place = (*of_mocks, number)
@@ -441,7 +441,7 @@ def _audit(
 def _expected_somewhere(mock: Mock, when: Checks, cases: Sequence[Case]) -> bool:
     """Return whether an expected call may meet the condition of a mock.
 
-    Also true if no call of the tool is expected at all, as in a case that checks only the answer."""
+    Also true if no call of the tool is expected, as in a case that checks only the answer."""
     is_tool_expected = False
     for case in cases:
         for call in case.alternatives:

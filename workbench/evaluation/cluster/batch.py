@@ -1,7 +1,7 @@
-"""A batch whose runs the workers of a cluster make, in portions.
+"""A batch whose runs are executed by the workers of a cluster, in portions.
 
-This program decides which worker makes which runs, and only this program reports events, so that each run is reported
-once even if workers are lost.
+This program assigns runs to workers. Only this program reports events, so each run is reported once even if workers are
+lost.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ from workbench.suite.files import absolute
 from workbench.trajectory.trajectory import Trajectory
 
 MAX_SAID_LINES = 8
-"""The most workers that one message quotes."""
+"""The most workers quoted in one message."""
 ENLIST_TIMEOUT_S = 120.0
 ASK_WITHIN_S = 30.0
-"""The longest wait, in seconds, for a worker that answers: all workers found at first may have ended."""
+"""The longest wait, in seconds, for a worker that answers. All workers found at first may have ended."""
 ASK_AGAIN_S = 0.5
 GIVEN_UP_S = 0.1
 """The interval, in seconds, between checks whether the caller still waits."""
@@ -77,7 +77,7 @@ END_TIMEOUT_S = 3.0
 
 
 class WorkerGroup:
-    """The exchange of messages between the program and the workers of one plan; for one event loop."""
+    """The exchange of messages between the program and the workers of one plan. Use it on one event loop."""
 
     def __init__(self, plan: Plan, approval: Approval, retries: RetryPolicy, *, history: bool, events: bool) -> None:
         address = cluster_address(plan.cluster or "")
@@ -112,12 +112,12 @@ class WorkerGroup:
         self._plan = plan
 
     def ref(self, run: PlannedRun) -> RunRef:
-        """Return the reference that stands for a run in messages."""
+        """Return the reference to a run for messages."""
         return RunRef.of(run, self._suites[run.file.path])
 
     async def open_unless(self, given_up: Callable[[], bool]) -> frozenset[str]:
-        """Run `open`; raise GivenUpError if the caller stops waiting before its end."""
-        # The flag is polled: a signal handler only sets it, and `given_up` reads it.
+        """Run `open`; raise GivenUpError if the caller gives up before `open` returns."""
+        # The flag is polled because a signal handler only sets it, and `given_up` reads it.
         opening = asyncio.create_task(self.open())
         while not (await asyncio.wait([opening], timeout=GIVEN_UP_S))[0]:
             if given_up():
@@ -129,7 +129,7 @@ class WorkerGroup:
     async def open(self) -> frozenset[str]:
         """Start or reach the cluster, and ask all workers whether they can execute the runs.
 
-        Returns the addresses of the workers that can. Raises ClusterError.
+        Returns the addresses of the suitable workers. Raises ClusterError.
         """
         for file in self._plan.files:
             if (where := next(written_out(file, self._secrets), None)) is not None:
@@ -160,7 +160,7 @@ class WorkerGroup:
                     problems.append(f"worker {worker}: {why}")
             else:
                 enlisted.append(worker)
-        # A worker that has ended does no harm if others can execute the runs.
+        # A worker that has ended does no harm if other workers can execute the runs.
         if not problems and not enlisted:
             problems = unreachable or ["no worker of the cluster is left: each ended before it could be asked"]
         if problems:
@@ -172,7 +172,7 @@ class WorkerGroup:
         return frozenset(enlisted)
 
     async def _answers(self) -> dict[str, tuple[str, ...] | UnreachableError]:
-        """Return the answer of each worker; if all workers ended before they answered, ask the new ones."""
+        """Return the answer of each worker; if all workers ended before they answered, ask the new workers."""
         until_s = asyncio.get_running_loop().time() + ASK_WITHIN_S
         while True:
             workers = await self.cluster.workers()
@@ -186,7 +186,7 @@ class WorkerGroup:
         try:
             return await self.enlist(worker)
         except UnreachableError as error:
-            # The worker may have ended since.
+            # The worker may have ended in the meantime.
             return error
 
     async def enlist(self, worker: str) -> tuple[str, ...]:
@@ -204,7 +204,7 @@ class WorkerGroup:
     ) -> tuple[tuple[int, FromWorker], ...] | None:
         """Send messages to a worker, and return the worker's messages after the number `seen`.
 
-        `None` if the worker no longer works for this batch.
+        Returns `None` if the worker no longer works for this batch.
         """
         answer: bytes | None = await self.cluster.call(
             worker, _there("exchange"), self._errand.token, seen, pickled(tuple(sent)), timeout_s=SILENCE_S
@@ -226,13 +226,13 @@ class WorkerGroup:
         last = []
         for worker in workers:
             last.append(self.cluster.call(worker, _there("dismiss"), token, timeout_s=END_TIMEOUT_S))
-        # A worker that has already ended must not keep the others from being dismissed.
+        # A worker that has already ended must not prevent the dismissal of the others.
         await asyncio.gather(*last, return_exceptions=True)
         await self.cluster.close()
 
 
 def _there(function: str) -> Callable[..., Any]:
-    """Return a function of `cluster_worker` by its name, which dask imports in the worker.
+    """Return a function of `cluster_worker` by name; dask imports it in the worker.
 
     The program itself uses nothing else of that module.
     """
@@ -251,7 +251,8 @@ LOOK_S = 0.5
 NO_WORKER_S = 120.0
 """The time, in seconds, that a local cluster may be without any worker while its workers are restarted."""
 RETURNED_S = 0.25
-"""The interval, in seconds, between checks for a lost worker's part of a limit, which becomes free after some time."""
+"""The interval, in seconds, between checks for a lost worker's part of a limit. The part becomes free after some
+time."""
 STOP_TIMEOUT_S = 5.0
 """The time, in seconds, for workers to stop their runs."""
 
@@ -261,7 +262,7 @@ Lent = tuple[tuple[EndpointLimits, Lease], ...]
 
 @dataclass(eq=False)
 class _Out:
-    """A portion that a worker has."""
+    """A portion assigned to a worker."""
 
     portion: Portion
     lane: Lane
@@ -269,7 +270,7 @@ class _Out:
     """The runs of the portion that have not been reported yet."""
     lent: Lent
     suspect: bool
-    """Whether the worker must have no other portion at the same time."""
+    """Whether the worker must not have another portion at the same time."""
     task: Any = None
     following: asyncio.Task[None] | None = None
 
@@ -329,7 +330,7 @@ class ClusterBatch(Batch):
         self._cluster_lanes, self._endpoints = lanes_for(plan, lane_of, group.samples, approval)
 
     async def run(self) -> None:
-        """Have the workers execute all runs; each ends in exactly one `RunDone`, whatever happens."""
+        """Have the workers execute all runs; each run ends in exactly one `RunDone`, even after failures."""
         self._context.listener(BatchStarted(self.name, self.runs))
         try:
             await self._context.ready()
@@ -352,7 +353,7 @@ class ClusterBatch(Batch):
         await self._group.close(tuple(self._workers))
 
     def stop(self, run_id: str | None = None) -> None:
-        """Stop one run, or all of them; finished runs keep their results.
+        """Stop one run or all runs; finished runs keep their results.
 
         Call it on the engine's loop.
         """
@@ -374,7 +375,7 @@ class ClusterBatch(Batch):
             self._lost(worker, "it did not stop in time")
 
     def _give_out(self) -> None:
-        """Distribute portions as long as there are workers and parts of limits for them."""
+        """Distribute portions while there are workers and parts of limits for them."""
         if self._stopping:
             return
         for lane in self._cluster_lanes:
@@ -384,9 +385,9 @@ class ClusterBatch(Batch):
                     break
 
     def _give(self, lane: Lane, worker: _Worker, before: _Out | None = None) -> bool:
-        """Submit the next portion of a lane to a worker, perhaps with the leases of its portion `before`.
+        """Submit the next portion of a lane to a worker; it may reuse the leases of the worker's portion `before`.
 
-        Returns false if some limit had no part left for the portion.
+        Returns false if a limit had no part left for the portion.
         """
         needed, workers, number = lane.needed(), len(self._workers), next(self._portions)
         if before is not None:
@@ -403,8 +404,8 @@ class ClusterBatch(Batch):
         suspect, runs = lane.next_is_suspect, lane.take(workers)
         at_once = lent[0][1].at_once
         if lent[0][1].endpoint:
-            # The leases limit requests, not runs, so this portion's runs can use requests that the other portion
-            # leaves.
+            # The leases limit requests, not runs. This portion's runs can use requests that the other portion does not
+            # need.
             at_once *= AT_A_TIME
         portion = Portion(number, tuple(map(self._group.ref, runs)), at_once, known_as, asked)
         out = worker.out[number] = _Out(portion, lane, {run.run_id: run for run in runs}, lent, suspect)
@@ -413,7 +414,7 @@ class ClusterBatch(Batch):
         return True
 
     async def _follow(self, worker: _Worker, out: _Out) -> None:
-        """Wait for the task of a portion, in order to notice a failure."""
+        """Wait for the task of a portion to notice a failure."""
         try:
             if not await self._group.cluster.result(out.task):
                 self._lost(worker, "it no longer works for this batch")
@@ -444,20 +445,20 @@ class ClusterBatch(Batch):
         except UnreachableError as error:
             why = str(error)
         except Exception:
-            # A listener raised an error. The worker is dropped, so that no caller waits for its runs for ever.
+            # A listener raised an error. The worker is dropped, so no caller waits forever for its runs.
             _logger.exception("worker %s", worker.address)
             why = "its messages could not be handled; the log holds the details"
         self._lost(worker, why)
 
     async def _tell(self, worker: _Worker, message: ToWorker) -> None:
-        # `_listen` also notices the lost worker, and handles the loss.
+        # `_listen` also notices the lost worker and handles the loss.
         with suppress(UnreachableError):
             await self._group.exchange(worker.address, worker.seen, [message])
 
     async def _watch(self) -> None:
         """Notice workers that leave and workers that join."""
         cluster, now_s = self._group.cluster, asyncio.get_running_loop().time
-        # The last time at which there was a worker.
+        # The last time with at least one worker.
         last_s = now_s()
         while True:
             await asyncio.sleep(LOOK_S)
@@ -472,14 +473,14 @@ class ClusterBatch(Batch):
             for worker in tuple(self._workers.values()):
                 if worker.address not in addresses:
                     self._lost(worker, "it is gone")
-            # Another worker may have reused the address, so its answer is requested anew.
+            # Another worker may have reused the address, so the address is asked again.
             self._refused &= addresses
             for address in addresses - self._workers.keys() - self._refused - self._asked:
                 self._asked.add(address)
                 self._begin(self._enlist(address))
 
     def _give_up(self, why: str) -> None:
-        """End all unfinished runs, with the reason."""
+        """End all unfinished runs with a reason."""
         self._context.listener(ClusterSaid(f"{why}: the missing runs were not made", ends=True))
         self._stopping = True
         self.stop()
@@ -487,7 +488,7 @@ class ClusterBatch(Batch):
             self._lost(worker, why)
 
     async def _enlist(self, address: str) -> None:
-        """Ask a new or lost worker whether it can execute runs."""
+        """Ask a new or returned worker whether it can execute runs."""
         try:
             reasons = await self._group.enlist(address)
         except UnreachableError:
@@ -505,7 +506,7 @@ class ClusterBatch(Batch):
 
     def _lost(self, worker: _Worker, why: str) -> None:
         """Return the unreported runs of a lost worker to the queues of other workers."""
-        # Several tasks may notice the loss, and a new worker may already have the address.
+        # Several tasks may notice the loss. A new worker may already have the address.
         if self._workers.get(worker.address) is not worker:
             return
         del self._workers[worker.address]
@@ -572,7 +573,7 @@ class ClusterBatch(Batch):
             if made.run_id in out.runs:
                 break
         else:
-            # Meanwhile another worker has the run, or has reported it.
+            # Meanwhile, another worker has the run or has reported it.
             return
         planned = out.runs[made.run_id]
         result, row, events = made.result, made.row, made.events
@@ -580,12 +581,12 @@ class ClusterBatch(Batch):
             assert worker.in_common is not None
             result = worker.in_common.arrived(result, result_of(planned, Status.SKIPPED, Trajectory(planned.run_id)))
         if row is not None and self._may_hold_secret(result, row):
-            # This program knows more secrets than the worker did. So the run is redacted here, without the worker's
-            # row.
+            # This program knows more secrets than the worker did. Therefore, the run is redacted here, without the
+            # worker's row.
             events, row = events or row.unpacked_events(), None
         for event in events:
             self._context.listener(RunEvent(event))
-        # The run is removed last, so that another worker gets it if a line above raises.
+        # The run is removed last, so another worker gets it if a line above raises.
         del out.runs[made.run_id]
         try:
             self._context.listener(RunDone(result, made.began_ms, made.ended_ms, row))
@@ -605,7 +606,7 @@ class ClusterBatch(Batch):
         for run in out.runs.values():
             self._again(out.lane, run, worker.address)
         lane = out.lane
-        # Keeping the leases is faster than returning them, but must not starve a worker that has none.
+        # Keeping the leases is faster than returning them, but must not starve a worker without leases.
         all_have_some = all(other is worker or other.portions_of(lane) for other in self._workers.values())
         goes_on = lane.length and not self._stopping and worker.may_have_more_of(lane)
         if not (goes_on and (all_have_some or lane.limits.can_lend()) and self._give(lane, worker, out)):

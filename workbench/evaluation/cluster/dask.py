@@ -1,6 +1,6 @@
 """A dask cluster: its workers, functions that run on them, tasks, and the program's messages.
 
-All messages pass through the scheduler, so they must hold no secret: the errand is searched before it is sent, and
+All messages pass through the scheduler, so they must hold no secret. The errand is searched before it is sent, and
 workers redact their messages. dask is imported when a cluster is opened.
 """
 
@@ -50,7 +50,7 @@ class SuiteText:
 
 
 class RunRef(NamedTuple):
-    """A run of the plan, with its suite given by its place in the errand and its case by id."""
+    """A run of the plan: its suite is an index in the errand, its case an id."""
 
     run_id: str
     suite: int
@@ -69,7 +69,7 @@ class RunRef(NamedTuple):
         )
 
     def planned(self, file: SuiteFile, case: Case) -> PlannedRun:
-        """Return the planned run, given its suite and its case as written."""
+        """Return the planned run for its suite and its case as written."""
         written = with_grader(case, self.by, self.repeat_rule)
         of_person = (self.model_of_suite, self.by)
         return PlannedRun(self.run_id, file, written, self.model, self.repeat, *of_person, repeat_rule=self.repeat_rule)
@@ -77,12 +77,12 @@ class RunRef(NamedTuple):
 
 @dataclass(frozen=True)
 class Errand:
-    """The first message to each worker: the suites and options of the runs, from which the worker derives their needs.
+    """The first message to each worker: suites and options, from which the worker derives the needs of the runs.
 
-    `samples` are runs that together have the needs of all runs of the plan. `granted` are the approved suites by their
-    places, `approved` the hashes of all that was approved (`endpoint_limits.approved_things`). `history` is true if
-    runs are stored, `events` if the program wants their events, `is_ours` if the worker process was started for this
-    batch. `instructions` holds `Plan.instructions` by the suites' places.
+    `samples` are runs that together have the needs of all runs of the plan. `granted` are the indices of the approved
+    suites, `approved` the hashes of everything approved (`endpoint_limits.approved_things`). `history` is true if runs
+    are stored, `events` if the program wants their events, `is_ours` if the worker process was started for this batch.
+    `instructions` holds `Plan.instructions` by the index of the suite.
     """
 
     token: str
@@ -108,7 +108,7 @@ class Portion:
     """A message to a worker: execute these runs, `at_once` at a time.
 
     `leases` are the worker's parts of endpoints' limits, known as `lent` from now on. Without leases, the worker uses
-    those that it still has under that number from an earlier portion.
+    the leases of an earlier portion under this number.
     """
 
     number: int
@@ -166,7 +166,7 @@ CALL_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 4.0
 
 FOR_THE_PROGRAM = frozenset({signal.SIGINT, signal.SIGHUP})
-"""The signals that only the program handles, not its workers."""
+"""The signals that only the program handles. Its workers ignore them."""
 
 NOT_INSTALLED = "--cluster needs packages that are not installed: pip install 'toolcall-workbench[cluster]'"
 
@@ -183,7 +183,7 @@ class UnreachableError(Exception):
 
 
 class DaskCluster:
-    """The workers of a cluster, by their addresses; for the event loop on which the cluster was opened."""
+    """The workers of a cluster by address. Use it on the event loop that opened the cluster."""
 
     def __init__(self, address: ClusterAddress) -> None:
         self._address = address
@@ -212,13 +212,13 @@ class DaskCluster:
         import dask
         from distributed import Client, Scheduler, Security
 
-        # Clients of a scheduler can run any code, so temporary certificates make this program its only client.
+        # Clients of a scheduler can run any code. With temporary certificates, this program is the only client.
         security = await asyncio.to_thread(Security.temporary)
-        # Ctrl+C signals the whole process group. Workers inherit this thread's blocked signals, and later ignore the
+        # Ctrl+C signals the whole process group. Workers inherit this thread's blocked signals and later ignore the
         # signals themselves.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_PROGRAM)
         self._open.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
-        # dask imports modules from its working folder, which by default is in the shared temporary folder.
+        # dask imports modules from its working folder. By default, this folder is in the shared temporary folder.
         own = self._open.enter_context(TemporaryDirectory(prefix="workbench-", ignore_cleanup_errors=True))
         self._open.enter_context(_removed_if_killed(own))
         config = {**_CONFIG, "temporary-directory": own}
@@ -267,7 +267,9 @@ class DaskCluster:
             raise UnreachableError(_said(error)) from error
 
     async def why_not(self, worker: str) -> str | None:
-        """Return why a worker cannot be used, such as a different version of Python or Workbench; `None` if it can."""
+        """Return the reason why a worker cannot be used; `None` if it can.
+
+        A reason is, for example, a different version of Python or Workbench."""
         here = ".".join(platform.python_version_tuple()[:2])
         python = await self.call(worker, platform.python_version)
         if python.split(".")[:2] != here.split("."):
@@ -305,7 +307,7 @@ class DaskCluster:
             raise UnreachableError(_said(error)) from error
 
     async def close(self) -> None:
-        """Leave the cluster; workers that were started here end."""
+        """Leave the cluster; end the workers that were started here."""
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await self._open.aclose()
@@ -315,8 +317,8 @@ class DaskCluster:
 
 @contextmanager
 def _removed_if_killed(folder: str) -> Iterator[None]:
-    """Remove a folder even if this program is killed, by a process that outlives it."""
-    # The input of that process ends when this program does. It waits a second, because workers end later.
+    """Remove a folder even if this program is killed; another process survives to do this."""
+    # The input of this process ends when the program does. It waits a second because workers end later.
     script = 'read -r _; sleep 1; rm -rf -- "$1"'
     keeper = subprocess.Popen(
         ["/bin/sh", "-c", script, "workbench keeper", folder],
@@ -341,14 +343,14 @@ def _imported() -> None:
 async def _ask_for_scheduler(address: str, connecting: dict[str, Any]) -> None:
     """Return once a dask scheduler answers at an address, in bounded time, unlike dask's own client.
 
-    Raises OSError if nothing is there, and ValueError if something else is.
+    Raises OSError if nothing answers, and ValueError if something other than a scheduler answers.
     """
     from distributed.comm.core import CommClosedError, connect
     from distributed.core import send_recv
 
     why = "it says nothing"
     try:
-        # Connecting has its own time-out, which raises OSError, but the request after it has none.
+        # Connecting has its own time-out, which raises OSError. The request after it has no time-out.
         async with asyncio.timeout(CONNECT_TIMEOUT_S * 1.1):
             comm = await connect(address, timeout=CONNECT_TIMEOUT_S, **connecting)
             try:
@@ -380,7 +382,7 @@ def _said(error: Exception) -> str:
 
 
 def quiet_logs() -> None:
-    """Let dask write to the program's log instead of the screen."""
+    """Send dask's messages to the program's log instead of the screen."""
     for name in ("distributed", "distributed.client", "bokeh", "tornado", "tornado.application"):
         logger = logging.getLogger(name)
         logger.handlers.clear()
@@ -392,19 +394,19 @@ def quiet_logs() -> None:
 START_TIMEOUT_S = 60.0
 """The time, in seconds, for a worker to start."""
 START_ATTEMPTS = 3
-"""The number of attempts to start a worker at first; a worker that has run before is restarted without limit."""
+"""The number of attempts for the first start of a worker. A worker that has run before is restarted without limit."""
 AGAIN_S = 1.0
 LOOK_S = 0.5
 DEAD_LOOKS = 60
-"""The number of checks that find a process dead after which its nanny is replaced."""
+"""The number of checks that find a process dead before its nanny is replaced."""
 END_TIMEOUT_S = 1.5
 
 
 class LocalWorkers:
-    """The workers of a scheduler that run on this machine.
+    """The workers of a scheduler on this machine.
 
-    dask's nannies start the next process when one dies, but give up if that fails; then another nanny is started. Use
-    it on an event loop whose thread blocks the signals that workers must not get.
+    dask's nannies start the next process when one dies, but give up if the start fails. Then another nanny is started.
+    Use this class on an event loop whose thread blocks the signals that workers must not get.
     """
 
     def __init__(self, scheduler: str, workers: int, config: Mapping[str, object], **options: Any) -> None:
@@ -436,7 +438,7 @@ class LocalWorkers:
     async def _keep(self, place: int, first: asyncio.Future[None]) -> None:
         """Keep one worker running.
 
-        `first` is resolved once the worker has started, or failed to.
+        `first` is resolved once the worker has started or failed to start.
         """
         from distributed.core import Status
 
@@ -454,7 +456,7 @@ class LocalWorkers:
                     if nanny.is_alive():
                         dead = 0
                 _logger.warning("worker %d of this machine: nobody watches it any more; another one is started", place)
-            # Any error counts, because a process can fail to start in many ways.
+            # Any error counts because a process can fail to start in many ways.
             except Exception as error:
                 _logger.warning("worker %d of this machine could not be started", place, exc_info=True)
                 if not first.done() and attempt == START_ATTEMPTS:

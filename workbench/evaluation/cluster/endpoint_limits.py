@@ -1,6 +1,6 @@
-"""Scheduling of a cluster's batch: waiting runs by endpoint, shares of endpoints' limits, and hashes of approvals.
+"""Scheduling of a cluster's batch: queues by endpoint, shares of endpoints' limits, and hashes of approvals.
 
-A worker refuses everything whose hash is not among those of the approval.
+A worker refuses everything whose hash is missing in the approval.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from workbench.suite.settings import judged_checks
 from workbench.suite.trust import SuiteNeeds
 
 _READ_WITHIN = 16 << 20
-"""The size, in bytes, above which a command's file is identified by its size alone."""
+"""The size in bytes above which a command's file is identified only by its size."""
 
 
 def samples_of(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
     """Return some runs that together have the needs of all runs.
 
-    They cover each model of each suite, and each case that is judged.
+    They cover each model of each suite, and each case with a judge.
     """
     found: dict[str, PlannedRun] = {}
     models: set[tuple[Path, str, bool]] = set()
@@ -53,10 +53,10 @@ def samples_of(runs: Iterable[PlannedRun]) -> tuple[PlannedRun, ...]:
 
 
 def approved_things(approval: Approval, samples: Iterable[PlannedRun]) -> dict[str, str]:
-    """Return the hashes of everything that was approved, each with the message if a worker's hash differs.
+    """Return the hashes of everything approved, each with the message for a worker with another hash.
 
-    Hashed are paths of suites, commands, addresses, modules, files with their content, names of variables, and the
-    addresses and settings of models, but no values of variables.
+    The hashes cover paths of suites, commands, addresses, modules, files with content, names of variables, and the
+    addresses and settings of models. They never cover the values of variables.
     """
     found: dict[str, str] = {}
     for path, grant in approval.grants.items():
@@ -97,7 +97,7 @@ _HASHED_SETTINGS = (
 
 
 def lacking(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
-    """Yield a sentence for each key, variable, folder and recording that this machine lacks for some runs."""
+    """Yield a sentence for each key, variable, folder and recording that runs need and this machine lacks."""
     samples = tuple(samples)
     for path, spec in _specs(approval, samples):
         if not spec.variables or approval.why_not_asked(path, spec) is not None:
@@ -191,7 +191,7 @@ def _of_suite(needs: SuiteNeeds, of: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _content(folder: Path, word: str) -> str | None:
-    """Return the hash of the file that a word of a command names below its folder; `None` if it names none."""
+    """Return the hash of the file that a command's word names below its folder; `None` if there is no such file."""
     try:
         file = folder / word
         if Path(word).is_absolute() or not file.is_file():
@@ -205,25 +205,24 @@ def _content(folder: Path, word: str) -> str | None:
 
 
 def _hashed(suite: Path, what: object) -> str:
-    # The path of the suite is hashed too: the same command may be approved for one suite and not for another.
+    # The path of the suite is hashed too, because the same command may be approved for only one of two suites.
     return hashlib.sha256(json.dumps([str(absolute(suite)), what], sort_keys=True).encode()).hexdigest()
 
 
 MARGIN_S = 1.0
-"""The time, in seconds, for which a permit rests after its minute, because requests take different times to arrive."""
+"""The extra time, in seconds, that a permit rests after its minute. Requests take different times to arrive."""
 MAX_PERMITS = 500
-"""The most permits of an endpoint; at a higher rate, a permit allows several requests a minute."""
+"""The most permits of an endpoint. At a higher rate, a permit allows several requests a minute."""
 LOST_S = 12.0
-"""The time, in seconds, after which a lost worker's part is lent again. A worker without messages stops within that
-time, and all but its longest requests end.
-"""
+"""The time, in seconds, after which a lost worker's part is lent again. Within this time, a worker without messages
+stops, and all but its longest requests end."""
 
 
 class EndpointLimits:
-    """The limits of one model at one address for all workers together.
+    """The limits of one model at one address, for all workers together.
 
     At most `concurrency` requests are in flight at a time, and `per_minute` are sent in any minute. Parts of both are
-    lent to workers and come back. `clock` returns monotonic seconds.
+    lent to workers and returned. `clock` returns monotonic seconds.
     """
 
     def __init__(
@@ -249,7 +248,7 @@ class EndpointLimits:
         if per_minute is not None:
             uses = max(1, math.ceil(per_minute / MAX_PERMITS))
             self._all_permits = max(1, int(per_minute // uses))
-            # At a rate below one request a minute, the only permit rests for longer than a minute.
+            # Below one request a minute, the only permit rests for longer than a minute.
             self._permit_s = (60.0 + MARGIN_S) / uses
             if per_minute < 1:
                 self._permit_s = 60.0 / per_minute + MARGIN_S
@@ -257,9 +256,9 @@ class EndpointLimits:
 
     @classmethod
     def of(cls, endpoint: str, model: str, specs: Iterable[ModelSpec], concurrency: int) -> EndpointLimits:
-        """Return the limits of an endpoint that is reached under several names; the smallest limits apply.
+        """Return the limits of an endpoint with several names; the smallest limits apply.
 
-        `concurrency` applies to specs without their own.
+        `concurrency` applies to specs without a concurrency.
         """
         rates, at_once = [], []
         for spec in specs:
@@ -292,25 +291,25 @@ class EndpointLimits:
         return self._free > 0 and (self._permits is None or bool(self._permits))
 
     def lend(self, parts: int) -> Lease:
-        """Lend one of `parts` parts; call it only if `can_lend`."""
-        # The size is rounded up, so that no part is empty; the last part gets the remainder.
+        """Lend one of `parts` parts; call it only if `can_lend` is true."""
+        # The size is rounded up, so no part is empty. The last part gets the remainder.
         at_once = min(self._free, -(-self.concurrency // parts))
         self._free -= at_once
         waits_s: tuple[float, ...] | None = None
         if self._permits is not None:
             now_s = self._clock()
             count = min(len(self._permits), -(-self._all_permits // parts))
-            # Durations instead of times, because the clocks of two machines differ.
+            # Durations instead of times because the clocks of two machines differ.
             waits_s = tuple(max(0.0, heapq.heappop(self._permits) - now_s) for _ in range(count))
         return Lease(self.endpoint, self.model, at_once, waits_s, self._permit_s)
 
     def take_back(self, lease: Lease, waits_s: Iterable[float]) -> None:
-        """Take back a part, whose permits are free after the given seconds."""
+        """Take back a part; its permits are free after the given seconds."""
         self._free += lease.at_once
         self._add_permits(waits_s)
 
     def lost(self, lease: Lease) -> None:
-        """Record that a worker was lost with a part; it may still be sending requests."""
+        """Record the loss of a worker with a part; the worker may still be sending requests."""
         rests_s = 0.0
         if self.endpoint:
             rests_s = LOST_S
@@ -325,41 +324,42 @@ class EndpointLimits:
 
 
 AT_A_TIME = 2
-"""The number of a lane's portions that a worker has at a time: the second keeps it busy while the first one ends."""
+"""The number of a lane's portions that a worker has at a time. The second portion keeps the worker busy while the first
+one ends."""
 PORTIONS_OF_WORKER = 2
-"""The number of portions for each worker into which a lane is divided, so that all workers end at about the same
+"""The number of portions of a lane for each worker. With several small portions, all workers end at about the same
 time."""
 AFTER_LOSSES = (100, 20, 1)
-"""The largest portion, by how often its runs were lost with their workers; after the last, they end as errors."""
+"""The largest portion after no, one or two losses of its runs with their workers. After three losses, a run ends as an
+error."""
 
 Endpoint = tuple[str, str]
-"""An address and a model there; the address is empty for a model without an endpoint."""
+"""An address and a model at it; the address is empty for a model without an endpoint."""
 
 Group = tuple[Path, str, bool]
-"""A suite, a model, and whether the suite names the model: equal for all runs of a portion."""
+"""A suite, a model, and whether the suite names the model. All runs of a portion have the same group."""
 
 
 @dataclass(eq=False)
 class Lane:
     """The runs that wait for one endpoint.
 
-    `limits` bound the runs in progress.
+    `limits` bounds the number of runs in progress.
     """
 
     limits: EndpointLimits
     asked_by: Counter[EndpointLimits]
-    """The number of lanes that ask each endpoint; shared by all lanes."""
+    """The number of lanes that ask each endpoint; all lanes share this counter."""
     waiting: dict[Group, deque[PlannedRun]] = field(default_factory=dict)
     """The waiting runs by group, in order; no queue is empty."""
     again: deque[PlannedRun] = field(default_factory=deque)
-    """The runs that were lost with their workers, which go first."""
+    """The runs that were lost with their workers. They go first."""
     suspects: deque[PlannedRun] = field(default_factory=deque)
     """Runs that end as errors if they are lost once more.
 
-    They go last, each alone on its worker: if that worker is lost, too, this run was the cause.
-    """
+    They go last, each alone on its worker. If this worker is lost too, the run was the cause."""
     needs: dict[Group, tuple[EndpointLimits, ...]] = field(default_factory=dict)
-    """The limits of all endpoints that the runs of a group ask, this lane's first."""
+    """The limits of all endpoints that the runs of a group ask; this lane's limits come first."""
     losses: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -369,7 +369,7 @@ class Lane:
 
     @property
     def next_is_suspect(self) -> bool:
-        """Whether only suspects wait."""
+        """Whether only suspects are waiting."""
         return bool(self.suspects) and self._next() is self.suspects
 
     def needed(self) -> tuple[EndpointLimits, ...]:
@@ -379,7 +379,7 @@ class Lane:
     def lend(self, workers: int) -> tuple[Lease, ...]:
         """Lend a part of each needed limit, sized for all portions that `workers` may have.
 
-        All of the limits must be able to lend.
+        All needed limits must be able to lend.
         """
         leases = []
         for limits in self.needed():
@@ -405,7 +405,7 @@ class Lane:
         return runs
 
     def lost(self, run: PlannedRun) -> bool:
-        """Queue a run that was lost with its worker, and return whether it may be tried again."""
+        """Queue a run that was lost with its worker; return whether the run may be tried again."""
         self.losses[run.run_id] += 1
         left = len(AFTER_LOSSES) - self.losses[run.run_id]
         if left == 1:
@@ -415,7 +415,7 @@ class Lane:
         return left > 0
 
     def drop(self, run_id: str | None) -> list[PlannedRun]:
-        """Remove one waiting run, or all of them, and return them."""
+        """Remove and return one waiting run, or all waiting runs."""
 
         def stays(run: PlannedRun) -> bool:
             return run_id not in (None, run.run_id)
@@ -439,7 +439,7 @@ class Lane:
 def lanes_for(
     plan: Plan, lane_of: Callable[[PlannedRun], LaneOf], samples: Iterable[PlannedRun], approval: Approval
 ) -> tuple[tuple[Lane, ...], Mapping[Endpoint, EndpointLimits]]:
-    """Return the runs of a plan in lanes, in order, and the limits of all endpoints, including judges'.
+    """Return the runs of a plan in lanes, in order, and the limits of all endpoints, including those of judges.
 
     `samples` (from `samples_of`) are runs that together have the needs of all runs of the plan.
     """
@@ -459,7 +459,7 @@ def lanes_for(
         group = group_of(run)
         lane = lane_of_group.get(group)
         if lane is None:
-            # Models without an endpoint, such as built-in ones, are limited by concurrency alone.
+            # Models without an endpoint, such as built-in models, have only a limit of concurrency.
             endpoint = _endpoint_of(run, approval) or ("", lane_of(run).key)
             if endpoint not in endpoints:
                 endpoints[endpoint] = EndpointLimits(*endpoint, lane_of(run).concurrency, None)
