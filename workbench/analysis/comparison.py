@@ -178,9 +178,9 @@ class ModelTotals(StatusCounts):
     endpoint_faults: int = 0
     """The number of failed cases with a run that failed because of the endpoint."""
     metrics: Mapping[str, float] = field(default_factory=dict)
-    """The means of the named checks of answers, 0..1, by their names, over the graded runs that have them."""
+    """The means of the named checks of answers, 0..1, by name, over the graded runs with a value."""
     valid_arguments: ValidArguments = NOTHING_CHECKED
-    """The calls of the graded runs whose arguments their tools' schemas accept."""
+    """The calls of the graded runs with arguments that are valid by their tools' schemas."""
 
     @property
     def graded(self) -> int:
@@ -195,7 +195,7 @@ class ModelTotals(StatusCounts):
 
     @property
     def tokens(self) -> int | None:
-        """Input and output tokens of all runs."""
+        """The input and output tokens of all runs."""
         return _sum((self.input_tokens, self.output_tokens))
 
     @property
@@ -212,7 +212,7 @@ class ModelTotals(StatusCounts):
 def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
     """Return the cells of runs, in the order of their first runs, without forks.
 
-    Of several runs of the same repeat the last one counts: a resumed batch made it again."""
+    Of several runs of the same repeat, the last run counts because a resumed batch repeated the earlier one."""
     # A later run of the same repeat replaces the earlier one.
     runs: dict[CellKey, dict[int, RunSummary]] = {}
     for run in figures:
@@ -224,7 +224,7 @@ def cells_of(figures: Iterable[RunSummary]) -> dict[CellKey, Cell]:
 def runs_of_models(figures: Iterable[RunSummary]) -> dict[str, Sequence[int]]:
     """Return the indices of the runs of each model, in the order of their first runs.
 
-    Forks are left out. A cell has runs of one model only, so that large batches can be read model by model."""
+    Forks are left out. A cell has runs of only one model, so large batches can be read model by model."""
     found: dict[str, array[int]] = {}
     for index, run in enumerate(figures):
         if not run.is_fork:
@@ -236,7 +236,7 @@ def runs_of_models(figures: Iterable[RunSummary]) -> dict[str, Sequence[int]]:
 
 
 def placed_cells(figures: Sequence[RunSummary], indices: Iterable[int]) -> dict[CellKey, tuple[int, Cell]]:
-    """Return the cells of the runs with these indices, each with the index of its first run."""
+    """Return the cells of the runs with these indices; each cell comes with the index of its first run."""
     first: dict[CellKey, int] = {}
 
     def runs() -> Iterator[RunSummary]:
@@ -249,7 +249,7 @@ def placed_cells(figures: Sequence[RunSummary], indices: Iterable[int]) -> dict[
 
 
 def cell_of(runs: Sequence[RunSummary]) -> Cell:
-    """Return the cell of the runs of one case with one model: at least one run, each of a different repeat."""
+    """Return the cell of one case with one model; there is at least one run, and each has a different repeat."""
     ordered = tuple(sorted(runs, key=lambda run: run.repeat))
     latest = ordered[-1]
     return Cell(latest.suite, latest.case_id, latest.case_name, latest.model, ordered, joined(ordered))
@@ -261,7 +261,7 @@ NO_GATES: Mapping[str, Gate] = MappingProxyType({})
 def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = NO_GATES) -> ModelTotals:
     """Return the totals of a model's cells.
 
-    `gates` holds the gate of each suite, by the suites' keys in the cells."""
+    `gates` holds the gate of each suite, by the suite's key in the cells."""
     cells = tuple(cells)
     runs: list[RunSummary] = []
     for cell in cells:
@@ -271,7 +271,8 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
     scored = [cell for cell in cells if cell.score is not None]
     scores = scores_of(scored)
     rate_interval = score_interval = None
-    # A batch that stops early at a difference overstates it: intervals for a fixed number of cases are invalid.
+    # A batch that stops early at a difference overstates the difference. Intervals for a fixed number of cases are then
+    # invalid.
     if not any(map(is_not_needed, runs)):
         rate_interval = bounded_interval([float(cell.is_good) for cell in graded], clusters_of(graded))
         score_interval = bounded_interval(scores, clusters_of(scored))
@@ -312,7 +313,7 @@ def model_totals(model: str, cells: Iterable[Cell], gates: Mapping[str, Gate] = 
 
 
 def _times(runs: Iterable[RunSummary]) -> tuple[list[float], list[float]]:
-    """Return the known times to the first token of runs, and their latencies, in milliseconds."""
+    """Return the known times to the first token and the known latencies of runs, in milliseconds."""
     first_tokens, latencies = [], []
     for run in runs:
         latencies.append(run.latency_ms)
@@ -322,7 +323,7 @@ def _times(runs: Iterable[RunSummary]) -> tuple[list[float], list[float]]:
 
 
 def _tokens(runs: Iterable[RunSummary]) -> tuple[int | None, int | None]:
-    """Return the input and the output tokens of runs; `None` if no run reports any."""
+    """Return the input and the output tokens of runs; `None` if no run reports them."""
     given, made = [], []
     for run in runs:
         given.append(run.input_tokens)
@@ -337,7 +338,7 @@ def _valid_arguments(runs: Iterable[RunSummary]) -> ValidArguments:
 def _gates_on_model(runs: Sequence[RunSummary], gates: Mapping[str, Gate]) -> Iterator[GateResult]:
     for suite, gate in gates.items():
         of_suite = [run for run in runs if run.suite == suite]
-        # A gate without any run is missed, but a model that did not run the suite must not miss the suite's gate.
+        # A gate without any run is missed. A model that did not run the suite, however, must not miss the suite's gate.
         if gate.per == "model" and of_suite:
             yield from gates_of(suite, gate, of_suite)
 
@@ -354,12 +355,11 @@ def graded_cells(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def scores_of(cells: Iterable[Cell]) -> list[float]:
-    """Return the scores of the cells that have one."""
     return known_values(cell.score for cell in cells)
 
 
 def clusters_of(cells: Iterable[Cell]) -> list[tuple[str, str | None, str]] | None:
-    """Return `Cell.cluster` of each cell; `None` if no case has a cluster, so that all are independent."""
+    """Return `Cell.cluster` of each cell; `None` if no case has a cluster and all cells are independent."""
     clusters = [cell.cluster for cell in cells]
     if any(written is not None for _, written, _ in clusters):
         return clusters
@@ -376,12 +376,12 @@ def _metrics(runs: Iterable[RunSummary]) -> dict[str, float]:
 
 def scores_differ(one: float, other: float) -> bool:
     """Return whether two scores differ by more than `SAME_SCORE`."""
-    # Equal infinite scores are compared directly: their difference is not a number.
+    # Equal infinite scores are compared directly because their difference is not a number.
     return one != other and not abs(one - other) <= SAME_SCORE + ROUNDING_SLACK
 
 
 def repeat_rules_of(cells: Iterable[Cell]) -> tuple[RepeatRule, ...]:
-    """Return the rules by which cells with several runs were joined, each once."""
+    """Return the rules that joined cells with several runs, each once."""
     return tuple(dict.fromkeys(cell.repeat_rule for cell in cells if len(cell.runs) > 1))
 
 
@@ -398,10 +398,10 @@ def busy_ms(runs: Iterable[RunSummary]) -> float:
     for run in runs:
         if run.began_ms is not None and run.ended_ms is not None:
             times.append((run.began_ms, run.ended_ms))
-    # The union of intervals: in the order of their starts, each adds its part after the latest end so far.
+    # The union of intervals. In the order of starts, each interval adds its part after the latest end so far.
     busy, until = 0.0, -math.inf
     for began, ended in sorted(times):
-        # A run that ended before it began, because the clock was set back, has no known duration and adds nothing.
+        # If the clock was set back, a run may end before it began. Its duration is unknown and adds nothing.
         if ended > max(began, until):
             busy += ended - max(began, until)
             until = ended

@@ -1,9 +1,9 @@
-"""Confirm regressions: tell cases that broke from cases that failed by chance, by reruns or by their repeats.
+"""Confirm regressions: separate cases that broke from cases that failed by chance, by reruns or by repeats.
 
-The reruns are a sequential likelihood-ratio test (Wald 1945) of pass rate p/4 against p. The evidence begins at 1; a
-failed rerun multiplies it by (1 - p/4) / (1 - p), a good one by 1/4. While a case passes p of its runs or more, the
-evidence ever reaches 40 · B with a probability of at most 1 / (40 · B) (Ville 1939). So among B cases that did not
-break, the probability of confirming any is at most 2.5%.
+The reruns are a sequential likelihood-ratio test (Wald 1945) of pass rate p/4 against p. The evidence begins at 1. A
+failed rerun multiplies it by (1 - p/4) / (1 - p), a good rerun by 1/4. If a case passes p or more of its runs, the
+evidence ever reaches 40 · B with a probability of at most 1 / (40 · B) (Ville 1939). So if none of B cases broke, the
+probability of confirming any of them is at most 2.5%.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ from workbench.dataclasses import dataclass
 from workbench.numerals import of_text
 
 Confirmation = Literal["confirmed", "recovered", "perhaps by chance"]
-"""The verdict on a case that failed after it had passed: it broke, it passes again, or neither is certain."""
+"""The verdict on a case that failed after it had passed: it broke, it passes again, or the evidence is not
+sufficient."""
 
 WRONG = 0.025
-"""The probability of confirming any case when every case still passes its typical share of runs.
+"""The probability of confirming any case although every case still has its typical pass rate.
 
-It is half of 5%: the regression gate's test of all cases together takes the other half."""
+It is half of 5%. The other half belongs to the regression gate's test of all cases together."""
 
 TYPICAL = 0.8
-"""The pass rate of an unchanged case, unless its earlier runs show a smaller one."""
+"""The pass rate of an unchanged case, unless its earlier runs show a lower rate."""
 
 MAX_RERUNS = 15
-"""The most reruns of one case; a case that is undecided after them is "perhaps by chance"."""
+"""The most reruns of one case. A case that is still undecided is "perhaps by chance"."""
 
 # The logarithm of 1/16, the evidence after two good reruns and no failed one.
 _RECOVERED = -2 * math.log(4)
 
 _MIN_EARLIER = 5
-"""The fewest earlier runs that determine a typical share."""
+"""The fewest earlier runs that determine a typical pass rate."""
 
-# Sums of logarithms are rounded, but evidence of exactly 40 · B must count as reached.
+# Sums of logarithms are rounded. Evidence of exactly 40 · B must still count as reached.
 _SLACK = 1e-9
 
 
@@ -42,13 +43,13 @@ def typical_share(good: int, graded: int) -> float:
     """Return the pass rate assumed for an unchanged case, from its earlier runs; at most `TYPICAL`."""
     if graded < _MIN_EARLIER:
         return TYPICAL
-    # Half a good and half a failed run are added, because a few earlier runs do not prove a rate of 0.
+    # Half a good and half a failed run are added because a few earlier runs do not prove a rate of 0.
     return min(TYPICAL, (good + 0.5) / (graded + 1))
 
 
 @dataclass
 class Evidence:
-    """The evidence from the reruns of one case, one of `among` cases that may have broken."""
+    """The evidence from the reruns of one of `among` cases that may have broken."""
 
     among: int
     typical: float = TYPICAL
@@ -87,7 +88,7 @@ class Evidence:
 
 
 def fewest_reruns(among: int) -> int:
-    """Return the fewest reruns, all failed, that confirm one case where `among` cases broke."""
+    """Return the fewest reruns that confirm one of `among` broken cases if all of them fail."""
     evidence = Evidence(among)
     while evidence.decided is None:
         evidence.take(good=False)
@@ -95,10 +96,11 @@ def fewest_reruns(among: int) -> int:
 
 
 def repeats_confirm(failed: int, graded: int, among: int) -> bool:
-    """Return whether the repeats of a case, one of `among` that could break, show without reruns that it broke.
+    """Return whether the repeats of a case already show, without reruns, that the case broke.
 
-    They show it if at least `failed` failures among `graded` repeats that pass at the `TYPICAL` rate have a probability
-    of at most 0.025 / `among` (the upper tail of a binomial distribution)."""
+    `among` cases could have broken. Suppose the case still passes at the `TYPICAL` rate. Then at least `failed`
+    failures in `graded` repeats must have a probability of at most 0.025 / `among` (the upper tail of a binomial
+    distribution)."""
     tail = []
     for count in range(failed, graded + 1):
         tail.append(math.comb(graded, count) * (1 - TYPICAL) ** count * TYPICAL ** (graded - count))
@@ -107,7 +109,7 @@ def repeats_confirm(failed: int, graded: int, among: int) -> bool:
 
 @dataclass(frozen=True)
 class ConfirmedCase:
-    """The confirmation of one case, named as in the later batch: its reruns, or the reason `why` it has none."""
+    """The confirmation of one case of the later batch: its reruns, or the reason `why` it has none."""
 
     suite: str
     case_id: str
@@ -140,8 +142,8 @@ class ConfirmedCase:
 class Confirmed:
     """The confirmation of every case that broke, after `reruns` reruns.
 
-    `batch` is the number of the batch that records them, if any; `errors` counts the cases that errors of reruns left
-    undecided."""
+    `batch` is the number of the batch that records the reruns, if any. `errors` counts the cases left undecided by
+    errors of reruns."""
 
     cases: tuple[ConfirmedCase, ...]
     reruns: int = 0

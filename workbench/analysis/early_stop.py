@@ -1,8 +1,8 @@
 """Early stopping: decide a batch from its finished runs, and name the remaining runs that are not needed.
 
-Results are counted in the order of the plan, which is random, not in the order in which runs end. So a decision depends
-on the results alone, and stays the same when a stored batch is read again. Runs in the order of their ends would begin
-with the quick ones, which are not a random sample.
+Results are counted in the order of the plan, which is random, instead of the order in which runs end. A decision
+therefore depends only on the results, and is the same when a stored batch is read again. The first runs to end would be
+the quick ones, and these are not a random sample.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from workbench.suite.grading_model import Gate
 class Place:
     """The place of a planned run: its case, its model, and the case's cluster.
 
-    The cases of one `cluster` of a suite are one observation; a case without a cluster is an observation of its own."""
+    The cases of one `cluster` of a suite are one observation. A case without a cluster is a separate observation."""
 
     suite: str
     case_id: str
@@ -57,7 +57,7 @@ class Place:
 class _Pair:
     """The comparison of model `second` with model `first`, and its state after the units in `seen`.
 
-    A unit maps suite, case and model to the number of planned runs, for the cases that are planned with both models."""
+    A unit maps suite, case and model to the number of planned runs, for the cases planned with both models."""
 
     first: str
     second: str
@@ -74,7 +74,7 @@ class _Pair:
 
     @cached_property
     def of(self) -> int:
-        """The number of cases that are planned with both models."""
+        """The number of cases planned with both models."""
         return sum(map(len, self.units)) // 2
 
     def is_about(self, model: str) -> bool:
@@ -109,7 +109,7 @@ class _Pairs:
                 self._look(pair)
 
     def _look(self, pair: _Pair) -> None:
-        """Count the units that are complete, in the order of the plan, and decide the pair as soon as possible."""
+        """Count the complete units in the order of the plan, and decide the pair as soon as possible."""
         while pair.seen < len(pair.units) and not pair.decided:
             unit = pair.units[pair.seen]
             if any(len(self._runs.get(key, ())) < planned for key, planned in unit.items()):
@@ -125,11 +125,11 @@ class _Pairs:
                 pair.decided = pair.p <= self._level(pair.look, len(after))
 
     def _level(self, look: int, looks: int) -> float:
-        """Return the level of a look, by O'Brien and Fleming (1979)."""
+        """Return the significance level of a look, by O'Brien and Fleming (1979)."""
         level = level_of_look(look, looks)
         if len(self.pairs) > 1:
-            # O'Brien and Fleming's levels keep the error at 5% for one comparison only. For several comparisons their
-            # joint distribution no longer applies, so the sum of all levels is limited to 5% instead.
+            # O'Brien and Fleming's levels keep the error at 5% only for one comparison. Their joint distribution does
+            # not apply to several comparisons, so the sum of all levels is limited to 5% instead.
             level *= LEVEL / max(LEVEL, sum(level_of_look(each, looks) for each in range(1, looks + 1)))
         return level
 
@@ -161,11 +161,11 @@ class _Pairs:
             looks, level, e_value_now = None, LEVEL, None
             if self._until.looks:
                 looks = len(looks_after(len(pair.units), self._until.looks))
-                # Without a unit there is no look, and so no level.
+                # Without a unit, there is no look and no level.
                 level = self._level(max(pair.look, 1), looks) if looks else LEVEL
             if self._until.rule == "e-value":
                 e_value_now = pair.greatest
-            # Runs with the first model serve every comparison, and belong to a comparison only if there is no other.
+            # Runs with the first model serve every comparison. They count for a comparison only if it is the only one.
             spared_runs = spared[pair.second]
             if len(self.pairs) == 1:
                 spared_runs = spared.total()
@@ -191,8 +191,8 @@ class _Pairs:
 class Watch:
     """The early stopping of one batch: its comparisons or its pass rates, after the finished runs.
 
-    `places` holds the planned runs by their numbers, in the order of the plan, and `gates` the gates of the suites.
-    Give each finished run to `take`, in any order, and ask `why_not` before starting one."""
+    `places` holds the planned runs by number, in the order of the plan, and `gates` the gates of the suites. Pass each
+    finished run to `take`, in any order, and call `why_not` before starting a run."""
 
     def __init__(self, until: Until, places: Mapping[int, Place], gates: Mapping[str, Gate] = NO_GATES) -> None:
         self._places = places
@@ -202,7 +202,7 @@ class Watch:
 
     def take(self, number: int, run: RunSummary) -> None:
         """Take the finished run with this number in the plan."""
-        # A stopped run decides nothing: a resumed batch repeats it.
+        # A stopped run decides nothing because a resumed batch repeats it.
         if run.status == Status.STOPPED:
             return
         if is_not_needed(run):
@@ -236,7 +236,7 @@ class Watch:
 
     @property
     def out_of_reach(self) -> tuple[TooFewUnits, ...]:
-        """The gates that too few cases or clusters keep from an early decision, each once."""
+        """The gates with too few cases or clusters for an early decision, each once."""
         if self._gates is None:
             return ()
         return tuple(dict.fromkeys(self._gates.out_of_reach))
@@ -252,7 +252,7 @@ def stored_watch(batch: BatchRow, runs: Iterable[RunRow], gates: Mapping[str, Ga
     rows = [run for run in runs if not run.is_fork]
     if not rows:
         return None
-    # A run that was not made has no figures; its cluster comes from another run of its case.
+    # A run that was not made has no figures. Its cluster comes from another run of its case.
     clusters = {}
     for run in rows:
         if run.figures is not None:
@@ -272,7 +272,7 @@ _PlannedUnit = dict[tuple[str, str, str], int]
 
 
 def _with_both(units: Iterable[_PlannedUnit], first: str, second: str) -> Iterator[_PlannedUnit]:
-    """Yield each unit with the cases that are planned with both models, if it has any."""
+    """Yield each unit with only the cases planned with both models; skip empty units."""
     for unit in units:
         found: _PlannedUnit = {}
         for (suite, case, model), planned in unit.items():
@@ -288,7 +288,7 @@ _Unit = Mapping[tuple[str, str], Sequence[int]]
 
 @dataclass
 class _Gate:
-    """A demanded pass rate, the planned units that it covers, and the evidence so far.
+    """A required pass rate, its planned units, and the evidence so far.
 
     `suite` and `model` are `None` for a rate over all suites or all models."""
 
@@ -304,7 +304,7 @@ class _Gate:
     shares: list[float] = field(default_factory=list)
     """The share of good runs of each counted case."""
     units_of_shares: list[int] = field(default_factory=list)
-    """The number of the unit that each of these cases belongs to."""
+    """For each entry in `shares`, the number of the case's unit."""
 
     @cached_property
     def places(self) -> tuple[int, ...]:
@@ -317,7 +317,7 @@ class _Gate:
 
     @cached_property
     def most(self) -> int:
-        """The number of cases of the largest unit."""
+        """The number of cases in the largest unit."""
         return max(map(len, self.units))
 
     @property
@@ -325,7 +325,7 @@ class _Gate:
         return self.most > 1
 
     def count(self, cases: Iterable[Iterable[RunSummary]]) -> None:
-        """Count the next unit, given as all runs of each of its cases.
+        """Count the next unit; `cases` holds all runs of each of its cases.
 
         A case without a graded run is left out."""
         shares = []
@@ -347,20 +347,20 @@ class _Gate:
 
     @property
     def interval(self) -> Interval | None:
-        """The 95% interval of the rate over cases; `None` after an early decision, for which it is not valid."""
+        """The 95% interval of the rate over cases; `None` after an early decision because it would be invalid."""
         if self.evidence.verdict is not None:
             return None
         return bounded_interval(self.shares, self.units_of_shares if self.has_clusters else None)
 
 
 class _Gates:
-    """The demanded pass rates of a batch: one for each suite with a gate, or one for the whole batch."""
+    """The required pass rates of a batch: one for each suite with a gate, or one for the whole batch."""
 
     def __init__(self, until: Until, places: Mapping[int, Place], gates: Mapping[str, Gate]) -> None:
         self._runs: dict[int, RunSummary] = {}
         self.gates: list[_Gate] = []
         demands: dict[str | None, Gate] = dict(gates.items())
-        # As in `quality_of`, a rate demanded on the command line replaces the suites' gates.
+        # As in `quality_of`, a rate required on the command line replaces the suites' gates.
         if until.gate:
             demands = {None: Gate(min_pass_rate=until.gate)}
         for suite, demand in demands.items():
@@ -425,7 +425,7 @@ class _Gates:
 
 
 def _units_of(places: Mapping[int, Place], suite: str | None, gate: Gate) -> dict[str | None, list[_Unit]]:
-    """Return the units of a suite, or of all suites, by model; for all models together, the key is `None`."""
+    """Return the units of a suite, or of all suites, by model; the key `None` stands for all models together."""
     found: dict[str | None, dict[object, dict[tuple[str, str], list[int]]]] = {}
     for number, place in places.items():
         if suite in (None, place.suite):

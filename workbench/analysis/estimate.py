@@ -16,8 +16,8 @@ from workbench.grading.status import Status
 class Estimate:
     """The expected tokens (input and output together) and cost of `runs`.
 
-    `tokens` and `cost_usd` are sums over the runs that can be estimated; `without_tokens` and `without_cost` count the
-    runs that cannot."""
+    `tokens` and `cost_usd` are sums over the runs that can be estimated. `without_tokens` and `without_cost` count the
+    other runs."""
 
     runs: int
     tokens: int
@@ -32,7 +32,7 @@ def estimate(
     *,
     is_free: Callable[[str], bool],
 ) -> Estimate:
-    """Estimate the tokens and the cost of planned runs, given as the number of runs of each cell.
+    """Estimate the tokens and the cost of planned runs; `planned` holds the number of runs of each cell.
 
     A run is expected to use the mean of its cell's earlier runs, otherwise the mean of all earlier runs of its model.
     Runs that ended in an error are ignored. `is_free` returns whether a model costs nothing."""
@@ -68,7 +68,7 @@ _CHARACTERS_PER_TOKEN = 4
 def estimate_of_texts(sent: Sequence[int], answered: int, price: Price | None) -> Estimate:
     """Estimate the tokens and the cost of requests from the lengths of their texts.
 
-    `sent` holds the number of characters of each request, `answered` is the expected number of tokens of a response."""
+    `sent` holds the number of characters of each request. `answered` is the expected number of tokens of a response."""
     tokens_in, tokens_out = sum(sent) / _CHARACTERS_PER_TOKEN, len(sent) * answered
     tokens = round(tokens_in + tokens_out)
     if price is None:
@@ -78,7 +78,7 @@ def estimate_of_texts(sent: Sequence[int], answered: int, price: Price | None) -
 
 
 def _means(runs: Sequence[RunSummary]) -> tuple[float | None, float | None]:
-    """Return the mean tokens and the mean cost of the runs that report them."""
+    """Return the mean tokens and the mean cost, each over the runs that report it."""
     tokens: list[int] = []
     costs: list[float] = []
     for run in runs:

@@ -15,7 +15,7 @@ from workbench.suite.settings import Grading, extra_calls_of
 
 @dataclass(frozen=True, slots=True)
 class ExpectedArgument:
-    """An argument of an expected call, with its check in words, on one line."""
+    """An argument of an expected call, with its check in words on one line."""
 
     argument: str
     check: str
@@ -23,9 +23,9 @@ class ExpectedArgument:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """An expected or a disallowed call, or the `alternatives` of which one is expected.
+    """An expected or a disallowed call, or `alternatives`, one of which is expected.
 
-    `arguments` is `None` if any arguments will do. `place` is its place in the order of calls: `ordered 2`, `ordered 2,
+    `arguments` is `None` if any arguments will do. `place` is the place in the order of calls: `ordered 2`, `ordered 2,
     in any order`, `unordered`, `step 1` or `disallowed`. `notes` are further expectations, such as `1 to 3 times`."""
 
     tool: str
@@ -42,8 +42,8 @@ class Expectations:
     """Everything that a case expects.
 
     `calls` are in the order of `Case.expected_calls()`, `disallowed` in that of `Case.disallowed`. `no_calls` is true
-    if the case expects no calls at all. `others` describes the calls besides the expected ones that fail a run,
-    `answer` the checks of the final answer and `final` the conditions after the run, one line each."""
+    if the case expects no calls at all. `others` describes the unexpected calls that fail a run. `answer` describes the
+    checks of the final answer and `final` the conditions after the run, one line each."""
 
     calls: tuple[Expectation, ...] = ()
     disallowed: tuple[Expectation, ...] = ()
@@ -54,7 +54,7 @@ class Expectations:
 
 
 def forbidden_others(case: Case, grading: Grading) -> str:
-    """Describe the unexpected calls that fail a run; empty if none does."""
+    """Describe the unexpected calls that fail a run; empty if no such call does."""
     match extra_calls_of(case, grading):
         case None | "allow":
             return ""
@@ -79,7 +79,7 @@ def expectations_of(case: Case, grading: Grading) -> Expectations:
 
 
 def final_lines(case: Case) -> Iterator[str]:
-    """Yield the demands of `final` of a case, one line for each change and each state."""
+    """Yield the requirements in a case's `final`, one line for each change and each state."""
     if case.final is None:
         return
     if case.final.changes == ():

@@ -1,4 +1,4 @@
-"""Find the causes of failed runs from their grades, and count the tools that were confused."""
+"""Find the causes of failed runs from their grades, and count the confused tools."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from workbench.trajectory.trajectory import CallRecord, Trajectory, tools_of
 
 
 def confusion_of(runs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Confusion:
-    """Return the confusion table of runs, each given as its expected tools and its called tools, in order.
+    """Return the confusion table of runs; each run is its expected tools and its called tools, in order.
 
-    Within a run, equal tools are paired first, wherever they occur, and the others then in order, so that each pair
-    shows which tool was called in place of which. The rules of the deciding grader are ignored."""
+    Within a run, equal tools are paired first, regardless of their position. The others are paired in order, so each
+    pair shows which tool was called in place of an expected tool. The rules of the deciding grader are ignored."""
     fold = ConfusionFold()
     for expected, called in runs:
         fold.add(expected, called)
@@ -68,7 +68,7 @@ class ConfusionFold:
         return Confusion(self._counts)
 
     def _canonical(self, name: str) -> str:
-        # Providers change the spelling of names, so all calls of a tool count under its first spelling.
+        # Providers change the spelling of names, so all calls of a tool count under the first spelling.
         if name not in self._known:
             self._known[name] = self._names.setdefault(comparable_name(name), name)
         return self._known[name]
@@ -83,7 +83,7 @@ def _pairs(expected: Sequence[str], called: Sequence[str]) -> Iterator[Pair]:
             yield tool, tool
         else:
             left.append(tool)
-    # Expected tools are paired with the first of several equal calls, so the last ones remain.
+    # Expected tools are paired with the first of several equal calls, so the last calls remain.
     over: deque[str] = deque()
     for tool in reversed(called):
         if open_calls[tool]:
@@ -101,8 +101,8 @@ def _pairs(expected: Sequence[str], called: Sequence[str]) -> Iterator[Pair]:
 def failures_of(runs: Iterable[tuple[RunResult, Case | None]]) -> Failures:
     """Return the failed runs with their causes.
 
-    Each run comes with the case that it was graded by, or with `None` if it does not count. Only one run is in memory
-    at a time.
+    Each run comes with the case that graded it, or with `None` if the run does not count. Only one run is in memory at
+    a time.
     """
     failed: list[FailedRun] = []
 
@@ -124,7 +124,7 @@ def failure_numbers(
     runs: Iterable[tuple[RunResult, Case | None]],
     each: Callable[[int, RunResult, tuple[Symptom, ...]], object] = lambda *_: None,
 ) -> FailureNumbers:
-    """Return the causes of failed runs in numbers, without keeping the runs (otherwise as `failures_of`).
+    """Return the causes of failed runs in numbers, as `failures_of` does, but without storing the runs.
 
     `each` is called with the index, the result and the symptoms of each failed run."""
     graded = failed = 0
@@ -200,7 +200,7 @@ def _tools_asked_for(result: RunResult, case: Case) -> list[str]:
 
 
 def _resolved_tools(pairings: Iterable[CallPairing], result: RunResult, case: Case) -> Iterator[str]:
-    """Yield the tools of the calls that a run was graded by; of alternatives, the called one."""
+    """Yield the tools of the calls that graded a run; of alternatives, the called tool."""
     expected, calls = case.expected_calls(), result.trajectory.calls
     never_reached = {step.expected_call for step in result.steps if step.status is None}
     for line in pairings:
@@ -210,7 +210,7 @@ def _resolved_tools(pairings: Iterable[CallPairing], result: RunResult, case: Ca
 
 
 def _meant(expected: ExpectedCall, called: str | None) -> str:
-    """Return the tool of an expected call; of several alternatives, the called one, else the first."""
+    """Return the tool of an expected call; of several alternatives, the called tool, otherwise the first."""
     for alternative in expected.alternatives:
         if called is not None and same_tool(alternative.tool, called):
             return alternative.tool
@@ -226,7 +226,7 @@ def _named(expected: Sequence[str], called: Sequence[str]) -> list[str]:
 
 
 def _stopped_at_a_step(result: RunResult) -> bool:
-    """Return whether the run is a chain of steps that stopped at a failed one."""
+    """Return whether the run is a chain of steps that stopped at a failed step."""
     finish = result.trajectory.finish
     return bool(result.steps) and finish is not None and finish.reason == "step failed"
 
@@ -234,13 +234,13 @@ def _stopped_at_a_step(result: RunResult) -> bool:
 _UNMET: frozenset[IssueKind] = frozenset(
     {"wrong argument", "missing argument", "invalid argument", "unexpected argument", "partial credit"}
 )
-"""The issues of an argument that does not meet its check."""
+"""The issues of an argument that fails its check."""
 
 
 def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
-    """Return the symptoms of a failed run, in the order of causes; at least one.
+    """Return the symptoms of a failed run, in the order of causes; there is at least one.
 
-    Graders may report one fact in several issues. The fact becomes one symptom, that of its root."""
+    Graders may report one fact in several issues. The fact becomes a single symptom: that of the root issue."""
     expected, calls = tuple(case.expected_calls()), result.trajectory.calls
     root_issues = _without_consequences(tuple(_counting_issues(result)), result.trajectory, calls)
     found = []
@@ -254,7 +254,7 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
             return tuple(only)
     found = _without_given_up(result.trajectory, expected, _with_wrong_tools(found))
     causes = set(causes_of(found))
-    # A low score follows from any other cause, so it counts only if there is no other.
+    # A low score follows from any other cause, so it counts only without another cause.
     if causes - NEVER_ALONE - {"low score"}:
         found = _without_cause(found, "low score")
     elif causes <= NEVER_ALONE:
@@ -275,7 +275,7 @@ def _counting_issues(result: RunResult) -> Iterator[Issue]:
     if result.grade is not None:
         issues = result.grade.issues
     if _stopped_at_a_step(result):
-        # The grade of the whole chain also lists the unreached steps as missing.
+        # The grade of the whole chain also lists unreached steps as missing.
         issues = list(chain.from_iterable(step.issues for step in result.steps))
     elif result.steps:
         issues = _issues_of_chain(issues, result.steps)
@@ -301,7 +301,7 @@ def _without_cause(symptoms: Iterable[Symptom], cause: Cause) -> list[Symptom]:
 def _without_consequences(
     issues: Sequence[Issue], trajectory: Trajectory, calls: Sequence[CallRecord]
 ) -> Iterator[Issue]:
-    """Yield the issues without those that only follow from broken arguments or from an early end."""
+    """Yield the issues that are not mere consequences of broken arguments or an early end."""
     broken = set()
     violated = set()
     ended = False
@@ -336,7 +336,7 @@ def _top(place: str | None) -> str | None:
 
 
 def _issues_of_chain(whole: Sequence[Issue], steps: Sequence[StepGrade]) -> tuple[Issue, ...]:
-    """Return the issues of the failed steps, then the issues of the whole chain that concern none of their calls."""
+    """Return the issues of the failed steps, then the issues of the whole chain about other calls."""
     own: list[Issue] = []
     calls: set[int | None] = set()
     expected: set[int | None] = set()
@@ -362,14 +362,14 @@ def _symptom(issue: Issue, expected: Sequence[ExpectedCall], calls: Sequence[Cal
 
 def _subject(issue: Issue, expected: Sequence[ExpectedCall]) -> Subject | None:
     meant: str | None = None
-    # A case that was edited before its run was regraded may have had fewer calls.
+    # A case edited before its run was regraded may have had fewer calls.
     if issue.expected_call is not None and issue.expected_call < len(expected):
         meant = _meant(expected[issue.expected_call], issue.tool)
     if issue.kind == "wrong tool" and meant is not None:
         return Subject(meant, instead=issue.tool)
     if issue.tool is None:
         return None
-    # Providers change the spelling of names; the suite's spelling makes each tool one subject.
+    # Providers change the spelling of names. The suite's spelling makes each tool one subject.
     if meant is not None and same_tool(meant, issue.tool):
         return Subject(meant, issue.argument)
     return Subject(issue.tool, issue.argument)
@@ -394,10 +394,10 @@ def _advice(issue: Issue, calls: Sequence[CallRecord]) -> str | None:
 def _with_wrong_tools(found: Sequence[Symptom]) -> list[Symptom]:
     """Merge a missing call and an extra call of another tool into the cause "wrong tool", as some graders do.
 
-    An unknown tool stays a symptom of its own, and replaces a wrong tool with the same name."""
+    An unknown tool stays a separate symptom and replaces a wrong tool of the same name."""
     missing, extra = _with_cause(found, "missing call"), _with_cause(found, "extra call")
     unknown = _with_cause(found, "unknown tool")
-    # A grader may report a call of an unknown tool as an extra call, or as a wrong tool, too.
+    # A grader may report a call of an unknown tool as an extra call or as a wrong tool, too.
     reported = _tools(extra) | {symptom.instead for symptom in found}
     extra += [symptom for symptom in unknown if symptom.tool not in reported]
     merged = _without_cause(_without_cause(found, "missing call"), "extra call")
@@ -432,7 +432,7 @@ def _of_another_tool(calls: Iterable[Symptom], symptom: Symptom) -> Symptom | No
 def _without_given_up(
     trajectory: Trajectory, expected: Sequence[ExpectedCall], found: Sequence[Symptom]
 ) -> list[Symptom]:
-    """Return the symptoms; "gave up" replaces those that follow from an early end."""
+    """Return the symptoms, with "gave up" in place of the symptoms that follow from an early end."""
     how = _end(trajectory, calls_expected=bool(expected))
     causes = causes_of(found)
     if how is None or not set(causes).isdisjoint(("cut off", "refused")):
@@ -444,7 +444,7 @@ def _without_given_up(
     elif answer.rstrip().endswith(("?", "？")):
         advice = ASKED_BACK
     lacking, rest = _with_cause(found, "missing call"), _without_cause(found, "missing call")
-    # If there is no answer, its content is missing for the same reason as the calls.
+    # Without an answer, its content is missing for the same reason as the calls.
     if not answer:
         rest = _without_cause(rest, "content")
     if lacking:
@@ -462,9 +462,9 @@ _USED_UP = "the rounds were used up"
 
 
 def _end(trajectory: Trajectory, *, calls_expected: bool) -> str | None:
-    """Return a description of an end that may have come too early; `None` for any other end."""
+    """Describe an end that may have come too early; return `None` for any other end."""
     reason = trajectory.finish.reason if trajectory.finish is not None else None
-    # With a single round, no further rounds could be used up: the missing call was simply not made.
+    # With a single round, no further rounds could be used up. The missing call was simply not made.
     if reason == "rounds exhausted" and len(trajectory.rounds) > 1:
         return _USED_UP
     if calls_expected and not trajectory.calls:

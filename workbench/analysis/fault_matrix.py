@@ -56,7 +56,7 @@ def name_of(fault: FaultName, lasts: Lasts) -> str:
 
 
 def mark_of(verdict: Verdict | None) -> tuple[str, StatusRole]:
-    """Return the sign and the role (for its colour) of a verdict; `None` means a tool that was not called."""
+    """Return the sign of a verdict and the role of its colour; `None` means a tool that was not called."""
     if verdict is None:
         return "·", "muted"
     if verdict == "not tried":
@@ -80,7 +80,7 @@ class Tried:
     model: str
     """The model with its variant, if any, but without the fault."""
     tool: str
-    """The tool with the fault; empty if no fault of the case can be tried."""
+    """The tool with the fault; empty if the case allows no fault."""
     fault: FaultName
     lasts: Lasts
     verdict: Verdict
@@ -95,7 +95,7 @@ class Tried:
 
     @property
     def row(self) -> FaultRow:
-        """The row of the matrix that the trial belongs to."""
+        """The row of the trial in the matrix."""
         return self.tool, self.fault, self.lasts
 
     @property
@@ -140,7 +140,7 @@ class FaultMatrix:
         return tuple(each for each in self.tried if each.row == row and each.model == model)
 
     def counts(self, model: str) -> Mapping[Verdict, int]:
-        """Return the number of trials of a model by verdict, without verdicts that do not occur."""
+        """Return the number of a model's trials by verdict, without verdicts that do not occur."""
         found = Counter(each.verdict for each in self.tried if each.model == model)
         return dict(sorted(found.items(), key=lambda counted: VERDICTS.index(counted[0])))
 
@@ -152,7 +152,7 @@ class FaultMatrix:
 
 
 def worst(tried: Iterable[Tried]) -> Verdict | None:
-    """Return the verdict that a cell of the matrix shows: the first bad one, else the first good one, else any."""
+    """Return the verdict shown in a cell of the matrix: the first bad one, then the first good one, then any."""
     first = min(tried, key=lambda each: _rank(each.verdict), default=None)
     if first is None:
         return None

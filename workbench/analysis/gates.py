@@ -1,7 +1,7 @@
 """Gates: decide whether a batch is good enough.
 
-A demand on the command line (`--min-score`, `--until`) decides; without one, the gate of each suite does, and for
-suites without a gate the statuses of their cases.
+A requirement on the command line (`--min-score`, `--until`) decides. Without such a requirement, the gate of each suite
+decides. For suites without a gate, the statuses of their cases decide.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 # Aggregates of a suite's runs: statistics of the graders' results, and gates on them.
 
 SLACK = 1e-9
-"""The amount by which a statistic may miss its gate: sums of shares such as 0.1 are inexact in binary."""
+"""The amount by which a statistic may miss its gate. Sums of shares such as 0.1 are inexact in binary."""
 
 
 @dataclass(frozen=True)
 class AggregateGate:
-    """A threshold for one statistic of an aggregate: the smallest allowed value, or with `at_most` the largest.
+    """A threshold for one statistic of an aggregate: the lowest allowed value or, with `at_most`, the highest.
 
-    `reached` is the value of the statistic; `None`, which meets no gate, if no run had a value."""
+    `reached` is the value of the statistic. It is `None` if no run had a value; `None` meets no gate."""
 
     statistic: Statistic
     threshold: float
@@ -63,7 +63,7 @@ class AggregateGate:
 
 @dataclass(frozen=True)
 class AggregateResult:
-    """One aggregate of a suite (by its path) over the runs of a model; `count` of them had a value.
+    """One aggregate of a suite (given by path) over the runs of a model; `count` of them had a value.
 
     `model` is `None` if the runs of all models are taken together. `counted_zero` is the number of failed runs that
     count 0 instead of their score."""
@@ -89,19 +89,21 @@ class AggregateResult:
 
     @property
     def replaces_statuses(self) -> bool:
-        """Whether the aggregate's gates replace the cases' statuses, as demands on scores do."""
+        """Whether the aggregate's gates replace the statuses of cases, as requirements on scores do."""
         return is_score(self.of) and any(not gate.at_most for gate in self.gates)
 
     @property
     def is_published(self) -> bool:
-        """Whether the aggregate is of a published metric, which ignores every reason for failure except the score."""
+        """Whether the aggregate is of a published metric.
+
+        Such a metric ignores every reason for failure except the score."""
         return self.of != SCORE.name
 
 
 def aggregates_of(results: Iterable[RunResult], suites: Mapping[str, Suite]) -> tuple[AggregateResult, ...]:
-    """Return the aggregates of every suite that was run: one result for each model, or one for all models together.
+    """Return the aggregates of every executed suite: one result per model, or one for all models together.
 
-    `suites` holds the suites by their paths. Runs in quarantine do not count."""
+    `suites` holds the suites by path. Runs in quarantine do not count."""
     folds: dict[str, list[_AggregateFold]] = {}
     for result in results:
         if result.grading.quarantined:
@@ -140,7 +142,7 @@ def statistic(name: Statistic, values: Sequence[float]) -> float | None:
 class _Values:
     """The values of an aggregate over the runs of a model, or of all models.
 
-    `counts` is true if any of the runs could be graded."""
+    `counts` is true if at least one run could be graded."""
 
     found: array[float] = field(default_factory=lambda: array("d"))
     zeros: int = 0
@@ -158,7 +160,7 @@ class _AggregateFold:
         if aggregate.tags:
             self._cases = frozenset(_tagged(suite, aggregate.tags))
         self._values: dict[str | None, _Values] = {}
-        # A demand on the whole batch is missed if nothing was graded, so it has a result even without a run.
+        # A requirement on the whole batch is missed if nothing was graded, so it has a result even without a run.
         if aggregate.per == "batch":
             self._values[None] = _Values()
 
@@ -190,7 +192,7 @@ class _AggregateFold:
 
 
 def _tagged(suite: Suite, tags: Iterable[str]) -> Iterator[str]:
-    """Yield the ids of the cases that have one of the tags, their own or their suite's."""
+    """Yield the ids of the cases with at least one of the tags, including tags of the suite."""
     wanted = set(tags)
     for case in suite.cases:
         if wanted.intersection((*suite.tags, *case.tags)):
@@ -198,12 +200,12 @@ def _tagged(suite: Suite, tags: Iterable[str]) -> Iterator[str]:
 
 
 def _key_of(run: GatedRun, demand: Aggregate | Gate) -> str | None:
-    """Return the model of a run, or `None` for a demand on the runs of all models together."""
+    """Return the model of a run, or `None` for a requirement on the runs of all models together."""
     return None if demand.per == "batch" else run.model
 
 
 class _Counting(Protocol):
-    """The figures of a model's runs; `counts` is true if any of them could be graded."""
+    """The figures of a model's runs; `counts` is true if at least one run could be graded."""
 
     counts: bool
 
@@ -212,7 +214,7 @@ _CountingT = TypeVar("_CountingT", bound=_Counting)
 
 
 def _gradable(of_models: Mapping[str | None, _CountingT]) -> Mapping[str | None, _CountingT]:
-    """Return the models with a gradable run; if there is none, all models."""
+    """Return the models with a gradable run; if there are none, all models."""
     gradable = {}
     for model, own in of_models.items():
         if own.counts:
@@ -230,7 +232,7 @@ def _gates(aggregate: Aggregate, values: Sequence[float]) -> Iterator[AggregateG
 
 
 def median(values: Sequence[float]) -> float:
-    """Return the middle value, or the mean of the two middle ones.
+    """Return the middle value, or the mean of the two middle values.
 
     Like the other statistics, it raises an error without values."""
     ascending = sorted(values)
@@ -241,17 +243,17 @@ def median(values: Sequence[float]) -> float:
 
 
 def mode(values: Sequence[float]) -> float:
-    """Return the most frequent value; of equally frequent ones, the smallest."""
+    """Return the most frequent value; of equally frequent values, the smallest."""
     counts = Counter(values)
     return min(counts, key=lambda value: (-counts[value], value))
 
 
 def variance(values: Sequence[float]) -> float | None:
-    """Return the sample variance (divided by n - 1); `None` for a single value, and if a value is infinite."""
+    """Return the sample variance (divided by n - 1); `None` for a single value or if a value is infinite."""
     centre = mean(values)
     if len(values) < 2 or not math.isfinite(centre):
         return None
-    # Differences are squared by multiplication: `**` raises OverflowError where a product becomes infinite.
+    # Differences are squared by multiplication because `**` raises OverflowError where a product becomes infinite.
     try:
         return math.fsum((value - centre) * (value - centre) for value in values) / (len(values) - 1)
     except OverflowError:
@@ -278,22 +280,22 @@ _STATISTICS: dict[Statistic, Callable[[Sequence[float]], float | None]] = {
 
 @dataclass(frozen=True)
 class GateResult:
-    """One demand of a gate and the value that was reached.
+    """One requirement of a gate and the reached value.
 
-    `suite` is the suite's path, `None` for a demand of the command line; `model` is `None` if the runs of all models
-    are taken together. `counted_zero` is the number of failed runs that count 0 in a mean score."""
+    `suite` is the suite's path, or `None` for a requirement of the command line. `model` is `None` if the runs of all
+    models are taken together. `counted_zero` is the number of failed runs that count 0 in a mean score."""
 
     suite: str | None
     measure: GateMeasureName
     minimum: float
     reached: float | None
-    """The value; `None` if nothing was graded, which meets no gate."""
+    """The value; `None` if nothing was graded. `None` meets no gate."""
     model: str | None = None
     counted_zero: int = 0
     graded: int = 0
-    """The number of graded runs from which the value was computed."""
+    """The number of graded runs behind the value."""
     watched: GateWatched | None = None
-    """The early stopping of this pass rate, in a batch that may stop early; its verdict, if any, decides."""
+    """The early stopping of this pass rate, in a batch that may stop early. Its verdict, if any, decides."""
 
     @property
     def met(self) -> bool:
@@ -324,20 +326,20 @@ class UserErrors:
 
 @dataclass(frozen=True)
 class Quality:
-    """The verdict on a batch, with the results of its gates, its cases and its aggregates."""
+    """The verdict on a batch, with its gates, cases and aggregates."""
 
     met: bool
     gates: tuple[GateResult, ...]
     cases: Cases = field(default_factory=lambda: case_results(()))
     aggregates: tuple[AggregateResult, ...] = ()
     nothing_graded: str | None = None
-    """The reason why no run that counts was graded, in a sentence; `None` if one was."""
+    """The reason why no run that counts was graded, in a sentence; `None` if at least one was."""
     user_errors: tuple[UserErrors, ...] = ()
     """The runs that simulated users spoilt, for each suite that limits their share."""
 
     @property
     def demands_met(self) -> bool:
-        """Whether all gates are met, without regard to the statuses of cases."""
+        """Whether all gates are met, regardless of the statuses of cases."""
         return _all_met(self.gates) and _all_met(self.aggregates) and all(each.met for each in self.user_errors)
 
 
@@ -362,13 +364,13 @@ def quality_of(
 ) -> Quality:
     """Judge a batch.
 
-    `gates` holds the gate of each suite by its path; `suite_of` returns the same key for cases of the same suite. A
-    suite without a gate is good enough if no case failed, by the rule for its repeats. The gates of `aggregates` count
-    with those of their suites: a demand on scores replaces the cases' statuses, any other applies in addition to them.
-    If only published metrics are demanded, they replace only failures by score.
+    `gates` holds the gate of each suite by path. `suite_of` returns the same key for cases of the same suite. A suite
+    without a gate is good enough if no case failed, by the rule for its repeats. The gates of `aggregates` count
+    together with the suites' gates: a requirement on scores replaces the statuses of cases, any other requirement
+    applies in addition to them. If only published metrics are required, they replace only failures by score.
 
     `watched` are the pass rates of a batch that may stop early. `min_score` (0..1), or a watched rate over all suites,
-    replaces all gates of suites, and the result then contains none of them.
+    replaces all gates of suites. The result then contains no suite gates.
     """
     cases, ungraded = case_results(results, suite_of), nothing_graded(results)
     known = {(each.suite, each.model): each for each in watched}
@@ -381,7 +383,7 @@ def quality_of(
         demanded = Gate(min_score=min_score, min_pass_rate=rate)
         asked = tuple(as_watched(gates_of(None, demanded, results), known))
         without_gates = tuple(replace(each, gates=()) for each in aggregates)
-        # Without any run there is no result, so the demand is missed.
+        # Without any run, there is no result and the requirement is missed.
         met = bool(asked) and _all_met(asked)
         return Quality(met, asked, cases, without_gates, ungraded)
     with_failures = set()
@@ -412,7 +414,8 @@ def quality_of(
         met = met and _all_met(demands) and _all_met(own)
         if demands or not all(each.is_published for each in replacing):
             continue
-        # No demand replaces the statuses, or published metrics replace the statuses of failures by score.
+        # Either no requirement replaces the statuses, or published metrics replace only the statuses of failures by
+        # score.
         statuses_that_count = besides_scores if replacing else with_failures
         met = met and suite not in statuses_that_count
     return Quality(met, tuple(checked), cases, aggregates, ungraded)
@@ -423,7 +426,7 @@ def _all_met(demands: Iterable[GateResult | AggregateResult]) -> bool:
 
 
 def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
-    """Return the reason why no run that counts was graded, in a sentence; `None` if one was."""
+    """Return the reason why no run that counts was graded, in a sentence; `None` if at least one was."""
     left_out: Counter[str] = Counter()
     for run in runs:
         graded = run.status.graded
@@ -437,7 +440,7 @@ def nothing_graded(runs: Iterable[GatedRun]) -> str | None:
 def as_watched(
     gates: Iterable[GateResult], watched: Mapping[tuple[str | None, str | None], GateWatched]
 ) -> Iterator[GateResult]:
-    """Yield the gates, those on pass rates with the early stopping that `watched` holds for their suite and model."""
+    """Yield the gates; a gate on a pass rate gets the early stopping of its suite and model from `watched`."""
     for gate in gates:
         if gate.measure == "pass rate":
             gate = replace(gate, watched=watched.get((gate.suite, gate.model)))
@@ -445,7 +448,7 @@ def as_watched(
 
 
 class GatedRun(Scored, Protocol):
-    """The part of a run that gates read, common to `RunResult` and its summary."""
+    """The fields of a run that gates read. `RunResult` and its summary both have them."""
 
     @property
     def model(self) -> str: ...
@@ -466,7 +469,7 @@ def gates_of(suite: str | None, gate: Gate, runs: Iterable[GatedRun]) -> Iterato
 
 
 class _Reached:
-    """The figures of a model's runs, or of all runs, that a gate is compared with."""
+    """The figures that a gate is compared with, over a model's runs or all runs."""
 
     def __init__(self) -> None:
         self.counts = False
@@ -503,7 +506,7 @@ class GateFold:
             (self._reached.get(model) or self._reached.setdefault(model, _Reached())).add(run)
 
     def results(self) -> Iterator[GateResult]:
-        """Yield the result of each demand of the gate, for each model or for all models together.
+        """Yield the result of each requirement of the gate, for each model or for all models together.
 
         A model without a gradable run is left out, unless no model has one."""
         gate = self._gate

@@ -1,6 +1,6 @@
 """Measures of runs: pass rate, score, cost, latency, tokens, and the measures of single graders.
 
-Each measure has a name, a unit, a value for a run, a case and a model, a better direction, and a test of two values.
+Each measure has a name, a unit, values for a run, a case and a model, a better direction, and a test of two values.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from workbench.suite.grading_model import ComparedBy, Gate
 
 Unit = Literal["share", "ms", "tokens", "usd", "number"]
-"""A share lies in 0..1; the other units have no upper bound."""
+"""A share lies in 0..1. The other units have no upper bound."""
 
 Direction = Literal["more", "less", "neither"]
 
 PairTest = Literal["McNemar", "permutation"]
-"""The kinds of tests of values that are paired by case (`analysis.paired`)."""
+"""The kinds of tests for values that are paired by case (`analysis.paired`)."""
 
 _TEXTS: Final[Mapping[Unit, Callable[[float | None], str]]] = {
     "share": mean_text,
@@ -52,7 +52,7 @@ _TEXTS: Final[Mapping[Unit, Callable[[float | None], str]]] = {
 
 
 class OfModel(Protocol):
-    """The figures of a model's runs: its `Totals` or `ModelTotals`."""
+    """The figures of a model's runs, in its `Totals` or `ModelTotals`."""
 
     @property
     def runs(self) -> int: ...
@@ -73,7 +73,7 @@ class OfModel(Protocol):
 
 
 class OfCase(Protocol):
-    """The figures of a case's runs with a model: its `Cell`."""
+    """The figures of a case's runs with a model, in its `Cell`."""
 
     @property
     def is_good(self) -> bool: ...
@@ -89,15 +89,15 @@ class OfCase(Protocol):
 
 @dataclass(frozen=True)
 class Growth:
-    """A test by thresholds: a value is worse if it is at least `times` as large, and larger by at least `by`.
+    """A test by thresholds: a value is worse if it is at least `times` as large and at least `by` larger.
 
-    The factor ignores the noise of large values, and the amount ignores the noise of small ones."""
+    The factor ignores the noise of large values, the amount ignores the noise of small values."""
 
     times: float
     by: float
 
     def is_worse(self, before: float | None, after: float | None) -> bool:
-        """Return whether a value grew by both thresholds; an unknown value (`None`) did not."""
+        """Return whether a value grew beyond both thresholds; false if a value is unknown (`None`)."""
         if before is None or after is None:
             return False
         return after >= before * self.times and after - before >= self.by
@@ -105,7 +105,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Pooled:
-    """One number for all runs of a model: `title` is its name in tables, `how` the kind of pooling in words."""
+    """One number for all runs of a model; `title` is its name in tables, `how` the kind of pooling in words."""
 
     title: str
     how: str
@@ -114,12 +114,12 @@ class Pooled:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number measured of a run.
+    """A number measured on a run.
 
     `name` is its name in suites (`workbench.suite.rules.MEASURES`), `title` its name in reports. `of_run` returns the
-    value of a run, `None` if it has none. `pooled` holds the numbers for all runs of a model, the most important first;
-    it is empty for measures of single suites. `test` compares two values: in pairs of cases, by thresholds, or not at
-    all.
+    value of a run, or `None` if it has none. `pooled` holds the numbers for all runs of a model, the most important
+    first; it is empty for measures of single suites. `test` compares two values: in pairs of cases, by thresholds, or
+    not at all.
 
     `of_case` returns the value of a case in paired tests; `only_deciding` leaves out the cases in quarantine. `per_run`
     is the value of a typical run, for the Pareto front against the score. A rate is shown in percent.
@@ -153,7 +153,7 @@ class Measure:
         return _TEXTS[self.unit](value)
 
     def is_worse(self, difference: float) -> bool:
-        """Return whether a difference, the later value minus the earlier one, is a change for the worse."""
+        """Return whether a difference (later value minus earlier value) is a change for the worse."""
         match self.better:
             case "more":
                 return difference < 0
@@ -163,7 +163,7 @@ class Measure:
                 return False
 
     def signed_text(self, difference: float) -> str:
-        """Return a difference with its sign and without a unit; a difference of two rates is in percentage points."""
+        """Return a difference with its sign and without a unit; the difference of two rates is in percentage points."""
         if self.is_rate:
             return points_text(difference)
         return difference_text(difference)
@@ -208,7 +208,7 @@ PASS_RATE: Final = Measure(
     is_rate=True,
     of_case=lambda case: float(case.is_good),
 )
-"""The share of runs, or of cases by the rule for their repeats, that passed or were warned."""
+"""The share of runs that passed or were warned, or of cases by their rule for repeats."""
 
 GOOD_RUNS: Final = Measure(
     "good_runs",
@@ -237,7 +237,7 @@ SCORE: Final = Measure(
     by_grader=True,
     of_case=lambda case: case.score,
 )
-"""The score of the deciding grader, as gates count it: 0 for a run that failed for another reason."""
+"""The score of the deciding grader as gates count it: 0 for a run that failed for another reason."""
 
 COST: Final = Measure(
     "cost_usd",
@@ -250,7 +250,7 @@ COST: Final = Measure(
     per_run=Pooled("cost of a run", "mean", _mean_cost),
 )
 SLOWER: Final = Growth(times=1.5, by=200.0)
-"""The growth of a case's latency, in milliseconds, from which the case counts as slower."""
+"""The growth of a case's latency, in milliseconds, that makes the case count as slower."""
 
 _LATENCIES: Final = tuple(Pooled(f"latency {name}", how, _of_latency(name)) for name, how in PERCENTILES.items())
 LATENCY: Final = Measure(
@@ -279,22 +279,22 @@ VALID_ARGUMENTS: Final = Measure(
 )
 
 MEASURES: Final = {each.name: each for each in (SCORE, COST, LATENCY, TOKENS, VALID_ARGUMENTS)}
-"""The measures that every suite can name, by their names."""
+"""The measures that every suite can name, by name."""
 
 PAIRED: Final = (PASS_RATE, SCORE, VALID_ARGUMENTS, GOOD_RUNS)
-"""The measures by which two models, or two batches, are tested case by case."""
+"""The measures that are tested case by case between two models or two batches."""
 
 QUESTIONS: Final[Mapping[ComparedBy, Measure]] = {"status": PASS_RATE, "score": SCORE}
 """The measures that may decide a comparison, by the suite's setting `compare_by`."""
 
 AGAINST_SCORE: Final = tuple(each for each in MEASURES.values() if each.per_run is not None)
-"""The measures that have a Pareto front against the score; of each, less is better."""
+"""The measures with a Pareto front against the score. Less is better for each of them."""
 
 
 def measure_of(name: str) -> Measure:
     """Return a measure by its name in suites.
 
-    The name is one of `MEASURES`, or names a grader's score, a number of a grader's formula, or a named check of
+    The name is one of `MEASURES`, or it names a grader's score, a number in a grader's formula, or a named check of
     answers."""
     if name in MEASURES:
         return MEASURES[name]
@@ -315,7 +315,7 @@ def _of_check(run: RunResult, check: str) -> float | None:
 
 
 def _of_grader(run: RunResult, grader: str, number: str) -> float | None:
-    """Return the published score of a grader, or a number of its formula; `None` if the run has no such grade."""
+    """Return the published score of a grader, or a number in its formula; `None` if the run has no such grade."""
     for grade in run.grades:
         if grade.grader != grader:
             continue
@@ -323,7 +323,7 @@ def _of_grader(run: RunResult, grader: str, number: str) -> float | None:
             return grade.score
         if grade.verdict in (NOT_APPLICABLE, Status.ERROR):
             return grade.numbers.get(number)
-        # If a rule of `critics` failed a run before scoring, its numbers count as 0, not as missing.
+        # If a rule of `critics` failed a run before scoring, its numbers count as 0 instead of missing.
         return grade.numbers.get(number, TRAITS[grade.grader].number_if_decided_before)
     return None
 
@@ -333,20 +333,20 @@ GateMeasureName = Literal["mean score", "pass rate"]
 
 @dataclass(frozen=True)
 class GateMeasure:
-    """A demand that a suite's gate can make on the runs of a model.
+    """A requirement of a suite's gate on the runs of a model.
 
-    `option` is the option of the command that makes the same demand. `demanded` reads the threshold from a gate."""
+    `option` is the command's option for the same requirement. `demanded` reads the threshold from a gate."""
 
     name: GateMeasureName
     measure: Measure
     option: str
     demanded: Callable[[Gate], float | None]
     reached: Callable[[Sequence[float], int, int], float | None]
-    """Returns the reached value, from the counted scores and the numbers of good and of graded runs."""
+    """Returns the reached value from the counted scores and the numbers of good and graded runs."""
 
     @property
     def is_rate(self) -> bool:
-        """Whether the value is a rate, which reports show with the number of graded runs."""
+        """Whether the value is a rate. Reports show a rate with the number of graded runs."""
         return self.measure.is_rate
 
 

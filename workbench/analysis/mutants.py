@@ -1,6 +1,6 @@
-"""Mutation testing of tool definitions: the mutants of a suite's tools, and the cases that noticed each.
+"""Mutation testing of tool definitions: the mutants of a suite's tools, and the cases that noticed each mutant.
 
-A mutant spoils a description or a schema. A suite that still passes does not test that part of the definition.
+A mutant spoils a description or a schema. A suite that still passes does not test this part of the definition.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ MUTANT_KINDS: Final[tuple[MutantKind, ...]] = get_args(MutantKind)
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of tool definitions, as a variant of the suite in `table`.
+    """A change of tool definitions; `table` is the variant of the suite with the change.
 
-    `tools` are the changed tools; the cases that expect one of them should notice the mutant. `decoys` is the number of
+    `tools` are the changed tools. The cases that expect one of them should notice the mutant. `decoys` is the number of
     added tools that no case needs."""
 
     name: str
@@ -40,8 +40,8 @@ class Mutant:
 class MutantResult:
     """The result of a mutant with one model.
 
-    Of the cases that pass without the mutant, `run` are those that were run with it, and `noticed` those of `run` that
-    do not pass with it. A case is not run after others have noticed the mutant."""
+    `run` are the cases that pass without the mutant and were run with it. `noticed` are the cases in `run` that do not
+    pass with the mutant. Once some case has noticed the mutant, other cases need not be run."""
 
     mutant: Mutant
     suite: str
@@ -56,13 +56,13 @@ class MutantResult:
 
     @property
     def survives(self) -> bool:
-        """Whether the mutant was run, and no case noticed it; never for decoys."""
+        """Whether the mutant was run and no case noticed it; always false for decoys."""
         # A model rightly ignores decoys, so only their pass rate matters.
         return bool(self.run) and not self.noticed and self.mutant.kind != "decoys"
 
     @property
     def pass_rate(self) -> float | None:
-        """The share of the cases that still pass with the mutant, 0..1; `None` if none was run."""
+        """The share of the cases that still pass with the mutant, 0..1; `None` if no case was run."""
         if self.run:
             return 1 - len(self.noticed) / len(self.run)
         return None
@@ -74,7 +74,7 @@ class MutationReport:
 
     results: tuple[MutantResult, ...]
     left_out: Mapping[str, str]
-    """The reasons why cases were left out, by model and title: these cases fail even without a mutant."""
+    """The reasons why cases were left out, by model and title. These cases fail even without a mutant."""
     spared: int = 0
     """The number of runs that were not needed."""
 
@@ -87,7 +87,7 @@ class MutationReport:
         return tuple(result for result in self.results if result.survives)
 
     def curve(self, model: str) -> tuple[tuple[int, float], ...]:
-        """Return the number of decoys and the pass rate, 0..1, for each number of decoys that a model was run with."""
+        """Return pairs of a number of decoys and the pass rate, 0..1, for each number that a model was run with."""
         found = []
         for result in self.results:
             if result.model == model and result.mutant.kind == "decoys" and result.pass_rate is not None:
@@ -95,7 +95,7 @@ class MutationReport:
         return tuple(found)
 
     def blind(self, model: str) -> tuple[str, ...]:
-        """Return the cases that noticed no mutant, although mutants of tools that they expect were run with them."""
+        """Return the cases that noticed no mutant although mutants of their expected tools were run with them."""
         should: dict[str, None] = {}
         noticed: set[str] = set()
         for result in self.results:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from workbench.analysis.statistics import Interval
     from workbench.grading.run_summary import RunSummary
 
-# Flaky cases: cases whose results change although request and expectations stay the same.
+# Flaky cases: their results change although request and expectations stay the same.
 
 
 @dataclass(frozen=True, slots=True)
 class StoredStatus:
     """The status of one stored run.
 
-    `content` is equal for runs with the same request and the same expectations."""
+    `content` is equal for runs with the same request and expectations."""
 
     suite: str
     suite_name: str
@@ -47,7 +47,7 @@ class FlakyCase:
     """A case that has been flaky with a model since a batch.
 
     `good` of its `runs` passed or were warned; `interval` is the 95% interval of this share. `course` holds each batch
-    with its good and its graded runs, the oldest first.
+    with the number of good and of graded runs, the oldest batch first.
     """
 
     suite: str
@@ -64,11 +64,11 @@ class FlakyCase:
 
 
 def flaky_cases(runs: Iterable[StoredStatus]) -> list[FlakyCase]:
-    """Return the flaky cases among runs in the order of their batches, those with the lowest pass rate first.
+    """Return the flaky cases among runs in the order of batches, cases with the lowest pass rate first.
 
-    The runs of a case count if they have the content of its latest run. A case is flaky if the runs of one batch
-    differ, or if it changed more than once between batches: a single change is a regression or a repair. It counts as
-    flaky since the first batch whose result differs from the batches before.
+    The runs of a case count if they have the same content as its latest run. A case is flaky if the runs of one batch
+    differ, or if its result changed more than once between batches: a single change is a regression or a repair. The
+    case counts as flaky since the first batch whose result differs from the batches before.
     """
     by_case: dict[tuple[str, str, str], list[StoredStatus]] = {}
     for run in runs:
@@ -79,7 +79,7 @@ def flaky_cases(runs: Iterable[StoredStatus]) -> list[FlakyCase]:
 
 
 class _BatchShare(NamedTuple):
-    """The good ones among the graded runs of a case in one batch."""
+    """The numbers of good and of graded runs of a case in one batch."""
 
     batch: int
     good: int
@@ -90,7 +90,7 @@ class _BatchShare(NamedTuple):
         return 0 < self.good < self.runs
 
     def differs(self, before: _BatchShare) -> bool:
-        """Return whether the case had good runs in only one of this batch and an earlier one."""
+        """Return whether only one of this batch and an earlier batch had good runs of the case."""
         return (self.good == 0) != (before.good == 0)
 
 
@@ -137,7 +137,7 @@ def _number_good(runs: Iterable[StoredStatus]) -> int:
 
 @dataclass(frozen=True)
 class LastResult:
-    """The runs of a case in the last batch in which it finished a run, of all models and repeats.
+    """The runs of a case with all models and repeats, in the last batch with a finished run of the case.
 
     `edited` is true if the text of the case has changed since."""
 
@@ -154,7 +154,7 @@ class LastResult:
 
     @property
     def statuses(self) -> frozenset[Status]:
-        """The statuses of the case, each once, whatever the model."""
+        """The statuses of the case with all models, each once."""
         return frozenset(cell.status for cell in self.cells)
 
     @property
@@ -212,7 +212,7 @@ def last_results(
             gradings = history.gradings(run.batch)
             regraded[run.batch] = history.regraded_texts(gradings[-1]) if gradings else {}
         then = regraded[run.batch].get(suite.key, {}).get(run.case_id)
-        # If the file is unchanged, as usual, the texts of its cases need not be read from the history.
+        # Usually, the file is unchanged. Then the texts of its cases need not be read from the history.
         if then is None and file.hash == suite.hash:
             return False
         if then is None:
@@ -232,7 +232,7 @@ def last_results(
 def edited_texts(
     history: History, suite: SuiteRef, file: SuiteFile, cases: Iterable[str], redacted: Callable[[str], str]
 ) -> dict[str, str]:
-    """Return the current, redacted texts of the cases whose text has changed since they ran, by their ids."""
+    """Return the current, redacted texts of the cases edited since they ran, by case id."""
     if file.hash == suite.hash or file.parts is None:
         return {}
     then, places = history.case_texts(suite), _places(file)
@@ -251,7 +251,7 @@ def _key_of(path: Path) -> str:
 
 
 def _places(file: SuiteFile) -> dict[str, int]:
-    """Return the index of each case of a suite by its id, even if the file has errors."""
+    """Return the index of each case of a suite by id, even if the file has errors."""
     if file.suite is not None:
         return {case.id: at for at, case in enumerate(file.suite.cases)}
     if file.parts is None:
@@ -263,11 +263,11 @@ def _places(file: SuiteFile) -> dict[str, int]:
 
 
 def _say_the_same(one: str, other: str) -> bool:
-    """Return whether two blocks of TOML have the same content; comments and layout do not count."""
+    """Return whether two blocks of TOML have the same content, regardless of comments and layout."""
     if one.strip() == other.strip():
         return True
     try:
-        # As texts, NaN equals NaN, and 1 differs from 1.0 and true.
+        # Compared as texts, NaN equals NaN, and 1 differs from 1.0 and true.
         return repr(toml_of(one)) == repr(toml_of(other))
     except ValueError:
         return False

@@ -1,4 +1,4 @@
-"""Compare two models case by case: the cases on which they differ, and a test of whether that is chance."""
+"""Compare two models case by case: the cases on which they differ, and a test of the difference against chance."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Pair = tuple[Cell, Cell]
 """The cells of one case: with model A, and with model B."""
 
 MAX_MORE_CASES = 10_000
-"""The most further cases that are proposed: models that differ only on more cases are practically equal."""
+"""The most further cases that are proposed. If more cases were needed, the models are practically equal."""
 
 _MIN_APPROXIMATED = 50
 """The fewest discordant pairs for which the normal approximation may replace the exact test."""
@@ -61,31 +61,32 @@ Clusters = Sequence[Hashable] | None
 
 
 class Differences(NamedTuple):
-    """The value with B minus the value with A, for each pair that has both, and the clusters of these pairs."""
+    """The value with B minus the value with A for each pair with both values, and the clusters of these pairs."""
 
     values: Sequence[float]
     clusters: Clusters
 
     @property
     def units(self) -> int:
-        """The number of independent observations: the clusters, or the pairs if there are no clusters."""
+        """The number of independent observations: clusters, or pairs if there are no clusters."""
         return len(self.values if self.clusters is None else set(self.clusters))
 
     @property
     def better(self) -> int:
-        """For differences of statuses, the number of pairs in which B alone is good."""
+        """The number of pairs in which only B is good, for differences of statuses."""
         return self.values.count(1)
 
     @property
     def worse(self) -> int:
-        """For differences of statuses, the number of pairs in which A alone is good."""
+        """The number of pairs in which only A is good, for differences of statuses."""
         return self.values.count(-1)
 
 
 class Statistics(NamedTuple):
-    """A test of paired differences, its interval, and the smallest difference that it detects in four of five tries.
+    """A test of paired differences, its interval, and the smallest difference that it usually detects.
 
-    `interval` and `detectable` are functions of the test's level, which is 0.05 for a single comparison."""
+    "Usually" means in four of five tries. `interval` and `detectable` are functions of the test's level, which is 0.05
+    for a single comparison."""
 
     p: Callable[[Differences], float]
     interval: Callable[[Differences, float], Interval | None]
@@ -93,7 +94,7 @@ class Statistics(NamedTuple):
 
 
 def _shares_p(found: Differences) -> float:
-    """Return the p of the exact McNemar test, or with clusters that of the permutation test."""
+    """Return the p of the exact McNemar test or, with clusters, of the permutation test."""
     # Without clusters, the permutation test of differences of 1 and -1 is McNemar's test.
     if found.clusters is not None:
         return _means_p(found)
@@ -136,9 +137,9 @@ _STATISTICS: Mapping[PairTest, Statistics] = {
 
 @dataclass(frozen=True)
 class Contrast:
-    """Model B against model A by one measure, as one of `comparisons` that are shown together.
+    """Model B against model A by one measure, as one of several `comparisons` shown together.
 
-    `statistics` are `None` if the batch may have stopped early: tests for a fixed number of cases are then invalid."""
+    `statistics` is `None` if the batch may have stopped early. Tests for a fixed number of cases are then invalid."""
 
     measure: Measure
     found: Differences
@@ -152,12 +153,12 @@ class Contrast:
 
     @property
     def differs(self) -> bool:
-        """Whether the values of any pair differ."""
+        """Whether the values differ in at least one pair."""
         return any(self.found.values)
 
     @property
     def difference(self) -> float | None:
-        """B's value minus A's, the mean over the pairs; `None` without pairs."""
+        """B's value minus A's value, the mean over the pairs; `None` without pairs."""
         if self.found.values:
             return mean(self.found.values)
         return None
@@ -190,7 +191,7 @@ class Contrast:
     def interval(self) -> Interval | None:
         """The interval of `difference`, at 95% for all comparisons together; it excludes 0 exactly if `is_real`.
 
-        `None` without a test, without pairs, or with a single cluster."""
+        It is `None` without a test, without pairs, or with a single cluster."""
         if self.difference is None or self.statistics is None:
             return None
         found = self.statistics.interval(self.found, self.level)
@@ -200,7 +201,7 @@ class Contrast:
 
     @property
     def detectable(self) -> float | None:
-        """Approximately the smallest difference that a test of this many cases detects in four of five tries."""
+        """The approximate smallest difference that a test of this many cases detects in four of five tries."""
         if self.statistics is None:
             return None
         return self.statistics.detectable(self.found, self.level)
@@ -216,11 +217,11 @@ class Contrast:
 
     @property
     def bounds(self) -> str:
-        """The interval in words, empty if there is none."""
+        """The interval in words; empty without an interval."""
         if (found := self.interval) is None:
             return ""
         low, high = map(self.measure.signed_text, found)
-        # The interval of a real difference excludes 0, even where rounding a bound would show 0.
+        # The interval of a real difference excludes 0. A rounded bound must not show 0 either.
         if self.is_real and found.low >= 0 and not float(low):
             low = "above 0"
         if self.is_real and found.high <= 0 and not float(high):
@@ -234,7 +235,7 @@ class Contrast:
         return f"{self.measure.difference_text(self.difference or 0.0)}{self.bounds}"
 
     def result(self, *, decides: bool) -> str:
-        """Return the result of the test in words; only a measure that decides calls its difference real."""
+        """Return the result of the test in words; only a deciding measure calls its difference real."""
         if self.p is None or self.adjusted is None:
             return ""
         shown, adjusted = p_text(self.p, LEVEL), p_text(self.adjusted, LEVEL)
@@ -242,8 +243,8 @@ class Contrast:
             shown += f" ({adjusted} for {self.comparisons} comparisons)"
         if self.is_real and decides:
             return f"{shown}: a real difference at the 5% level"
-        # Status and score are two tests of the same runs. If either could decide, more than 5% of comparisons would
-        # report a difference by chance.
+        # Status and score are two tests of the same runs. If either test could decide, more than 5% of comparisons
+        # would report a difference by chance.
         if self.is_real:
             return f"{shown}: a hint, which does not decide"
         if self.p <= LEVEL:
@@ -253,9 +254,9 @@ class Contrast:
 
 @dataclass(frozen=True)
 class PairNumbers:
-    """The inputs of the tests of one comparison: the differences of pairs, by the name of the measure.
+    """The inputs of the tests of one comparison: the differences of pairs, by name of the measure.
 
-    The other fields are those of `Paired`."""
+    The other fields have the meaning of those in `Paired`."""
 
     differences: Mapping[str, Differences]
     both_good: int
@@ -265,18 +266,18 @@ class PairNumbers:
 
 @dataclass(frozen=True)
 class Paired:
-    """Model B against model A on the cases that were graded with both.
+    """Model B against model A on the cases that were graded with both models.
 
     Each case counts once, by the joined result of its repeats. `pairs` begins with the discordant pairs, the largest
     differences in score first. `left_out` counts the cases that ran with A or B but were not graded with both: in
-    error, skipped, stopped, or run with one model alone. `among` holds all comparisons that are shown together, this
-    one included.
+    error, skipped, stopped, or run with only one model. `among` holds all comparisons shown together, including this
+    one.
     """
 
     pairs: tuple[Pair, ...]
     left_out: int
     watched: PairWatched | None = None
-    """The decision of a batch that may stop early, for which no other test is valid."""
+    """The decision of a batch that may stop early. No other test is valid for such a batch."""
     among: Sequence[Paired] = field(default=(), repr=False, compare=False)
 
     numbers: PairNumbers | None = field(default=None, repr=False, compare=False)
@@ -288,7 +289,7 @@ class Paired:
 
     @property
     def in_numbers(self) -> Paired:
-        """The same comparison without its pairs, in a few bytes for each of them."""
+        """The same comparison without its pairs, in a few bytes per pair."""
         return replace(self, pairs=(), numbers=self._numbers)
 
     @cached_property
@@ -313,7 +314,7 @@ class Paired:
 
     @property
     def _statuses(self) -> Differences:
-        """The difference of statuses of each pair: 1 if it is good with B alone, -1 with A alone, otherwise 0."""
+        """The difference of statuses of each pair: 1 if only B is good, -1 if only A is good, otherwise 0."""
         return self._numbers.differences[PASS_RATE.name]
 
     @property
@@ -323,12 +324,12 @@ class Paired:
 
     @cached_property
     def better(self) -> int:
-        """The number of cases that are good (passed or warned) with B alone."""
+        """The number of cases that are good (passed or warned) only with B."""
         return self._statuses.better
 
     @cached_property
     def worse(self) -> int:
-        """The number of cases that are good with A alone."""
+        """The number of cases that are good only with A."""
         return self._statuses.worse
 
     @property
@@ -341,7 +342,7 @@ class Paired:
 
     @property
     def discordant(self) -> list[Pair]:
-        """The cases that are good with one model alone, the largest difference in score first."""
+        """The cases that are good with only one model, the largest difference in score first."""
         return list(self.pairs[: self.better + self.worse])
 
     @property
@@ -358,7 +359,7 @@ class Paired:
 
     @property
     def is_worse(self) -> bool:
-        """Whether B has fewer good runs than A, by more than chance."""
+        """Whether B has significantly fewer good runs than A."""
         found = self.by(GOOD_RUNS)
         return found.is_real and found.measure.is_worse(found.difference or 0.0)
 
@@ -370,7 +371,7 @@ class Paired:
         return f"all {_cases(found.count)}: {found.measure.title} {found.size}, {found.result(decides=True)}"
 
     def arguments_sentence(self, name_a: str, name_b: str) -> str | None:
-        """Return the result of the test on valid arguments in one plain sentence; `None` if the two do not differ."""
+        """Return the result of the test on valid arguments in one plain sentence; `None` if A and B do not differ."""
         found = self.by(VALID_ARGUMENTS)
         if found.difference is None or found.p is None or not found.differs:
             return None
@@ -382,15 +383,16 @@ class Paired:
     def more_cases(self) -> int | None:
         """The approximate number of further cases that would show a difference if the shares stayed the same.
 
-        For n pairs, this is the smallest m for which McNemar's test gives a p of at most `level` after `better` and
-        `worse` grow by (n + m) / n, rounded to whole cases. 0 if the cases suffice already. `None` if `better` equals
-        `worse`, if m is beyond `MAX_MORE_CASES`, or if cases have clusters.
+        With m further cases, n pairs become n + m, and `better` and `worse` grow by (n + m) / n, rounded to whole
+        cases. The result is the smallest m for which McNemar's test then gives a p of at most `level`. It is 0 if the
+        present cases suffice. It is `None` if `better` equals `worse`, if m is above `MAX_MORE_CASES`, or if cases have
+        clusters.
         """
         if self.better == self.worse or self.clusters is not None or self.watched is not None:
             return None
         pairs, of_status = self.count, self.by(PASS_RATE)
         # The exact test is slow for thousands of counts. The normal approximation with continuity correction first
-        # rules out most counts; a slack of 3% keeps it from ruling out one that the exact test accepts.
+        # rules out most counts. With a slack of 3%, it never rules out a count that the exact test accepts.
         limit = 0.97 * z_of(of_status.level) ** 2
         for more in range(MAX_MORE_CASES + 1):
             better = _rounded(self.better * (pairs + more), pairs)
@@ -404,11 +406,11 @@ class Paired:
 
     @property
     def other_scores(self) -> int:
-        """The number of cases that are good with both models, or with neither, and have visibly different scores."""
+        """The number of cases with equal verdicts (good or not) of both models and visibly different scores."""
         return self._numbers.other_scores
 
     def sentences(self, name_a: str, name_b: str) -> tuple[str, ...]:
-        """Return the results of the tests as sentences, the deciding one first; one sentence without pairs."""
+        """Return the results of the tests as sentences, the deciding test first; one sentence without pairs."""
         sentence = self.sentence(name_a, name_b)
         if not self.count:
             return (sentence,)
@@ -468,7 +470,7 @@ class Paired:
         return f"{name_b} scores {size}{found.bounds} on the mean of {over}, {found.result(decides=decides)}{needed}"
 
     def _needed_status(self) -> str:
-        """Describe the number of further cases that a verdict needs, or the smallest difference that these can show."""
+        """Describe the number of further cases needed for a verdict, or the smallest difference they can show."""
         if self.clusters is None and self.better != self.worse:
             more = self.more_cases
             if more is None:
@@ -490,7 +492,7 @@ def _numbers_of(pairs: Sequence[Pair]) -> PairNumbers:
         if a.is_good == b.is_good:
             both_good += a.is_good
             other_scores += a.score is not None and b.score is not None and scores_differ(a.score, b.score)
-    # Every case has a status to compare, but the score decides only if every suite asks for it.
+    # Every case has a status to compare. The score decides only if every suite asks for it.
     primary: ComparedBy = "score" if questions == {"score"} else "status"
     differences = {measure.name: _differences(measure, pairs) for measure in PAIRED}
     return PairNumbers(differences, both_good, other_scores, primary)
@@ -530,16 +532,16 @@ def _by_case(cells: Iterable[Cell]) -> dict[tuple[str, str], Cell]:
 def all_paired(first: Iterable[Cell], others: Mapping[str, Iterable[Cell]]) -> dict[str, Paired]:
     """Compare the cells of one model with those of every other model.
 
-    Returns the comparisons by model, each corrected for their number."""
+    Returns the comparisons by model, each corrected for the number of comparisons."""
     first = tuple(first)
     found = together([paired(first, cells) for cells in others.values()])
     return dict(zip(others, found, strict=True))
 
 
 def together(comparisons: Iterable[Paired]) -> list[Paired]:
-    """Return the same comparisons, each corrected for their number."""
-    # Each comparison holds the list that contains it. The number of tests differs by measure (a model may have no
-    # scores), so each comparison counts the members of the list that have a test.
+    """Return the same comparisons, each corrected for the number of comparisons."""
+    # Each comparison holds the list that contains it. The number of tests differs by measure because a model may have
+    # no scores. Therefore, each comparison counts the members of the list with a test.
     among: list[Paired] = []
     among += (replace(comparison, among=among) for comparison in comparisons)
     return among
@@ -554,7 +556,7 @@ def _cases(count: int) -> str:
 
 
 def _difference(measure: Measure, pair: Pair) -> float | None:
-    """Return the value with B minus the value with A; `None` if either is missing or infinite."""
+    """Return the value with B minus the value with A; `None` if either value is missing or infinite."""
     assert measure.of_case is not None
     of_a, of_b = map(measure.of_case, pair)
     if of_a is None or of_b is None or not math.isfinite(of_b - of_a):
@@ -563,11 +565,11 @@ def _difference(measure: Measure, pair: Pair) -> float | None:
 
 
 def _clusters(pairs: Iterable[Pair]) -> Clusters:
-    """Return the cluster of each pair; `None` if no pair has one."""
+    """Return the cluster of each pair; `None` if no pair has a cluster."""
     found: list[Hashable] = []
     any_written = False
     for a, b in pairs:
-        # If two batches are compared, B is the later one, and its suite counts.
+        # If two batches are compared, B is the later batch, and its suite counts.
         cluster = b.cluster
         if cluster[1] is None:
             cluster = a.cluster
@@ -577,5 +579,5 @@ def _clusters(pairs: Iterable[Pair]) -> Clusters:
 
 
 def _rounded(some: int, of: int) -> int:
-    """Return `some` / `of` as the nearest whole number, halves rounded up."""
+    """Return `some` / `of` as the nearest whole number; halves are rounded up."""
     return (2 * some + of) // (2 * of)

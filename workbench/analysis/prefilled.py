@@ -22,8 +22,8 @@ def first_value(name: str, schema: Schema | None) -> object:
     """Return the first check of a new argument, from the schema of its parameter.
 
     The check expects the first suggested value that the schema accepts (a default, an example, an enum's member).
-    Without such a value, the check is `present`, or null if the schema allows nothing else; a number's bound is no
-    suggestion, because it states what is allowed and not what a request demands."""
+    Without such a value, the check is `present`, or null if the schema allows only null. A number's bound is not a
+    suggestion: it states what is allowed, not what a request requires."""
     if types_of(schema) == {"null"}:
         return {"equals_null": True}
     for value in suggested_values(schema):
@@ -33,18 +33,18 @@ def first_value(name: str, schema: Schema | None) -> object:
 
 
 def required_args(parameters: Schema) -> Table:
-    """Return the required arguments of a tool, in the order of its schema, each with its `first_value`."""
+    """Return the required arguments of a tool in the order of its schema, each with its `first_value`."""
     required = dict.fromkeys(required_names(parameters))
     known = properties_of(parameters)
     args: Table = {}
-    # A schema may require names that it does not describe; these come last.
+    # A schema may require names that it does not describe. These names come last.
     for name in dict.fromkeys((*filter(required.__contains__, known), *required)):
         schema = known.get(name)
         if isinstance(schema, Mapping):
             args[name] = first_value(name, with_definitions(schema, parameters))
         else:
             args[name] = first_value(name, None)
-    # A part that refers to the whole schema (`#`) can only be validated within that schema.
+    # A part that refers to the whole schema (`#`) can only be validated within the whole schema.
     refused = refused_parts(values_of(args), parameters)
     if refused is None:
         return {name: {"present": True} for name in args}
@@ -54,14 +54,14 @@ def required_args(parameters: Schema) -> Table:
 
 
 def is_open(value: object) -> bool:
-    """Return whether an argument of `required_args` has no value yet, which the user has to write."""
+    """Return whether an argument of `required_args` has no value yet; the user has to write it."""
     return value == {"present": True}
 
 
 def refused_parts(arguments: Mapping[str, object], schema: Schema) -> tuple[str, ...] | None:
     """Return the names of the arguments that a schema refuses; an empty name means the arguments as a whole.
 
-    `None` if the schema itself is broken."""
+    Returns `None` if the schema itself is broken."""
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -86,7 +86,7 @@ def as_check(name: str, value: object) -> object:
 
 
 def values_of(args: Mapping[str, object]) -> dict[str, object]:
-    """Return the expected values of arguments of `required_args`, without the arguments that have no value yet."""
+    """Return the expected values of `required_args`, without the arguments that have no value yet."""
     return {name: _value_of(value) for name, value in args.items() if not is_open(value)}
 
 
@@ -101,7 +101,7 @@ def _value_of(check: object) -> object:
 
 
 def _one_property(schema: Schema) -> Schema:
-    # The part becomes the root of its own schema, so it needs the definitions that its references point to.
+    # The part becomes the root of its own schema, so it needs the definitions used by its references.
     definitions = {}
     for name in ("$defs", "definitions"):
         if name in schema:

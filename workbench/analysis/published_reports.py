@@ -1,6 +1,6 @@
-"""The reports of published evaluation systems: each suite is reported as the system of its deciding grader would.
+"""The reports of published evaluation systems. Each suite is reported as in the system of its deciding grader.
 
-The names, the rounding and the order of these figures are those of the published systems, and so are their oddities.
+The names, the rounding and the order of the figures are those of the published systems, including their oddities.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ class Summary:
 class System:
     """The functions that make the reports of a published system.
 
-    They get graded runs of one suite to which the system's grader applies, at least one, each with the grader's own
-    verdict as its status. `summary` gets the runs with one model. `with_cases`, if set, replaces it and also gets the
-    known cases by run id. `comparison`, if set, gets the runs with several models.
+    The functions receive one or more graded runs of one suite. The system's grader applies to all of them, and the
+    status of each run is the grader's verdict. `summary` receives the runs with one model. `with_cases`, if set,
+    replaces `summary` and also receives the known cases by run id. `comparison`, if set, receives the runs with several
+    models.
     """
 
     summary: Callable[[Sequence[RunResult]], Summary]
@@ -71,7 +72,7 @@ def share(part: int, whole: int, digits: int) -> float:
 
 
 def score_metadata(grade: Grade) -> dict[str, JsonValue]:
-    """Return the metadata that the `accuracy` scorer reports with its score, in its own names and words.
+    """Return the metadata that the `accuracy` scorer reports with its score, in its own words.
 
     If no calls were expected or none were made, the metadata is a sentence and the number of the other calls."""
     counts = {name: int(amount) for name, amount in grade.numbers.items()}
@@ -94,8 +95,8 @@ def flexible_details(
 ) -> dict[str, JsonValue]:
     """Return the calls that the scorer's flexible mode counts, under its own names.
 
-    Unlike the count of missing calls, `missingToolCalls` also has the expected calls that matched by name only. Equal
-    calls are grouped, in the order of their first occurrence. An expected value is a plain value, or a check in words.
+    Unlike the count of missing calls, `missingToolCalls` also has the expected calls matched only by name. Equal calls
+    are grouped in the order of their first occurrence. An expected value is a plain value or a check in words.
     """
 
     def made(outcome: str) -> list[JsonValue]:
@@ -163,7 +164,7 @@ def _accuracy_summary(runs: Sequence[RunResult], cases: Mapping[str, Case]) -> S
         if run.grade is not None and "expected" in run.grade.numbers:
             found["metadata"] = _metadata(run, run.grade, cases)
         evals.append(found)
-    # The average is over all scores, so that an eval with more scorers weighs more.
+    # The average is over all scores, so an eval with more scorers weighs more.
     average = statistics.fmean(every)
     headline = f"score {_percent(average)}%, {counted(len(runs), 'eval')}"
     return Summary(headline, tuple(details), {"average": average, "evals": evals})
@@ -173,14 +174,14 @@ _CALLS_SCORER = "Tool Call Accuracy"
 
 
 def _eval_scores(run: RunResult) -> dict[str, float]:
-    """Return the scores of an eval's scorers by name: one for the calls, and one for each named check of the answer."""
+    """Return the scores of an eval's scorers by name: one for the calls, and one per named check of the answer."""
     scores: dict[str, float] = {}
     grade = run.grade
     if grade is None or "expected" in grade.numbers:
         own = run.score if grade is None else grade.numbers.get("calls", grade.score)
         scores[_CALLS_SCORER] = own or 0.0
     for metric in run.metrics:
-        # Metrics of other things are scores of the system that made the run.
+        # Metrics about other subjects are scores of the system that made the run.
         if metric.about is None:
             scores[metric.name] = metric.value
     return scores
@@ -200,7 +201,7 @@ _ACCURACY = System(lambda runs: _accuracy_summary(runs, {}), with_cases=_accurac
 
 
 TIE = "Tie"
-"""The value of "best model" for a case in which several models reached the highest score."""
+"""The value of "best model" for a case with several models at the highest score."""
 
 
 def _critics_summary(runs: Sequence[RunResult]) -> Summary:
@@ -228,7 +229,7 @@ def _critics_summary(runs: Sequence[RunResult]) -> Summary:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A run reduced to its score, because the system has no other requirements."""
+    """A run reduced to its score because the system has no other requirements."""
 
     suite: str
     case_id: str
@@ -264,7 +265,7 @@ def _cases(runs: Sequence[RunResult]) -> list[_Case]:
 
 def _status(run: RunResult) -> Status:
     """Return the status of a run by the system's own thresholds."""
-    # A grade without numbers was decided by a rule before scoring, so its status stands.
+    # A rule decided a grade without numbers before scoring, so its status stands.
     if run.grade is None or run.score is None or not run.grade.numbers:
         return run.status
     return verdict_of(run.score, _by_own_rules(run.grading), slack=0.0)
@@ -272,9 +273,9 @@ def _status(run: RunResult) -> Status:
 
 def _by_own_rules(grading: Grading) -> Grading:
     """Return the options of grading with the system's rule for repeats and its use of the thresholds."""
-    # In the published system, a run passes from the fail threshold on, and warnings need a threshold below it.
+    # In the published system, a run passes from the fail threshold on. Warnings need a threshold below it.
     warn_threshold = min(grading.warn_threshold, grading.fail_threshold)
-    # The system lacks Workbench's default rule for repeats, so its own default replaces it.
+    # The system lacks Workbench's default rule for repeats, so the system's default replaces it.
     rule = "last" if grading.repeat_rule == "every" else grading.repeat_rule
     return replace(grading, repeat_rule=rule, warn_threshold=warn_threshold)
 
@@ -299,7 +300,7 @@ def _comparison(runs: Sequence[RunResult]) -> Summary:
     rates = {model: pass_rate(cases) for model, cases in by_model.items()}
     best = max(rates, key=rates.__getitem__)
     headline = f"best model {best}, pass rate {rates[best]:.2f}%"
-    # Said, because a model that did not run the hard cases looks better than it is.
+    # A note, because a model that did not run the hard cases looks better than it is.
     if any(len(cases) != len(by_model) for cases in by_case.values()):
         headline += ", the cases of the models differ"
     winners = {}
@@ -321,7 +322,7 @@ _CRITICS = System(_critics_summary, _comparison)
 
 
 MIN_FOR_PERCENTILES = 20
-"""The fewest values with one value beyond the 95th percentile."""
+"""The fewest values for which one value lies beyond the 95th percentile."""
 
 
 @dataclass(frozen=True)
@@ -338,7 +339,9 @@ class PrintedLatency:
 
     @property
     def has_percentiles(self) -> bool:
-        """Whether there are enough answers for percentiles: with only two, the system's p95 lies below its p50."""
+        """Whether there are enough answers for percentiles.
+
+        With only two answers, the system's p95 is below its p50."""
         return self.answers >= MIN_FOR_PERCENTILES
 
     def __str__(self) -> str:
@@ -351,8 +354,8 @@ class PrintedLatency:
 def printed_latency(latencies_ms: Sequence[float]) -> PrintedLatency:
     """Return the latency statistics of answers as the published system computes them.
 
-    Its 95th percentile is the value before the one at 95% of the sorted list: of two values the smaller one, of twenty
-    the 19th. (The totals of a batch use the nearest rank.) Raises ValueError without values.
+    The system's 95th percentile is the value at position `int(0.95 * n)`, counted from 1: of two values the first, of
+    twenty the 19th. (The totals of a batch use the nearest rank.) Raises ValueError without values.
     """
     if not latencies_ms:
         raise ValueError("no latencies")
@@ -436,7 +439,7 @@ _GROUP_OF: dict[str, Group] = {
 
 @dataclass(frozen=True)
 class GradedTest:
-    """One test of the published system; scores are rounded to three digits, as the system rounds before it averages."""
+    """One test of the published system; scores have three digits because the system rounds before it averages."""
 
     test_id: str
     passed: bool
@@ -465,10 +468,10 @@ def graded_test(run: RunResult) -> GradedTest:
 
 
 def _groups(grade: Grade) -> Iterator[Group]:
-    """Yield the groups of failures that the issues of a grade belong to."""
+    """Yield the failure groups of a grade's issues."""
     expects_calls = bool(grade.expected_pairings)
     for issue in grade.issues:
-        # The published system counts an extra call as a wrong tool, unless no call is expected at all.
+        # The published system counts an extra call as a wrong tool, unless no call is expected.
         if issue.kind == "extra call" and not expects_calls:
             yield "over_calling"
         elif issue.kind in _GROUP_OF:
@@ -579,7 +582,7 @@ _NO_CASES: Mapping[str, Case] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class PublishedReport:
-    """A system's report on the runs of one suite (by its path) with one model, or with all models if it is `None`."""
+    """A system's report on the runs of one suite (given by path) with one model; `model` is `None` for all models."""
 
     suite: str
     model: str | None
@@ -596,7 +599,7 @@ def _by_its_grader(run: RunResult, verdict: Status) -> RunResult:
 
 
 def _as_published(run: RunResult) -> RunResult:
-    """Return the run with the grade of the published system, which allows no extra calls without penalty."""
+    """Return the run with the grade of the published system, in which every extra call has a penalty."""
     if not run.has_free_calls:
         return run
     grade = run.grade
@@ -607,7 +610,7 @@ def _as_published(run: RunResult) -> RunResult:
 def published_reports(results: Sequence[RunResult], cases: Mapping[str, Case] = _NO_CASES) -> Iterator[PublishedReport]:
     """Yield the published systems' reports on a batch, suite by suite in the order of the runs.
 
-    `cases` holds the cases by run id. A run counts with the verdict of its deciding grader, because the published
+    `cases` holds the cases by run id. A run counts with the verdict of its deciding grader because the published
     systems have no other requirements. Runs that were not graded, or to which the grader does not apply, are left out.
     A batch of more than `MAX_DOCUMENT_RUNS` runs has no reports.
     """

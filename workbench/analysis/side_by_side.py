@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from workbench.analysis.watched import PairWatched
 
 MAX_ALL_PAIRS = 3
-"""The most models among which every pair is compared; more models are compared with the first one only, because the
-tests are corrected for every further comparison."""
+"""The most models among which every pair is compared. With more models, each is compared only with the first one,
+because every further comparison makes the corrected tests weaker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two models compared case by case; `found` compares `first` as model A with `second` as model B."""
+    """Two models compared case by case; in `found`, `first` is model A and `second` is model B."""
 
     first: str
     second: str
@@ -58,13 +58,13 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The comparison of models; rows are in the order in which their cases were first run."""
+    """The comparison of models; rows are in the order of the cases' first runs."""
 
     models: tuple[str, ...]
     rows: tuple[Row, ...]
     totals: tuple[ModelTotals, ...]
     on_same_cases: tuple[ModelTotals, ...]
-    """The totals over the cases that every model with runs was graded on; only these totals are comparable."""
+    """The totals over the cases on which every model with runs was graded. Only these totals are comparable."""
     pairs: tuple[Pair, ...]
 
     @property
@@ -86,12 +86,12 @@ class Comparison:
 
     @property
     def repeat_rules(self) -> tuple[RepeatRule, ...]:
-        """The rules by which cases with several runs were joined; none without repeats."""
+        """The rules that joined cases with several runs; empty without repeats."""
         return repeat_rules_of(self.cells)
 
     @property
     def suite_names(self) -> dict[str, str]:
-        """The names of suites, by their keys."""
+        """The names of suites by key."""
         return {row.suite: row.suite_name for row in self.rows}
 
     @property
@@ -101,7 +101,7 @@ class Comparison:
 
 
 WhenLeft = Callable[[Comparison, Sequence[int]], None]
-"""A callback for leaving the app's comparison; its arguments are the comparison and the numbers of stored batches with
+"""A callback for leaving the app's comparison. Its arguments are the comparison and the numbers of stored batches with
 missing runs."""
 
 
@@ -112,10 +112,10 @@ def compared(
     gates: Mapping[str, Gate] = NO_GATES,
     watched: Sequence[PairWatched] = (),
 ) -> Comparison:
-    """Return a comparison of cells, in columns by `models`.
+    """Return a comparison of cells; `models` are the columns.
 
     `suite_names` and `gates` have the suites' keys in the cells. `watched` are the pairs of a batch that may stop
-    early: no other pair is then tested, and a case that the early decision spared every model has no row."""
+    early. No other pair is then tested, and a case that the early decision skipped for every model has no row."""
     models = tuple(dict.fromkeys(models))
     columns: dict[str, list[Cell]] = {model: [] for model in models}
     rows_cells: dict[tuple[str, str], list[Cell | None]] = {}
@@ -126,7 +126,7 @@ def compared(
             row[models.index(model)] = cell
     rows = []
     for (suite, case_id), row in rows_cells.items():
-        # `None` stands for a model that did not run the case.
+        # `None` represents a model that did not run the case.
         ran = list(filter(None, row))
         if not all(map(_is_not_needed, ran)):
             rows.append(Row(suite, suite_names.get(suite, suite), case_id, ran[0].case_name, tuple(row)))
@@ -156,9 +156,9 @@ def totals_on_same_cases(columns: Mapping[str, Collection[Cell]]) -> tuple[Model
 
 
 def differ(cells: Iterable[Cell | None]) -> bool:
-    """Return whether cells of one case have different verdicts, or visibly different scores.
+    """Return whether cells of one case have different verdicts or visibly different scores.
 
-    A cell that was not graded has no verdict and differs from none."""
+    A cell that was not graded has no verdict and differs from no other cell."""
     graded = graded_cells(filter(None, cells))
     scores = scores_of(graded)
     if scores and scores_differ(max(scores), min(scores)):
@@ -171,7 +171,7 @@ def _is_not_needed(cell: Cell) -> bool:
 
 
 def _pairs(columns: Mapping[str, Sequence[Cell]], watched: Sequence[PairWatched]) -> Iterator[Pair]:
-    """Yield the comparisons of pairs of models, all corrected for their number."""
+    """Yield the comparisons of pairs of models, all corrected for the number of comparisons."""
     pairs = list(_tested(list(columns), watched))
     found = together(paired(columns[one], columns[other], decision) for one, other, decision in pairs)
     for (one, other, _), test in zip(pairs, found, strict=True):
@@ -179,7 +179,7 @@ def _pairs(columns: Mapping[str, Sequence[Cell]], watched: Sequence[PairWatched]
 
 
 def _tested(models: Sequence[str], watched: Sequence[PairWatched]) -> Iterator[tuple[str, str, PairWatched | None]]:
-    """Yield the pairs of models to be tested, with their decisions in a batch that may stop early."""
+    """Yield the pairs of models to test, with their decisions in a batch that may stop early."""
     # Tests for a fixed number of cases are invalid for a batch that may stop early.
     if watched:
         for each in watched:
@@ -197,24 +197,24 @@ def _tested(models: Sequence[str], watched: Sequence[PairWatched]) -> Iterator[t
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A model in a Pareto chart: `takes`, of which less is better, and `score`, of which more is better."""
+    """A model in a Pareto chart. Less is better for `takes`, more is better for `score`."""
 
     name: str
     takes: float
     score: float
 
     def beats(self, other: Point) -> bool:
-        """Return whether this point is at least as good in both dimensions, and better in one."""
+        """Return whether this point is at least as good in both dimensions and better in one."""
         as_good = self.takes <= other.takes and self.score >= other.score
         return as_good and (self.takes, self.score) != (other.takes, other.score)
 
 
 def front(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Return the Pareto front: the points that no other point beats, in ascending order of `takes`.
+    """Return the Pareto front in ascending order of `takes`: the points that no other point beats.
 
-    Of equal points, all are on the front or none is."""
+    Equal points are either all on the front or all off the front."""
     found: list[Point] = []
-    # In ascending order of `takes`, a point is on the front if it scores more than the last point of the front.
+    # In ascending order of `takes`, a point is on the front if its score exceeds that of the front's last point.
     for point in sorted(points, key=lambda each: (each.takes, -each.score)):
         if not found or point.score > found[-1].score or _are_equal(point, found[-1]):
             found.append(point)
@@ -226,7 +226,7 @@ def _are_equal(one: Point, other: Point) -> bool:
 
 
 def points(measure: Measure, totals: Sequence[ModelTotals]) -> tuple[tuple[Point, ...], tuple[str, ...]]:
-    """Return the models as points by a measure of which less is better, and the models that have no such point.
+    """Return the models as points by a measure for which less is better, and the names of models without a point.
 
     A model without a value of the measure, or without a score, has no point."""
     found = []

@@ -1,4 +1,4 @@
-"""Confidence intervals and significance tests, for independent cases and for clusters of dependent ones."""
+"""Confidence intervals and significance tests, for independent cases and for clusters of dependent cases."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Interval(NamedTuple):
 
 
 def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Interval | None:
-    """Return the 95% interval of the mean of values in 0..1; `None` without values, or if one lies outside 0..1.
+    """Return the 95% interval of the mean of values in 0..1; `None` without values, or for a value outside 0..1.
 
     This extends the mid-p interval of Clopper and Pearson (1934; mid-p: Lancaster 1961) from shares to scores. The
-    values and one extra value, 0 or 1, get random weights (a Dirichlet distribution). The beta distribution with the
-    mean and variance of the weighted mean is computed for either extra value, and the bounds are quantiles of the
-    average of the two. If every value is 0 or 1, the result is exactly the mid-p interval.
+    values and one extra value, 0 or 1, get random weights (a Dirichlet distribution). For either extra value, a beta
+    distribution has the mean and variance of the weighted mean. The bounds are quantiles of the average of both beta
+    distributions. If every value is 0 or 1, the result is exactly the mid-p interval.
 
-    The interval always has a width. With `clusters`, one for each value, n values count as n / d independent ones: d is
-    the design effect, times the squared ratio of Student's quantile to the normal one.
+    The interval always has a width. With `clusters`, one for each value, n values count as n / d independent values: d
+    is the design effect, times the squared ratio of Student's quantile to the normal quantile.
     """
     if not values or not all(0 <= value <= 1 + ROUNDING_SLACK for value in values):
         return None
@@ -51,7 +51,7 @@ def bounded_interval(values: Sequence[float], clusters: Sequence[Hashable] | Non
 
 
 def share_interval(good: int, of: int) -> Interval:
-    """Return the 95% interval of the true share, given `good` of `of` independent trials: mid-p Clopper-Pearson.
+    """Return the 95% interval of the true share, for `good` of `of` independent trials: mid-p Clopper-Pearson.
 
     Raises ValueError unless 0 <= good <= of and of > 0."""
     if not 0 <= good <= of or not of:
@@ -63,8 +63,9 @@ def share_interval(good: int, of: int) -> Interval:
 def _effect_of(values: Sequence[float], clusters: Sequence[Hashable] | None) -> float:
     if clusters is None:
         return 1.0
-    # Few clusters estimate the variance poorly. Student's quantile allows for that; the beta distribution, like the
-    # normal one, takes the variance as known, so the sample size is divided by the squared ratio of the two quantiles.
+    # Few clusters estimate the variance poorly. Student's quantile allows for this. The beta distribution, like the
+    # normal distribution, treats the variance as known, so the sample size is divided by the squared ratio of both
+    # quantiles.
     freedom = max(len(set(clusters)) - 1, 1)
     return design_effect(values, clusters) * (student(freedom) / z_of(BEYOND)) ** 2
 
@@ -72,13 +73,15 @@ def _effect_of(values: Sequence[float], clusters: Sequence[Hashable] | None) -> 
 @lru_cache(maxsize=4096)
 def _beta_mid(count: float, middle: float, square: float) -> Interval:
     """Return the interval of `count` values with this mean and this mean of squares."""
-    # Clopper and Pearson take the lower bound from the distribution with an extra 0, the upper one from that with an
-    # extra 1, and cover at least 95%. Mid-p takes both bounds from the average, which covers about 95% and is narrower.
+    # Clopper and Pearson take the lower bound from the distribution with an extra 0 and the upper bound from the
+    # distribution with an extra 1. Their interval covers at least 95%. Mid-p takes both bounds from the average of both
+    # distributions. Its interval covers about 95% and is narrower.
     with_0, with_1 = _beta_with(count, middle, square, 0), _beta_with(count, middle, square, 1)
 
     def below(at: float) -> float:
-        # If all values are 0, the distribution with an extra 0 is concentrated at 0, so all of it lies below any point;
-        # if all are 1, the distribution with an extra 1 is concentrated at 1, so none of it does.
+        # If all values are 0, the distribution with an extra 0 is concentrated at 0, and all of it lies below any
+        # point. If all values are 1, the distribution with an extra 1 is concentrated at 1, and none of it lies below
+        # any point.
         share_0, share_1 = 1.0, 0.0
         if with_0 is not None:
             share_0 = _beta_below(at, *with_0)
@@ -95,11 +98,11 @@ def _beta_mid(count: float, middle: float, square: float) -> Interval:
 
 
 def _beta_with(count: float, middle: float, square: float, extra: int) -> tuple[float, float] | None:
-    """Return a and b of the beta distribution for the values and an extra one; `None` if all values equal the extra."""
+    """Return a and b of the beta distribution for the values and an extra value; `None` if all values equal it."""
     mean_of = (count * middle + extra) / (count + 1)
     if not 1e-12 < mean_of < 1 - 1e-12:
         return None
-    # Under Dirichlet weights, the weighted mean has the variance spread / (count + 2). A beta distribution with this
+    # Under Dirichlet weights, the variance of the weighted mean is spread / (count + 2). A beta distribution with this
     # mean and variance has a + b = weight.
     spread = (count * square + extra) / (count + 1) - mean_of**2
     weight = mean_of * (1 - mean_of) * (count + 2) / spread - 1
@@ -112,8 +115,8 @@ def _beta_below(at: float, a: float, b: float) -> float:
     The fraction is evaluated by Lentz's method (1976)."""
     if not 0 < at < 1:
         return float(at >= 1)
-    # The fraction converges fast only to the left of about the mean; to its right, the mirrored distribution's fraction
-    # does.
+    # The fraction converges fast only to the left of about the mean. To the right, the fraction of the mirrored
+    # distribution does.
     if at > (a + 1) / (a + b + 2):
         return 1 - _beta_below(1 - at, b, a)
     scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(at) + b * math.log1p(-at)
@@ -132,7 +135,7 @@ def _beta_below(at: float, a: float, b: float) -> float:
 
 
 def _away_from_0(number: float) -> float:
-    # Lentz's method divides by these numbers; a tiny one in place of 0 leaves the result unchanged.
+    # Lentz's method divides by these numbers. A tiny number in place of 0 leaves the result unchanged.
     return number if abs(number) > 1e-300 else 1e-300
 
 
@@ -151,15 +154,15 @@ def standard_error(values: Sequence[float], clusters: Sequence[Hashable] | None 
     """Return the standard error of the mean of finite values; `None` with fewer than two clusters.
 
     With the deviations from the mean summed within each of G clusters, se² = G / (G - 1) · Σ sums² / n² (Liang and
-    Zeger 1986). If each value is a cluster of its own, this is the usual standard error.
+    Zeger 1986). If each value is a separate cluster, this is the usual standard error.
     """
     sums = _sums(values, clusters, mean(values) if values else 0.0)
     count = len(sums)
-    # The deviations within a single cluster add up to 0, which says nothing about the error.
+    # The deviations within a single cluster add up to 0 and say nothing about the error.
     if count < 2:
         return None
     found = math.sqrt(count / (count - 1) * math.fsum(map(_square, sums))) / len(values)
-    # The error of equal values is 0, but rounding leaves about this much in their sums.
+    # Equal values have an error of 0, but rounding leaves about this much in their sums.
     if found <= 1e-12:
         return 0.0
     return found
@@ -181,7 +184,7 @@ def _sums(values: Sequence[float], clusters: Sequence[Hashable] | None, middle: 
 
 
 def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) -> float:
-    """Return the design effect (Kish 1965): the variance of the mean divided by that of independent values, at least 1.
+    """Return the design effect (Kish 1965): the variance of the mean by that of independent values, at least 1.
 
     If all values are equal, each cluster counts as one observation."""
     if clusters is None:
@@ -190,7 +193,7 @@ def design_effect(values: Sequence[float], clusters: Sequence[Hashable] | None) 
     if alone and together is not None:
         return max(1.0, (together / alone) ** 2)
     # Equal values have no variance to compare. The cautious assumption is that the members of a cluster depend on each
-    # other entirely.
+    # other completely.
     sizes = Counter(clusters).values()
     return sum(map(_square, sizes)) / len(values)
 
@@ -200,17 +203,17 @@ def paired_shares_interval(
 ) -> Interval:
     """Return the interval of the difference between two shares of the same cases: Tango's score interval (1998).
 
-    `better` and `worse` count the pairs that are good on one side alone. A difference lies in the interval if the
-    observed one is at most `z` standard errors away from it; the standard error is the one that holds under that
-    difference. `z` defaults to the normal quantile of 95%. Dependent pairs count as `pairs / effect` independent ones.
+    `better` and `worse` count the pairs that are good on only one side. A difference lies in the interval if the
+    observed difference is at most `z` standard errors away; the standard error is computed under the assumed
+    difference. `z` defaults to the normal quantile of 95%. Dependent pairs count as `pairs / effect` independent pairs.
     """
     b, c, n = better / effect, worse / effect, pairs / effect
     reach = z_of(BEYOND) if z is None else z
 
-    # Tango's interval excludes 0 wherever McNemar's test calls the difference real. The simpler interval by the
-    # observed standard error (Wald's) does not, and has no width if no pair differs.
+    # Tango's interval excludes 0 wherever McNemar's test calls the difference real. Wald's simpler interval uses the
+    # observed standard error. It does not agree with the test, and has no width if no pair differs.
     def away(apart: float) -> float:
-        # `worse_share` is the maximum-likelihood estimate of the share of worse pairs under the difference `apart`: the
+        # `worse_share` is the maximum-likelihood estimate of the share of worse pairs if the difference is `apart`: the
         # positive root of a quadratic equation (closed form: Yang, Sun and Hardin 2013).
         linear = -b - c + (2 * n - b + c) * apart
         root = max(linear**2 + 8 * n * c * apart * (1 - apart), 0.0)
@@ -228,12 +231,12 @@ def mean_difference_interval(
     """Return the interval of the mean of finite score differences: Student's interval, by cluster.
 
     `level` is the probability of missing the true mean. A quarter of a case is added at each end of the possible range,
-    so that the interval always has a width. `None` with fewer than two clusters."""
+    so the interval always has a width. Returns `None` with fewer than two clusters."""
     freedom = len(differences if clusters is None else set(clusters)) - 1
     if freedom < 1:
         return None
-    # Most score differences are 0, and Student's interval of many zeros is far too narrow (it covers 82% instead of
-    # 95%). The two quarter cases raise that to at least 94%.
+    # Most score differences are 0, and Student's interval of many zeros is far too narrow: it covers 82% instead of
+    # 95%. The two quarter cases raise the coverage to at least 94%.
     most = max(1.0, max(map(abs, differences)))
     cases, groups = len(differences) + 0.5, freedom + 1.5
     middle = math.fsum(differences) / cases
@@ -244,7 +247,7 @@ def mean_difference_interval(
 
 
 def agreeing(found: Interval, *, is_real: bool, apart: float) -> Interval:
-    """Return the interval, adjusted so that it excludes 0 exactly if the test finds the difference real.
+    """Return the interval, adjusted to exclude 0 exactly if the test finds the difference real.
 
     The test decides about 0, the interval about every other value. Test and interval use different approximations and
     disagree in 1 to 5% of comparisons. After a real difference, a bound of 0 means "above 0" or "below 0"."""
@@ -256,18 +259,18 @@ def agreeing(found: Interval, *, is_real: bool, apart: float) -> Interval:
 
 
 POWER = 0.8
-"""The probability with which a test detects its smallest detectable difference."""
+"""The probability that a test detects its smallest detectable difference."""
 
 MIN_CLUSTERS = 6
-"""The fewest cases, or clusters, that can give a p of at most 0.05: five give at least 2 / 32."""
+"""The fewest cases or clusters that can give a p of at most 0.05. Five give at least 2 / 32."""
 
 
 def detectable_share(better: int, worse: int, pairs: int, level: float, effect: float = 1.0) -> float | None:
-    """Return approximately the smallest difference of two shares that a test at `level` shows in four of five tries.
+    """Return the approximate smallest difference of two shares that a test at `level` usually shows.
 
-    The formula is (z + z') · √(share of discordant pairs ÷ n), with the share that was observed. A difference larger
-    than that share needs more discordant pairs; then all of them count as better. `None` if no difference up to 1 is
-    large enough."""
+    "Usually" means in four of five tries. The formula is (z + z') · √(share of discordant pairs ÷ n), with the observed
+    share. A difference larger than this share needs more discordant pairs; then all discordant pairs count as better.
+    Returns `None` if no difference up to 1 is large enough."""
     trials = pairs / effect
     reach = _z_sum(level) ** 2 / trials
     # Two extra discordant pairs keep the share above 0 if no pair differed.
@@ -278,9 +281,10 @@ def detectable_share(better: int, worse: int, pairs: int, level: float, effect: 
 
 
 def detectable_mean(error: float | None, clusters: int, level: float) -> float | None:
-    """Return approximately the smallest mean difference that a test at `level` shows in four of five tries.
+    """Return the approximate smallest mean difference that a test at `level` shows in four of five tries.
 
-    `error` is the standard error of the mean. `None` if it is unknown, or with fewer than `MIN_CLUSTERS` clusters."""
+    `error` is the standard error of the mean. Returns `None` if the error is unknown, or with fewer than `MIN_CLUSTERS`
+    clusters."""
     if not error or clusters < MIN_CLUSTERS:
         return None
     return _z_sum(level) * error
@@ -324,11 +328,11 @@ def _within(t: float, freedom: int) -> float:
     return 2 / math.pi * (angle + inner)
 
 
-# Repeated runs: pass@k, the probability that at least one of k runs is good, and pass^k, that all of them are.
+# Repeated runs: pass@k is the probability that at least one of k runs is good, pass^k that all of them are good.
 
 
 class Passing(NamedTuple):
-    """pass@k and pass^k, each 0..1: means over the `cases` that have at least `k` graded runs."""
+    """pass@k and pass^k, each 0..1, as means over the `cases` with at least `k` graded runs."""
 
     k: int
     cases: int
@@ -337,11 +341,11 @@ class Passing(NamedTuple):
 
 
 def passing(cases: Iterable[tuple[int, int]]) -> tuple[Passing, ...]:
-    """Return pass@k and pass^k for each k from 1 to the most runs of a case.
+    """Return pass@k and pass^k for each k from 1 to the largest number of runs of a case.
 
-    A case is given as the numbers of its good and of its graded runs. With c good ones among n, pass@k is
-    1 - C(n-c, k) / C(n, k) (Chen et al. 2021) and pass^k is C(c, k) / C(n, k) (Yao et al. 2024): shares of the C(n, k)
-    ways to draw k runs. Both are unbiased, unlike powers of the pass rate c / n."""
+    A case is given as its number of good runs and its number of graded runs. With c good runs of n, pass@k is 1 -
+    C(n-c, k) / C(n, k) (Chen et al. 2021) and pass^k is C(c, k) / C(n, k) (Yao et al. 2024): shares of the C(n, k) ways
+    to draw k runs. Both are unbiased, unlike powers of the pass rate c / n."""
     cases_of_share: list[_CasesOfShare] = []
     most = 0
     for (good, of), times in Counter(cases).items():
@@ -353,7 +357,8 @@ def passing(cases: Iterable[tuple[int, int]]) -> tuple[Passing, ...]:
 class _CasesOfShare(NamedTuple):
     """The number (`times`) of cases with the same numbers of good and graded runs.
 
-    `none_good` and `all_good` hold the probabilities that of 1, 2, … drawn runs none or all are good."""
+    `none_good` and `all_good` hold probabilities for 1, 2, … drawn runs: that none of them is good, and that all of
+    them are."""
 
     times: int
     none_good: Sequence[float]
@@ -361,7 +366,7 @@ class _CasesOfShare(NamedTuple):
 
 
 def _shares(some: int, of: int) -> Iterator[float]:
-    """Return C(some, k) / C(of, k) for k from 1 to `of`: as a product over the draws, without factorials."""
+    """Return C(some, k) / C(of, k) for k from 1 to `of`, as a product over the draws, without factorials."""
     return accumulate((max(some - drawn, 0) / (of - drawn) for drawn in range(of)), float.__mul__)
 
 
@@ -370,7 +375,7 @@ def _passing_of(k: int, cases_of_share: Iterable[_CasesOfShare]) -> Passing:
     none_good: list[float] = []
     all_good: list[float] = []
     for cases in cases_of_share:
-        # A case with fewer than k runs offers no way to draw k.
+        # A case with fewer than k runs has no way to draw k runs.
         if len(cases.all_good) >= k:
             count += cases.times
             none_good.append(cases.times * cases.none_good[k - 1])
@@ -382,25 +387,26 @@ LEVEL = 0.05
 """The largest p for which a difference counts as real."""
 
 DRAWS = 9_999
-"""The number of random sign vectors drawn if there are too many to count; with the observed one, they are 10,000."""
+"""The number of random sign vectors drawn if there are too many to count. With the observed vector, there are
+10,000."""
 
 STEPS = 277_200
-"""The steps into which the permutation test divides the largest difference (or 1, if that is larger).
+"""The number of steps into which the permutation test divides the largest difference (or 1, if 1 is larger).
 
-The number is a multiple of all numbers up to 12, of 16, 25 and 100, so that the graders' scores lie on the grid and
-equal sums stay equal; sums of floats would break ties at random."""
+The number is a multiple of all numbers up to 12, and of 16, 25 and 100. The graders' scores therefore lie on the grid,
+and equal sums stay equal. Sums of floats would break ties at random."""
 
 _ENUMERATED = 16
-"""The most differences whose sign vectors are enumerated: 16 differences have 65,536."""
+"""The most differences whose sign vectors are enumerated. 16 differences have 65,536 sign vectors."""
 
 _COUNTED_BITS = 400_000_000
-"""The most bits that counting all sign vectors may shift, which takes about 20 ms."""
+"""The most bits that may be shifted to count all sign vectors. This takes about 20 ms."""
 
 
 def mcnemar(one: int, other: int) -> float:
-    """Return the exact two-sided p of McNemar's test (1947) from the counts of pairs that are good on one side alone.
+    """Return the exact two-sided p of McNemar's test (1947), from the numbers of pairs good on only one side.
 
-    If the sides are equal, either side is the good one with probability 1/2 in each of these n pairs. So p is twice the
+    If the sides are equal, each side is the good one with probability 1/2 in each of these n pairs. So p is twice the
     probability that Binomial(n, 1/2) is at most the smaller count, and at most 1.
     """
     of = one + other
@@ -414,10 +420,10 @@ def mcnemar(one: int, other: int) -> float:
 def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[Hashable] | None = None) -> float:
     """Return the two-sided p of the paired permutation test (Fisher 1935, Pitman 1937) on finite differences.
 
-    If the sides are equal, each difference is as likely to have the opposite sign. So p is the share of all sign
-    vectors whose sum is at least as far from 0 as the observed sum. It is exact if all sign vectors can be counted;
-    otherwise it is estimated from `DRAWS` random ones and the observed one, the same for the same `seed`. With
-    `clusters`, one for each difference, all differences of a cluster change their signs together.
+    If the sides are equal, each difference is equally likely to have the opposite sign. So p is the share of sign
+    vectors whose sum is at least as far from 0 as the observed sum. The result is exact if all sign vectors can be
+    counted. Otherwise, it is estimated from `DRAWS` random sign vectors and the observed one; the same `seed` gives the
+    same estimate. With `clusters`, one for each difference, all differences of a cluster change their signs together.
     """
     values = list(differences)
     unit = max(1.0, max(map(abs, values), default=0.0))
@@ -432,8 +438,9 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
         return 1.0
     shared = reduce(math.gcd, sizes)
     sizes = [size // shared for size in sizes]
-    # A sign vector splits the sizes into those with a plus and those with a minus. Its sum is at least as far from 0 as
-    # the observed sum if either part weighs at most `light`, which by symmetry is equally likely for both.
+    # A sign vector splits the sizes into a part with plus and a part with minus. The vector's sum is at least as far
+    # from 0 as the observed sum if either part weighs at most `light`. By symmetry, both parts are equally likely to do
+    # so.
     light = (sum(sizes) - abs(sum(steps)) // shared) // 2
     ways = 1 << len(sizes)
     if len(sizes) <= _ENUMERATED:
@@ -444,10 +451,10 @@ def permutation(differences: Iterable[float], seed: int = 0, clusters: Sequence[
 
 
 def bonferroni(p: float, comparisons: int) -> float:
-    """Return the p of one of several tests, adjusted for their number (Dunn 1961).
+    """Return the p of one of several tests, adjusted for the number of tests (Dunn 1961).
 
-    The adjustment bounds the probability that any of the tests takes chance for a difference. Holm's adjustment is
-    slightly more powerful, but has no matching intervals."""
+    The adjustment bounds the probability that any of the tests mistakes chance for a difference. Holm's adjustment is
+    slightly more powerful but has no matching intervals."""
     return min(1.0, p * max(comparisons, 1))
 
 
@@ -462,23 +469,23 @@ def _enumerated(sizes: Sequence[int], light: int) -> int:
 def _counted(sizes: Sequence[int], light: int) -> int:
     """Return the number of subsets of sizes that weigh at most `light`, by dynamic programming over the weights.
 
-    One large integer holds a field for each weight up to `light`: the number of subsets with that weight. For each
-    size, the integer is added to a copy of itself that is shifted by the size: every subset without the size yields one
-    with it. So one addition of large integers replaces a loop over a list of counts."""
+    One large integer holds a field for each weight up to `light`: the number of subsets with this weight. For each
+    size, a copy of the integer is shifted by the size and added: every subset without the size yields a subset with it.
+    One addition of large integers thus replaces a loop over a list of counts."""
     width = len(sizes) + 1
     mask = (1 << (light + 1) * width) - 1
     fields = 1
     for size in sizes:
         fields += (fields << size * width) & mask
-    # Modulo base - 1, a number equals the sum of its digits, which here are the fields.
+    # Modulo base - 1, a number equals the sum of its digits. Here, the fields are the digits.
     return fields % ((1 << width) - 1)
 
 
 def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
-    """Return how many of `DRAWS` random subsets of sizes, or their complements, weigh at most `light`."""
+    """Return the number of `DRAWS` random subsets of sizes that weigh at most `light`, or whose complement does."""
     total, count = sum(sizes), len(sizes)
-    # A subset is an integer with a bit for each size. The plane of a binary digit marks the sizes that have this digit,
-    # so that counting the bits in common weighs a subset without a loop over thousands of sizes.
+    # A subset is an integer with a bit for each size. The plane of a binary digit marks the sizes with this digit.
+    # Counting the common bits of subset and plane weighs the subset without a loop over thousands of sizes.
     planes = []
     for digit in range(max(sizes).bit_length()):
         plane = 0
@@ -494,9 +501,9 @@ def _drawn(sizes: Sequence[int], light: int, random_bits: random.Random) -> int:
     return found
 
 
-# Sequential tests, which may be read while results come in, and may stop a batch. An ordinary test that is repeated
-# every few cases finds equal models different far more often than its level allows; the three tests below keep their
-# level. They need cases in random order, so that the first cases are a sample of all.
+# Sequential tests may be read while results come in, and may stop a batch. If an ordinary test is repeated every few
+# cases, it finds equal models different far more often than its level allows. The three tests below keep their level.
+# They need cases in random order, so that the first cases are a sample of all.
 
 ENOUGH: Final = 1 / LEVEL
 """The smallest e-value that decides a difference."""
@@ -507,12 +514,13 @@ _OBRIEN_FLEMING: Final = (1.960, 1.977, 2.004, 2.024, 2.040, 2.053, 2.063, 2.072
 
 
 def e_value(one: int, other: int) -> float:
-    """Return the evidence that two sides differ, from the counts of pairs that are good on one side alone.
+    """Return the evidence that two sides differ, from the numbers of pairs good on only one side.
 
-    The e-value is a likelihood ratio: the probability of these n pairs if each favours one side with an unknown
-    probability (with the prior Beta(1/2, 1/2)), divided by their probability if both sides are equally likely: B(one +
-    1/2, other + 1/2) / B(1/2, 1/2) · 2ⁿ. If the sides are equal, it ever reaches 20 with a probability of at most 5%,
-    however often it is read (Ville 1939; Grünwald, de Heide and Koolen 2024). It is infinite if a float cannot hold it.
+    The e-value is a likelihood ratio for these n pairs. The numerator is their probability if each pair favours one
+    side with an unknown probability (with the prior Beta(1/2, 1/2)), the denominator their probability if both sides
+    are equally likely: B(one + 1/2, other + 1/2) / B(1/2, 1/2) · 2ⁿ. If the sides are equal, the e-value ever reaches
+    20 with a probability of at most 5%, no matter how often it is read (Ville 1939; Grünwald, de Heide and Koolen
+    2024). It is infinite if a float cannot hold it.
     """
     of = one + other
     exponent = math.lgamma(one + 0.5) + math.lgamma(other + 0.5) - math.lgamma(of + 1) - math.log(math.pi)
@@ -522,12 +530,12 @@ def e_value(one: int, other: int) -> float:
 
 
 def anytime_p(greatest: float) -> float:
-    """Return the anytime-valid p: the inverse of the greatest e-value so far, and at most 1."""
+    """Return the anytime-valid p: the inverse of the greatest e-value so far, at most 1."""
     return min(1.0, 1 / greatest) if greatest > 0 else 1.0
 
 
 def level_of_look(look: int, looks: int) -> float:
-    """Return the significance level of one of several equally spaced looks, which have 5% together.
+    """Return the significance level of one of several equally spaced looks; together, they have a level of 5%.
 
     By O'Brien and Fleming (1979): the early looks decide only very clear differences, and the last look is nearly a
     usual test. `look` counts from 1. Raises ValueError unless 1 <= look <= looks <= `MAX_LOOKS`.
@@ -541,7 +549,7 @@ def level_of_look(look: int, looks: int) -> float:
 def looks_after(cases: int, looks: int) -> tuple[int, ...]:
     """Return the numbers of cases after which a test looks at the results: 4, 7 and 10 for three looks at 10 cases.
 
-    Fewer cases than looks give one look after each case."""
+    With fewer cases than looks, there is one look after each case."""
     if not cases:
         return ()
     numbers = (math.ceil(cases * look / looks) for look in range(1, looks + 1))
@@ -551,18 +559,18 @@ def looks_after(cases: int, looks: int) -> tuple[int, ...]:
 Decided = Literal["reached", "missed"]
 
 _ALMOST_ALL: Final = 0.99
-"""The largest share of its wealth that a bet may lose on one unit; a player who has lost everything can never win
+"""The largest share of its wealth that a bet may lose on one unit. A player who has lost everything can never win
 again."""
 
 
 class GateEvidence:
     """A sequential test of whether a pass rate is above `worse` or below `gate`, on units in random order.
 
-    A unit is a case, or a cluster of cases, with the share of its runs that are good. Shares of whole units make the
-    test valid however the runs within a unit depend on each other. The test is a pair of betting games (Wald 1945;
-    Waudby-Smith and Ramdas 2024): one player bets that the rate is above `worse`, the other that it is below `gate`. A
-    player who is wrong ever reaches twenty times the initial wealth with a probability of at most 5% (Ville 1939), so
-    twenty times the wealth decides. Raises ValueError unless 0 < worse < gate < 1.
+    A unit is a case or a cluster of cases, with its share of good runs. Shares of whole units keep the test valid for
+    any dependence between the runs within a unit. The test is a pair of betting games (Wald 1945; Waudby-Smith and
+    Ramdas 2024): one player bets that the rate is above `worse`, the other that it is below `gate`. If a player is
+    wrong, the wealth ever reaches twenty times its initial value with a probability of at most 5% (Ville 1939).
+    Therefore, twenty times the initial wealth decides. Raises ValueError unless 0 < worse < gate < 1.
     """
 
     def __init__(self, gate: float, worse: float) -> None:
@@ -572,7 +580,7 @@ class GateEvidence:
                 "worse is less"
             )
         # Wald's stakes win fastest if the rate is exactly `gate` or exactly `worse`. Each player spreads the wealth
-        # over several stakes, to win soon at other rates, too.
+        # over several stakes to win soon at other rates, too.
         apart, most_up, most_down = gate - worse, _ALMOST_ALL / worse, _ALMOST_ALL / (1 - gate)
         walds = apart / (gate * (1 - gate))
         self._up = _Bets(worse, [min(apart / (worse * (1 - worse)), most_up), 0.9 / worse, most_up])
@@ -581,7 +589,7 @@ class GateEvidence:
         """The verdict; later units do not change it."""
 
     def take(self, share: float, size: float = 1.0) -> None:
-        """Take the next unit: its share of good runs, and its number of cases divided by that of the largest unit."""
+        """Add the next unit: its share of good runs, and its size relative to the largest unit."""
         if self.verdict is not None:
             return
         self._up.take(share, size)
@@ -603,12 +611,12 @@ class GateEvidence:
 
 
 class _Bets:
-    """The bets of one player, each with its stake: positive on shares above a rate, negative on shares below it."""
+    """The bets of one player, one per stake: positive stakes win above a rate, negative stakes below it."""
 
     def __init__(self, rate: float, stakes: Sequence[float]) -> None:
         self._rate = rate
         self._stakes = stakes
-        # The logarithm of each bet's wealth: a product of hundreds of factors would overflow.
+        # The logarithm of each bet's wealth. A product of hundreds of factors would overflow.
         self._logs = [0.0] * len(stakes)
 
     def take(self, share: float, size: float) -> None:
@@ -617,14 +625,14 @@ class _Bets:
 
     @property
     def worth(self) -> float:
-        """The wealth of the player, as a multiple of the initial one."""
+        """The wealth of the player, as a multiple of the initial wealth."""
         return sum(map(math.exp, self._logs)) / len(self._logs)
 
 
 def fewest_that_reach(gate: float, worse: float, sizes: Iterable[float]) -> int | None:
     """Return how many units, in the given order of sizes, reach a gate if all their runs are good.
 
-    `None` if even all units together do not.
+    Returns `None` if even all units together do not reach the gate.
     """
     evidence = GateEvidence(gate, worse)
     for number, size in enumerate(sizes, 1):

@@ -37,7 +37,8 @@ from workbench.trajectory.json_schema import (
 from workbench.trajectory.system_prompt import too_long
 
 DEEPEST = 8
-"""The most levels of nesting that are read: no model fills in more, and a schema may refer to itself endlessly."""
+"""The most levels of nesting that are read. No model fills in more levels, and a schema may refer to itself
+endlessly."""
 
 _SAYS_TYPE = ("type", "enum", "const", "not", "if", *ALTERNATIVES)
 """The keywords that restrict the type of a value."""
@@ -47,9 +48,9 @@ _SAYS_TYPE = ("type", "enum", "const", "not", "if", *ALTERNATIVES)
 class Parameter:
     """A parameter of a tool, at any level of nesting.
 
-    `path` is its place, such as `to[].name`; `schema` is its schema with references followed (a description and a
-    default beside a reference take precedence), and `written` its schema as written. `depth` counts from 0; an `item`
-    is the element of a list."""
+    `path` is its place, such as `to[].name`. `schema` is its schema with references followed; a description and a
+    default beside a reference take precedence. `written` is its schema as written. `depth` counts from 0. `item` is
+    true for the element of a list."""
 
     path: str
     name: str
@@ -61,7 +62,7 @@ class Parameter:
 
     @property
     def description(self) -> str:
-        """The parameter's description, or the first one among its alternatives; empty if there is none."""
+        """The description of the parameter or of its first described alternative; empty without a description."""
         return _description(self.schema)
 
     @property
@@ -71,7 +72,7 @@ class Parameter:
 
 
 def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
-    """Return the parameters of a tool, each followed by those inside it, at most `MAX_SCHEMA_PARAMETERS` of them."""
+    """Return the parameters of a tool, each followed by its inner parameters; at most `MAX_SCHEMA_PARAMETERS`."""
     found: dict[str, Parameter] = {}
     for parameter in islice(_inside(schema, _Position(schema, DEEPEST)), MAX_SCHEMA_PARAMETERS):
         # Several alternatives may have a parameter of the same name.
@@ -80,10 +81,10 @@ def parameters_of(schema: Schema) -> tuple[Parameter, ...]:
 
 
 class _Position(NamedTuple):
-    """The position of a schema inside the schema of a tool (`root`); `levels` further levels below it are read.
+    """The position of a schema inside a tool's schema (`root`); up to `levels` levels below it are read.
 
     A schema that is not `sure` is one of several alternatives, so its parameters are not required. `entered` are the
-    references that led here: a recursive definition is not entered again."""
+    references on the way to this position. A recursive definition is not entered again."""
 
     root: Schema
     levels: int
@@ -93,7 +94,7 @@ class _Position(NamedTuple):
     entered: frozenset[str] = frozenset({"#"})
 
     def below(self, written: JsonValue, **changes: Any) -> _Position | None:
-        """Return the position inside a schema one level below; `None` if it is not entered."""
+        """Return the position inside a schema one level below; `None` if the schema is not entered."""
         references = references_of(written, self.root)
         if self.levels == 1 or references & self.entered:
             return None
@@ -126,7 +127,7 @@ def _inside(schema: Schema, at: _Position) -> Iterator[Parameter]:
 
 
 def _items(schema: Schema, path: str) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the places and schemas of the items of a list; dialects before 2020-12 list them one by one."""
+    """Yield the places and schemas of a list's items; dialects before 2020-12 list the items one by one."""
     items = schema.get("items")
     if isinstance(items, list):
         for number, item in enumerate(items):
@@ -146,11 +147,11 @@ def _description(schema: Schema) -> str:
 
 
 CHARACTERS_PER_TOKEN = 4
-"""The usual rule of thumb for characters per token; every tokenizer counts differently."""
+"""The usual rule of thumb for characters per token. Every tokenizer counts differently."""
 
 
 def definition_size(tool: ToolDefinition) -> int:
-    """Return the number of characters of a tool's definition as it is sent to a model, in compact JSON."""
+    """Return the number of characters of a tool's definition as sent to a model, in compact JSON."""
     return len(json_text({"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}))
 
 
@@ -165,19 +166,22 @@ def tokens_of(tools: Iterable[ToolDefinition]) -> int:
 
 
 LARGE_TOOL_TOKENS = 1_000
-"""The tokens from which a definition is large: most take 100 to 300, and every request pays for them again."""
+"""The number of tokens from which a definition is large. Most definitions take 100 to 300 tokens, and every request
+pays for them again."""
 
 LARGE_OFFER_TOKENS = 8_000
-"""The tokens from which all definitions together are large: the context of many small local models is 8,192 tokens."""
+"""The number of tokens from which all definitions together are large. Many small local models have a context of 8,192
+tokens."""
 
 MIN_DESCRIPTION_CHARS = 15
-"""The characters below which a description is short: just a verb and an object, which the name already says."""
+"""The number of characters below which a description is short: just a verb and an object, which the name already
+says."""
 
 SHOWN_CHARACTERS = 80
-"""The characters of a description that a message quotes."""
+"""The number of characters of a description that a message quotes."""
 
 ALIKE = 90.0
-"""The similarity (rapidfuzz's `token_sort_ratio`, 0..100) from which sentences differ in at most one or two words."""
+"""The similarity (rapidfuzz's `token_sort_ratio`, 0..100) of sentences that differ in at most one or two words."""
 
 ACCEPTED_NAME = late_pattern(r"[a-zA-Z0-9_-]{1,64}")
 """The names of tools that OpenAI and Anthropic accept. In other names, `_` replaces the refused characters."""
@@ -212,10 +216,10 @@ Rule = Literal[
 
 @dataclass(frozen=True)
 class ToolName:
-    """A tool and the server it comes from.
+    """A tool and its server.
 
-    `server` is `None` for a tool written in the suite, or in the case with the id `case` if that is set. The name is
-    empty for the list of a server, or for a tool in it without a name."""
+    `server` is `None` for a tool written in the suite. If `case` is set, the tool is written in the case with this id.
+    The name is empty for the list of a server as a whole, and for an unnamed tool in the list."""
 
     name: str
     server: str | None = None
@@ -226,9 +230,8 @@ class ToolName:
 class LintFinding:
     """A finding of the linter.
 
-    `tools` are the tools concerned, empty if all are concerned; `where` is the place of a parameter, such as
-    `to[].name`, and empty for the tool itself. An error means that this program or a provider refuses requests with the
-    tool."""
+    `tools` are the tools concerned; empty means all tools. `where` is the place of a parameter, such as `to[].name`;
+    empty means the tool itself. An error means that this program or a provider refuses requests with the tool."""
 
     rule: Rule
     severity: Severity
@@ -255,7 +258,7 @@ def lint_tools(tools: Sequence[ToolDefinition], at_once: int | None = None) -> t
 
 
 def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[LintFinding, ...]:
-    """Return the findings on the tools that all cases of a suite have, then on those of single cases."""
+    """Return the findings on the tools that all cases have, then on the tools of single cases."""
     found = list(lint_tools(tools, offered_at_once(suite, tools)))
     for case in suite.cases:
         for finding in lint_tools([definition_of(tool) for tool in case.tools]):
@@ -267,7 +270,7 @@ def lint_suite(suite: Suite, tools: Sequence[ToolDefinition]) -> tuple[LintFindi
 def lint_listing(
     server: str, issues: Iterable[ListingIssue], task_tools: Iterable[str] = (), instructions: str = ""
 ) -> Iterator[LintFinding]:
-    """Yield the findings on the list of a server, on its instructions, and on tools that only tasks of MCP may call."""
+    """Yield the findings on a server's tool list, its instructions, and tools that only MCP tasks may call."""
     if (excess := too_long(instructions)) is not None:
         hint = MAX_INSTRUCTIONS_BYTES.way_out
         yield LintFinding("long instructions", "warning", excess, hint, (ToolName("", server),), "instructions")
@@ -352,7 +355,7 @@ def _groups(
 
 def _near_identical(tools: Sequence[ToolDefinition]) -> Iterator[LintFinding]:
     """Yield a finding for each pair of tools with the same arguments and nearly the same description."""
-    # A model can tell tools apart by different arguments, and comparing all pairs would be slow.
+    # Different arguments let a model tell tools apart. Comparing all pairs would also be slow.
     by_parameters: dict[frozenset[tuple[str, str]], list[ToolDefinition]] = defaultdict(list)
     for tool in tools:
         if tool.description.strip():
@@ -375,7 +378,7 @@ def _say_the_same(one: ToolDefinition, other: ToolDefinition) -> bool:
         return False
     if fuzz.token_sort_ratio(" ".join(ours), " ".join(theirs)) < ALIKE:
         return False
-    # If descriptions differ only in the word in which the names differ (lock, unlock), that word tells them apart.
+    # If descriptions differ only in the word that also differs in the names (lock, unlock), this word tells them apart.
     own = (set(ours) - set(theirs)) & (set(_meanings(one.name)) - set(_meanings(other.name)))
     its = (set(theirs) - set(ours)) & (set(_meanings(other.name)) - set(_meanings(one.name)))
     return not (own and its)
@@ -394,7 +397,7 @@ _FILLERS = frozenset(("a", "an", "the", "of", "for", "to", "in", "on", "and", "t
 
 
 COMPARED_CHARACTERS = 2_000
-"""The most characters of a description that are compared: it begins with the purpose of its tool."""
+"""The most characters of a description that are compared. The purpose of a tool is at the beginning."""
 
 
 @lru_cache(maxsize=4_096)
@@ -404,7 +407,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)
 def _meanings(text: str) -> tuple[str, ...]:
-    """Return the words of a text without plural endings and fillers, with one word for verbs of the same meaning."""
+    """Return the words of a text without plural endings and fillers; verbs of the same meaning become one word."""
     found = []
     for word in _words(text):
         stem = word.removesuffix("es" if word.endswith(("ches", "shes")) else "s")
@@ -462,8 +465,8 @@ def _schema_findings(schema: Schema) -> Iterator[_Found]:
     reported: set[tuple[Rule, int]] = set()
     for parameter in parameters_of(schema):
         for finding in _parameter_findings(parameter, schema):
-            # A definition that several parameters share is reported where it is first used; only the name and the
-            # description are a parameter's own.
+            # A definition that several parameters use is reported where it is first used. Only the name and the
+            # description belong to a single parameter.
             faulty: JsonValue | Schema = parameter.written
             if finding[0] in _OF_DEFINITIONS:
                 *_, faulty = (faulty, *followed(faulty, schema))

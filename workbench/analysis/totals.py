@@ -1,6 +1,6 @@
-"""Totals of runs: counts, rates, means, latency, cost, and the agreement of imported runs with their source's verdicts.
+"""Totals of runs: counts, rates, means, latency, cost, and agreement with the source of imported runs.
 
-Totals are accumulated run by run, because the runs of a large batch do not fit in memory together.
+Totals are accumulated run by run because the runs of a large batch do not fit in memory together.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from workbench.trajectory.events import Usage
 
 @dataclass(frozen=True)
 class Difference:
-    """A unit with different verdicts: `value` is the source's score, 0..1, `passed_here` the verdict by the case."""
+    """A unit with different verdicts: `value` is the source's score, 0..1, `passed_here` the verdict of the case."""
 
     about: str
     value: float
@@ -33,10 +33,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The verdicts that follow from one score of the source system, compared with the cases' verdicts.
+    """The verdicts by one score of the source system, compared with the verdicts of the cases.
 
-    Of the `of` units with both verdicts, `agree` have the same verdict twice, and `differ` lists the others. `ungraded`
-    counts the units that Workbench did not grade."""
+    `of` counts the units with both verdicts, and `agree` those with equal verdicts; `differ` lists the others.
+    `ungraded` counts the units that Workbench did not grade."""
 
     name: str
     agree: int
@@ -72,7 +72,7 @@ class AgreementFold:
                     each.statuses.append(run.passed)
 
     def agreements(self) -> tuple[Agreement, ...]:
-        """Return the agreement for each score, in the order in which the scores first occurred."""
+        """Return the agreement for each score, in the order of the scores' first occurrence."""
         return tuple(_agreement(name, found) for name, found in self._scored.items())
 
 
@@ -98,7 +98,7 @@ def _agreement(name: str, scored: dict[tuple[str, str], _Scored]) -> Agreement:
 
 
 PERCENTILES: Final = {"p50": "median", "p95": "95th percentile", "max": "maximum"}
-"""The percentiles of latency that reports show: the name of each in tables, and in words."""
+"""The percentiles of latency in reports, by their name in tables, with their name in words."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Latency:
 
     @property
     def percentiles(self) -> Mapping[str, float]:
-        """The shown values in milliseconds, by the names in `PERCENTILES`."""
+        """The percentiles in milliseconds, by the names in `PERCENTILES`."""
         return {"p50": self.p50_ms, "p95": self.p95_ms, "max": self.max_ms}
 
 
@@ -120,7 +120,8 @@ class Latency:
 class Totals(StatusCounts):
     """The totals of runs.
 
-    Means and rates are over the graded runs; runs in error, skipped, stopped and not graded ones are only counted."""
+    Means and rates are over the graded runs. Runs that are in error, skipped, stopped or not graded are only
+    counted."""
 
     runs: int
     counts: Mapping[Status, int]
@@ -129,45 +130,45 @@ class Totals(StatusCounts):
     pass_rate: float | None
     """The pass rate: passed and warned over graded runs, 0..1."""
     latency: Latency | None
-    """The latency of the graded runs: of each, the sum of the times of its model answers."""
+    """The latency of the graded runs. The latency of a run is the sum of the times of its model answers."""
     usage: Usage | None
     retries: int = 0
     """The number of retried model requests in all runs."""
     executions: int = 0
-    """The number of calls in all runs that a server executed."""
+    """The number of calls that servers executed in all runs."""
     cost_usd: float | None = None
-    """US dollars, over the runs of known cost; `None` if runs of unknown cost remain and only free runs have a known
-    one."""
+    """The cost of the runs of known cost in US dollars; `None` if runs of unknown cost remain and only free runs have a
+    known cost."""
     runs_of_unknown_cost: int = 0
-    """The number of runs of unknown cost, which the cost leaves out."""
+    """The number of runs of unknown cost. The cost excludes these runs."""
     endpoint_faults: int = 0
     """The number of runs that failed because of the endpoint."""
     cost_limited: int = 0
-    """The number of stopped runs that a limit on cost prevented."""
+    """The number of stopped runs that a cost limit prevented."""
     user_cost_usd: float | None = 0.0
     """US dollars for the models that played users, which the cost leaves out; `None` if some is unknown."""
     judging: JudgeUse = NOBODY_ASKED
-    """The usage of judge models, which the cost, the tokens and the latency leave out."""
+    """The usage of judge models. Cost, tokens and latency exclude it."""
     valid_arguments: ValidArguments = NOTHING_CHECKED
-    """The calls of the graded runs whose arguments their tools' schemas accept."""
+    """The calls of the graded runs with arguments that are valid by their tools' schemas."""
     agreement: tuple[Agreement, ...] = ()
-    """For imported runs, the agreement with the verdicts of the system that made them."""
+    """For imported runs, the agreement with the verdicts of the system that made the runs."""
 
     @property
     def tokens(self) -> int | None:
-        """Input and output tokens of all runs."""
+        """The input and output tokens of all runs."""
         if self.usage is None:
             return None
         return self.usage.input_tokens + self.usage.output_tokens
 
 
 def that_count(results: Iterable[RunResult]) -> Sequence[RunResult]:
-    """Return the runs that count in totals: all but the forks, or all if every run is a fork.
+    """Return the runs that count in totals: all except forks, or all if every run is a fork.
 
     A fork is an experiment: a run that a person changed."""
     if not isinstance(results, Sequence):
         results = tuple(results)
-    # Indices instead of runs, because a stored batch reads each run from the history whenever it is accessed.
+    # Indices instead of runs because a stored batch reads a run from the history on every access.
     counting = array("L", (index for index, result in enumerate(results) if not result.is_fork))
     if 0 < len(counting) < len(results):
         return Chosen(results, counting)
@@ -183,7 +184,7 @@ def totals_of(results: Iterable[RunResult]) -> Totals:
 
 
 def totals_by_model(results: Iterable[RunResult]) -> tuple[Totals, dict[str, Totals]]:
-    """Return the totals of all runs, and those of each model in the order of their first runs."""
+    """Return the totals of all runs, and the totals of each model in the order of the models' first runs."""
     whole, models = TotalsFold(), dict[str, TotalsFold]()
     for result in results:
         whole.add(result)
@@ -196,7 +197,7 @@ class TotalsFold:
 
     def __init__(self) -> None:
         self._counts: Counter[Status] = Counter()
-        # Arrays take 8 bytes a run, lists of floats 32.
+        # Arrays take 8 bytes per run, lists of floats 32.
         self._scores, self._latencies, self._costs = array("d"), array("d"), array("d")
         self._usage: Usage | None = None
         self._retries = self._executions = self._endpoint_faults = self._cost_limited = 0
@@ -262,21 +263,21 @@ class TotalsFold:
 class Cost:
     """The joint cost of runs: the known US dollars, and the number of runs of `unknown` cost.
 
-    `dollars` is `None` without runs, and if all known costs are 0 while some are unknown."""
+    `dollars` is `None` without runs, or if some costs are unknown and all known costs are 0."""
 
     dollars: float | None
     unknown: int
 
 
 def cost_of_runs(costs: Sequence[float | None]) -> Cost:
-    """Return the joint cost of runs, given as US dollars for each run, `None` for an unknown cost."""
+    """Return the joint cost of runs, from the US dollars of each run; `None` stands for an unknown cost."""
     found = known_values(costs)
     return _cost(found, len(costs) - len(found))
 
 
 def _cost(known: Sequence[float], unknown: int) -> Cost:
     dollars = math.fsum(known)
-    # 0 dollars would read as the cost of all runs, those of unknown cost included.
+    # 0 dollars would look like the cost of all runs, including those of unknown cost.
     if not known or (unknown and not dollars):
         return Cost(None, unknown)
     return Cost(dollars, unknown)
@@ -293,8 +294,8 @@ def nearest_rank(ascending: Sequence[float], percent: float) -> float:
 
 
 def latency_of(values: Sequence[float]) -> Latency | None:
-    """Return mean, percentiles and maximum of latencies in milliseconds; `None` if none is known."""
-    # In imported runs, a latency of 0 means that it is unknown.
+    """Return mean, percentiles and maximum of latencies in milliseconds; `None` without a known latency."""
+    # In imported runs, a latency of 0 means that the latency is unknown.
     ascending = sorted(value for value in values if value)
     if not ascending:
         return None

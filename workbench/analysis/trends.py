@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workbench.history.records import BatchPart, BatchRow
 
 MAX_TREND = 16
-"""The most values of a trend; the latest are shown."""
+"""The most values of a trend. The latest values are shown."""
 
 TrendKey = tuple[str, str]
 """The suite's key, and the model."""
@@ -32,7 +32,7 @@ def rate_of(parts: Iterable[BatchPart]) -> tuple[int, int]:
 
 
 def is_whole(part: BatchPart) -> bool:
-    """Return whether a part ran a whole suite with a result for each planned run, at least one of them graded.
+    """Return whether a part ran a whole suite, has a result for each planned run, and has a graded run.
 
     Runs that were skipped or had no expectations also have a result."""
     _, graded = rate_of((part,))
@@ -41,10 +41,10 @@ def is_whole(part: BatchPart) -> bool:
 
 
 def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Return the pass rates, 0..1, of each suite with each model, each with its batch's number.
+    """Return the pass rates, 0..1, of each suite with each model, together with the batch numbers.
 
-    Batches keep the given order. Only whole batches count, without forks, shards, and batches that stopped early, whose
-    rates are biased."""
+    Batches keep the given order. Only whole batches count. Forks and shards do not count, and neither do batches that
+    stopped early, because their rates are biased."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for batch in batches:
         if batch.kind != "runs" or batch.shard is not None:
@@ -57,15 +57,15 @@ def trends_of(batches: Iterable[BatchRow]) -> dict[TrendKey, list[tuple[int, flo
 
 
 def counts_in_trend(part: BatchPart, *, stops_early: bool) -> bool:
-    """Return whether a part of a batch counts in trends; `stops_early` is whether the batch may stop when decided."""
-    # Runs that an early decision spared are recorded as skipped.
+    """Return whether a part of a batch counts in trends; with `stops_early`, the batch may stop when decided."""
+    # Runs skipped after an early decision are recorded as skipped.
     return is_whole(part) and not (stops_early and part.counts[Status.SKIPPED])
 
 
 def stored_trends(history: History, keys: Iterable[TrendKey], up_to: int) -> dict[TrendKey, list[tuple[int, float]]]:
-    """Return the trends of these keys from a history, as `trends_of`: the latest `MAX_TREND` values up to a batch.
+    """Return the trends of these keys in a history, as `trends_of` does: the latest `MAX_TREND` values up to a batch.
 
-    The history may have any size: it is read backwards, until there are enough values. Raises HistoryError."""
+    The history may have any size because it is read backwards until there are enough values. Raises HistoryError."""
     found: dict[TrendKey, list[tuple[int, float]]] = {}
     for suite, model in dict.fromkeys(keys):
         latest: list[tuple[int, float]] = []

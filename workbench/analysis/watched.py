@@ -1,4 +1,4 @@
-"""The state of a batch that may stop early: of its comparisons of models, and of its demanded pass rates."""
+"""The state of a batch that may stop early: its comparisons of models, and its required pass rates."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from workbench.numerals import count_text, counted, counted_of, decimals, p_text
 class PairWatched:
     """The comparison of model `second` with model `first` after `cases` of the `of` planned cases.
 
-    `better` and `worse` count the cases that were good with `second` or `first` alone. `p` is adjusted for all
-    `comparisons` of the batch, and decides if it is at most `level`; a p from an e-value is valid at any time. `saved`
-    counts the runs with `second` that were not needed, and in a single comparison also those with `first`."""
+    `better` counts the cases that were good only with `second`, `worse` those good only with `first`. `p` is adjusted
+    for all `comparisons` of the batch and decides if it is at most `level`. A p from an e-value is valid at any time.
+    `saved` counts the skipped runs with `second`; in a single comparison, it also counts those with `first`."""
 
     first: str
     second: str
@@ -56,7 +56,7 @@ class PairWatched:
 
     @property
     def note(self) -> str:
-        """The number of saved runs, and a warning about the figures that an early stop makes invalid."""
+        """The number of saved runs, and a warning about the figures made invalid by an early stop."""
         if not self.decided:
             return "scores are not tested: this batch was watched for pass and fail"
         return (
@@ -66,7 +66,7 @@ class PairWatched:
 
 
 def _e_text(value: float) -> str:
-    # An e-value of 20 decides; the digits of a far larger one have no meaning.
+    # An e-value of 20 decides. The digits of a far larger e-value have no meaning.
     if value >= 1e6:
         return "beyond a million"
     if value >= 100:
@@ -76,10 +76,11 @@ def _e_text(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GateWatched:
-    """A demanded pass rate after `runs` of `of` planned runs were graded, in `cases` of `of_cases` planned cases.
+    """A required pass rate after `runs` of `of` planned runs were graded, in `cases` of `of_cases` planned cases.
 
-    `clusters` counts the clusters so far if the suite has any. `verdict` is `None` while the rate is undecided. `rate`
-    is the mean share of good runs over these cases, and `interval` its 95% interval if the batch did not stop early.
+    `clusters` counts the clusters so far, if the suite has any. `verdict` is `None` while the rate is undecided. `rate`
+    is the mean share of good runs over these cases. `interval` is the 95% interval of the rate, if the batch did not
+    stop early.
     """
 
     suite: str | None
@@ -99,7 +100,7 @@ class GateWatched:
 
     @property
     def runs(self) -> int:
-        """The number of graded runs from which the rate was computed."""
+        """The number of graded runs behind the rate."""
         return self.good + self.bad
 
 
@@ -115,9 +116,9 @@ class TooFewUnits:
 
     @property
     def sentence(self) -> str:
-        """The consequence for the batch, and the ways out."""
+        """The consequence for the batch, and the remedies."""
         unit = "cluster" if self.are_clusters else "case"
-        # Enough units whose runs are all good reach every gate.
+        # With enough units whose runs are all good, every gate is reached.
         fewest = fewest_that_reach(self.gate, self.worse, repeat(1.0))
         assert fewest is not None
         return (
