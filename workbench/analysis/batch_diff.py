@@ -1,16 +1,18 @@
-"""RAW Compare two batches case by case: cases that broke, were fixed, moved, are new, gone, slower or in error.
+"""Compare two batches case by case: cases that broke, were fixed, moved, are new, gone, slower or in error.
 
 The result of a case joins its repeats by the case's own rule. Cases correspond by suite, id and model. If each batch
-was planned with one model, and the models differ, one model is compared with the other. Otherwise, runs with a model of
-only one batch are left out: their cases are neither new nor gone. The kinds of changes:
+was planned with one model, and the models differ, one model is compared with the other. Otherwise, runs with a model
+of only one batch are left out: their cases are neither new nor gone. The kinds of changes:
 
-- `broke`: passed or warned before, failed now; - `fixed`: failed before, passed or warned now; - `moved`: graded both
-times and on the same side of failing, but with a different status, or a score (or counted score) that differs by more
-than 0.005 or exists only once; - `new`: only in the later batch; `gone`: only in the earlier batch; - `missing`: graded
-before, and skipped now or without any expectation, so that its result is unknown; - `slower`: graded both times, and
-the mean model latency of its graded runs grew to at least 1.5 times, and by at least 200 ms. A case can be slower and
-have one other kind; otherwise it has at most one; - `errored`: graded before, and in error now: a fault of the
-infrastructure, not a regression.
+- `broke`: passed or warned before, failed now;
+- `fixed`: failed before, passed or warned now;
+- `moved`: graded both times and on the same side of failing, but with a different status, or a score (or counted score)
+  that differs by more than 0.005 or exists only once;
+- `new`: only in the later batch; `gone`: only in the earlier batch;
+- `missing`: graded before, and skipped now or without any expectation, so that its result is unknown;
+- `slower`: graded both times, and the mean model latency of its graded runs grew to at least 1.5 times, and by at least
+  200 ms. A case can be slower and have one other kind; otherwise it has at most one;
+- `errored`: graded before, and in error now: a fault of the infrastructure, not a regression.
 
 A case that was not graded before has no change. A case that was stopped now, or that an early decision made
 unnecessary, has no change either. All these cases are `left_out`.

@@ -195,11 +195,12 @@ class RelativeTime:
 
 @lru_cache(maxsize=1024)
 def relative_time(text: str) -> RelativeTime | None:
-    """RAW Return the relative time in a text; `None` for any other text.
+    """Return the relative time in a text; `None` for any other text.
 
     `today` takes days, weeks and a time of day, `now` also hours and minutes.
 
-    >>> str(relative_time("today + 1d 15:00")) 'today+1d 15:00'
+    >>> str(relative_time("today + 1d 15:00"))
+    'today+1d 15:00'
     """
     found = _RELATIVE.fullmatch(text)
     if found is None:

@@ -48,9 +48,10 @@ def is_offered(name: str, tools: Iterable[ToolDefinition]) -> bool:
 
 
 def meant_tool(written: str, names: Iterable[str]) -> str | None:
-    """RAW Return the offered tool whose name is surrounded by a template's residue; `None` for any other name.
+    """Return the offered tool whose name is surrounded by a template's residue; `None` for any other name.
 
-    >>> meant_tool("functions.get_weather:0", ["get_weather"]) 'get_weather'
+    >>> meant_tool("functions.get_weather:0", ["get_weather"])
+    'get_weather'
     """
     # The longest name comes first because `get_weather` is also a part of `get_weather_report`.
     for name in sorted(names, key=len, reverse=True):

@@ -137,13 +137,14 @@ def _each_has_its_best(
 
 
 def best_pairing(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """RAW Pair rows with columns so that the sum of the gains is as large as possible.
+    """Pair rows with columns so that the sum of the gains is as large as possible.
 
     Every row is paired, or every column if there are fewer columns. Gains are integers, so equal sums compare as equal;
     they may be negative. Returns the pairs in the order of their rows. Implements the Hungarian method with potentials,
     O(rows² · columns).
 
-    >>> best_pairing([[3, 2], [3, 0]]) [(0, 1), (1, 0)]
+    >>> best_pairing([[3, 2], [3, 0]])
+    [(0, 1), (1, 0)]
     """
     if not gains or not gains[0]:
         return []

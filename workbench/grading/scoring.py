@@ -46,13 +46,14 @@ def is_required(check: CheckBase, *, without_weight: bool = False) -> bool:
 
 
 def resolve_weights(weights: Sequence[Weight | None]) -> list[float]:
-    """RAW Return the weights of a call's arguments as numbers, in the same order.
+    """Return the weights of a call's arguments as numbers, in the same order.
 
     Numbers stay as they are and need not sum to 1. Arguments without a weight (`None`) share 1 equally. If any weight
     is named, all weights are divided by their sum; names count from 1 (`minimal`) to 7 (`critical`), as in Arcade's
     fuzzy weights.
 
-    >>> resolve_weights([None, None, 0.5]) [0.5, 0.5, 0.5]
+    >>> resolve_weights([None, None, 0.5])
+    [0.5, 0.5, 0.5]
     """
     raw: list[float] = []
     for weight in weights:

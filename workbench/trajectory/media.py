@@ -80,9 +80,10 @@ def media_of_base64(text: str) -> Media | None:
 
 
 def media_type_of(content: bytes) -> str | None:
-    """RAW Return the media type of an image or a sound that models take, by its first bytes; `None` for other content.
+    """Return the media type of an image or a sound that models take, by its first bytes; `None` for other content.
 
-    >>> media_type_of(b"GIF89a") 'image/gif'
+    >>> media_type_of(b"GIF89a")
+    'image/gif'
     """
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"

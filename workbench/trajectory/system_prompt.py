@@ -15,13 +15,19 @@ The following MCP servers have provided instructions for how to use their tools 
 
 
 def with_instructions(system: str | None, instructions: Sequence[ServerInstructions]) -> str | None:
-    """RAW Return a system prompt followed by the instructions of servers; `None` if both are empty.
+    """Return a system prompt followed by the instructions of servers; `None` if both are empty.
 
     Instructions that the prompt already contains are not repeated: the prompt may come from a client that sends them.
 
-    >>> print(with_instructions("Be brief.", [ServerInstructions("shop", "Call `find` first.")])) Be brief. <BLANKLINE>
-    # MCP Server Instructions <BLANKLINE> The following MCP servers have provided instructions for how to use their
-    tools and resources: <BLANKLINE> ## shop Call `find` first.
+    >>> print(with_instructions("Be brief.", [ServerInstructions("shop", "Call `find` first.")]))
+    Be brief.
+    <BLANKLINE>
+    # MCP Server Instructions
+    <BLANKLINE>
+    The following MCP servers have provided instructions for how to use their tools and resources:
+    <BLANKLINE>
+    ## shop
+    Call `find` first.
     """
     added = []
     for each in instructions:
