@@ -81,7 +81,7 @@ print(*sys.modules, sep="\\n")
         (["--version"], set[str](), 15),
         (["--help"], set[str](), 15),
         (["validate", "one.toml"], {*OF_PYDANTIC, "rich", "platformdirs"}, 110),
-        (["run", "one.toml", "--no-history"], {*OF_PYDANTIC, "rich", "platformdirs", "rapidfuzz"}, 240),
+        (["run", "one.toml", "--no-history"], {*OF_PYDANTIC, "rich", "platformdirs", "rapidfuzz"}, 250),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

@@ -10,6 +10,7 @@ from tests.analysis.cells import column, ran
 from workbench.analysis.comparison import cell_of, cells_of
 from workbench.analysis.side_by_side import compared, differ
 from workbench.grading.status import Status
+from workbench.show.views.comparison import weakest_text
 
 
 def test_rows_stand_in_the_order_of_the_runs_and_cells_in_that_of_the_models() -> None:
@@ -64,3 +65,29 @@ def test_models_are_held_against_each_other_on_the_cases_that_all_of_them_have()
         (2, 1, 1.0),
     ]
     assert [(each.graded, each.mean_score) for each in comparison.on_same_cases] == [(1, 1.0), (1, 1.0), (0, None)]
+
+
+@pytest.mark.parametrize(
+    ("failing", "text"),
+    [
+        ({"a": "", "b": ""}, None),  # of two models, the test of the pair says it
+        ({"a": "", "b": "", "c": ""}, "every case passes with all 3"),
+        ({"a": "0", "b": "0", "c": "0"}, "with all 3, the same 1 of 4 cases failed"),
+        ({"a": "0", "b": "1", "c": "2"}, "with all 3, 1 of 4 cases failed, but not the same ones"),
+        ({"a": "", "b": "012", "c": "0"}, "most failures with b: 3 of 4 cases, only there 1, 2; fewest with a: 0"),
+        ({"a": "", "b": "0", "c": "1"}, "most failures with b and c: 1 of 4 cases, only there 0, 1; fewest with a: 0"),
+        ({"a": "0", "b": "0123", "c": "01"}, "most failures with b: 4 of 4 cases, only there 2, 3; fewest with a: 1"),
+    ],
+)
+def test_a_sentence_names_the_model_that_fails_most_and_where(failing: dict[str, str], text: str | None) -> None:
+    columns = {}
+    for model, bad in failing.items():
+        statuses = [Status.FAILED if str(case) in bad else Status.PASSED for case in range(4)]
+        columns[model] = column(model, *statuses)
+    assert weakest_text(columns) == text
+
+
+def test_a_case_that_is_not_graded_with_every_model_counts_for_none() -> None:
+    columns = {model: column(model, Status.PASSED, Status.FAILED) for model in "abc"}
+    columns["c"] = column("c", Status.PASSED, Status.ERROR)
+    assert weakest_text(columns) == "every case passes with all 3"

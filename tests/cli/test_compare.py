@@ -250,6 +250,38 @@ def test_what_cannot_be_resumed_is_said(program: Program) -> None:
     assert "say what to compare" in program.run("compare").stderr
 
 
+def distracted(request: Request) -> Answer:
+    """Loses the right tool among many, but not its own prompt."""
+    if len(request.json["tools"]) > 20:
+        return said("openai", "I have no such tool.")
+    return right(request)
+
+
+def test_hosts_put_other_prompts_and_tools_around_those_of_the_suite(program: Program) -> None:
+    offers = SUITE.replace('name = "Right"', 'name = "Right"\noffer = ["get_weather"]')
+    with Server(distracted) as server:
+        program.write("workbench.toml", MODEL.format(name="distracted", url=server.url))
+        program.write("weather.toml", f'system = "Written."\n{offers}')
+        command = ("compare", "weather.toml", "--trust", "--hosts", "--model", "distracted")
+        done = program.run(*command, "-o", "report.json")
+        text = program.run(*command).stdout
+        asked = set()
+        for request in server.requests:
+            first, tools = request.json["messages"][0], request.json["tools"]
+            prompt = first["content"] if first["role"] == "system" else ""
+            asked.add((prompt[:10], len(tools)))
+            assert "get_weather" in {tool["function"]["name"] for tool in tools}
+    assert done.returncode == 0, done.stderr
+    report = json.loads((program.folder / "report.json").read_text(encoding="utf-8"))
+    hosts = ["no prompt", "concise assistant", "coding agent", "forty tools"]
+    assert report["models"] == ["distracted", *(f"distracted × {name}" for name in hosts)]
+    assert report["most_failures"]["models"] == ["distracted × forty tools"]
+    assert "most failures with distracted × forty tools: 1 of 2 cases, only there Right; fewest with" in " ".join(
+        text.split()
+    )
+    assert asked == {("Written.", 1), ("", 1), ("You are a ", 1), ("You work i", 13), ("You are a ", 41)}
+
+
 def test_in_a_terminal_the_app_opens_on_the_comparison_and_leaves_its_sum_behind(tmp_path: Path) -> None:
     with (
         endpoints(tmp_path),

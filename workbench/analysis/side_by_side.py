@@ -74,6 +74,15 @@ class Comparison:
             yield from filter(None, row.cells)
 
     @property
+    def columns(self) -> dict[str, list[Cell]]:
+        """The cells of each model, in the order of the rows."""
+        columns: dict[str, list[Cell]] = {}
+        for at, model in enumerate(self.models):
+            column = (row.cells[at] for row in self.rows)
+            columns[model] = [cell for cell in column if cell is not None]
+        return columns
+
+    @property
     def runs(self) -> Iterator[RunSummary]:
         """The runs of all cells."""
         for cell in self.cells:
@@ -98,6 +107,53 @@ class Comparison:
     def has_suites(self) -> bool:
         """Whether there are several suites."""
         return len(self.suite_names) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Weakest:
+    """The models that fail most, and those that fail least, among cases that were graded with every model.
+
+    `only_there` are the names of cases that fail with the models that fail most and with no other. `differs` is false
+    if each case fails with all models or with none."""
+
+    models: tuple[str, ...]
+    failed: int
+    cases: int
+    only_there: tuple[str, ...]
+    best: tuple[str, ...]
+    best_failed: int
+    differs: bool
+
+
+_MIN_COLUMNS = 3
+"""The fewest models for which a weakest one is named: of two, the test of the pair says it."""
+
+
+def weakest(columns: Mapping[str, Iterable[Cell]]) -> Weakest | None:
+    """Return the models that fail most; `None` for fewer than three models, or without a case graded with all."""
+    graded: dict[tuple[str, str], dict[str, Cell]] = {}
+    for model, cells in columns.items():
+        for cell in graded_cells(cells):
+            graded.setdefault(cell.case_key, {})[model] = cell
+    whole = [row for row in graded.values() if len(row) == len(columns)]
+    if len(columns) < _MIN_COLUMNS or not whole:
+        return None
+    counts = dict.fromkeys(columns, 0)
+    failing: list[tuple[str, set[str]]] = []
+    for row in whole:
+        bad = {model for model, cell in row.items() if not cell.is_good}
+        for model in bad:
+            counts[model] += 1
+        if bad:
+            failing.append((next(iter(row.values())).case_name, bad))
+    most, fewest = max(counts.values()), min(counts.values())
+    worst = tuple(model for model in columns if counts[model] == most)
+    best = tuple(model for model in columns if counts[model] == fewest)
+    only_there: tuple[str, ...] = ()
+    if len(worst) < len(columns):
+        only_there = tuple(name for name, bad in failing if bad <= set(worst))
+    differs = any(len(bad) < len(columns) for _, bad in failing)
+    return Weakest(worst, most, len(whole), only_there, best, fewest, differs)
 
 
 WhenLeft = Callable[[Comparison, Sequence[int]], None]

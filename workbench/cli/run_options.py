@@ -133,6 +133,13 @@ def add_variant_options(parser: argparse.ArgumentParser, *, compares: bool) -> N
         help=f"{also}run this variant, or all of a TOML file; repeatable",
     )
     variants.add_argument("--variants", action="store_true", help="run all variants and the suites as written")
+    if compares:
+        variants.add_argument(
+            "--hosts",
+            action="store_true",
+            help="also run with the prompts and tools of typical hosts: no prompt, concise assistant, coding agent, "
+            "forty other tools",
+        )
     variants.add_argument(
         "--system",
         action="append",
@@ -419,11 +426,12 @@ def _stop_of(arguments: argparse.Namespace) -> tuple[Stop | None, str | None]:
 
 
 def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
-    """Return the variants in the files that `--variant` names.
+    """Return the variants of files, and those of the library of hosts.
 
     Raises OptionsError.
     """
     from workbench.evaluation.options import AddedVariants, OptionsError
+    from workbench.suite.hosts import ORIGIN, host_variants
     from workbench.suite.suite_file import AddedVariantError, prompt_variant, variants_in
 
     added = []
@@ -433,6 +441,8 @@ def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
                 added.append(AddedVariants(variants_in(Path(name)), str(Path(name))))
         for file in getattr(arguments, "system", ()):
             added.append(AddedVariants((prompt_variant(file),), str(file)))
+        if getattr(arguments, "hosts", False):
+            added.append(AddedVariants(host_variants(), ORIGIN))
     except AddedVariantError as error:
         raise OptionsError(str(error)) from error
     return tuple(added)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from workbench.config.agents import AGENT
 from workbench.dataclasses import dataclass
 from workbench.history.records import ShardRef
 from workbench.suite.files import absolute
@@ -277,7 +278,9 @@ def contenders(suite: Suite, models: Iterable[str], variants: Variants) -> tuple
     names: dict[str, None] = {}
     for model in models:
         for variant in selected:
-            names[contender(model, variant)] = None
+            # An agent is a host itself, with its own prompt and tools.
+            if variant is None or not (variant.host and model.startswith(AGENT)):
+                names[contender(model, variant)] = None
     return tuple(names)
 
 

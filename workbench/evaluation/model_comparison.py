@@ -24,7 +24,7 @@ from workbench.show.markdown import document
 from workbench.show.spans import Line, Span
 from workbench.show.text import Paint, block_lines
 from workbench.show.views.baseline import AgainstBaseline, baseline_view
-from workbench.show.views.comparison import comparison_view, first_sentences, result_line
+from workbench.show.views.comparison import comparison_view, first_sentences, result_line, weakest_text
 from workbench.show.views.runs_report import BrokenSuite
 from workbench.show.views.totals import not_made_text
 from workbench.show.views.verdict import broken_text
@@ -140,6 +140,8 @@ class ModelComparison:
     def brief_lines(self, details: str, *, paint: Paint) -> Iterator[str]:
         """Return the short report: the pass rates, the tests, and the place of the `details`."""
         yield paint.line((*result_line(self.comparison), *self._reasons()))
+        if (most_failures := weakest_text(self.comparison.columns)) is not None:
+            yield most_failures
         if tests := "; ".join(first_sentences(self.comparison)):
             yield tests
         yield paint(f"details: {details}", "muted")

@@ -667,12 +667,15 @@ class Variant(Frozen):
     """A variant of a suite: changes that are compared with the suite as written and with other variants.
 
     `servers` and `tools` replace those of the same name and add the others; `mocks` take precedence over all others.
-    `offer` replaces the `offer` of each case. `names` maps the tools of expectations to the tools that replace them."""
+    `offer` replaces the `offer` of each case. `names` maps the tools of expectations to the tools that replace them.
+    With `host`, the variant stands for a host of the suite's tools: each case also offers its tools, and agents, which
+    are hosts themselves, do not run it."""
 
     name: NonEmpty
     description: str = ""
     system: str | None = None
     model: NonEmpty | None = None
+    host: bool = False
     params: dict[str, JsonValue] = Field(default_factory=dict)
     offer: Items[str] | None = None
     names: dict[NonEmpty, NonEmpty] = Field(default_factory=dict)

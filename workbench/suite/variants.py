@@ -145,7 +145,8 @@ def _varied_suite(held: weakref.ref[Variant], suite: Suite) -> Suite:
     names = _Names.of(variant)
     update: dict[str, object] = {
         "servers": _replaced(suite.servers, variant.servers),
-        "tools": _replaced(suite.tools, variant.tools),
+        # A host has tools beside those of the suite, which are what is tested.
+        "tools": _replaced(variant.tools, suite.tools) if variant.host else _replaced(suite.tools, variant.tools),
         "mocks": tuple(map(names.mock, suite.mocks)),
         "answers": tuple(map(names.answer, suite.answers)),
         "grading": names.grading(suite.grading),
@@ -165,10 +166,12 @@ def _varied_case(held: weakref.ref[Variant], case: Case) -> Case:
         offer = case.offer
     if offer is not None:
         offer = tuple(map(names.tool, offer))
+        if variant.host:
+            offer += tuple(tool.name for tool in variant.tools)
     # A variant's tool replaces the case's own tool of the same name; the variant's other tools belong to the suite.
     own_tools = by_name(case.tools)
     for tool in variant.tools:
-        if tool.name in own_tools:
+        if tool.name in own_tools and not variant.host:
             own_tools[tool.name] = tool
     update: dict[str, object] = {
         "user": names.user(case.user),

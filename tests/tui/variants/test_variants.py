@@ -201,3 +201,22 @@ async def test_variants_from_a_file_are_run_and_run_again_as_long_as_the_app_is_
         await app.settle()
         (again,) = await app.run("right", "r")
         assert again.model == "offline × curt" and again.settings.system == "Be curt."
+
+
+async def test_the_comparison_in_hosts_names_the_host_that_fails_most(tmp_path: Path) -> None:
+    async with opened(suites_in(tmp_path, home=SMART_HOME), models=("one",), size=(160, 48)) as app:
+        await app.press("colon")
+        for letter in "compare in hosts":
+            await app.pilot.press("space" if letter == " " else letter)
+        runs = await app.run("enter")
+        hosts = [f"one × {name}" for name in ("no prompt", "concise assistant", "coding agent", "forty tools")]
+        assert list(dict.fromkeys(run.model for run in runs)) == ["one", *hosts]
+        for planned in runs:
+            finish(app, planned, right=planned.model != hosts[-1])
+        app.session.end_batch()
+        await app.settle()
+        screen = app.app.screen
+        assert isinstance(screen, CompareScreen) and screen.state.models == ("one", *hosts)
+        await app.until(lambda: "most failures with one × forty tools: " in app.screen)
+        suite = app.app.main.selection.open_suites.suites[0]
+        assert suite.document.text == SMART_HOME, "the library changes no file"

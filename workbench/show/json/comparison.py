@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from workbench.analysis.comparison import Cell
-from workbench.analysis.side_by_side import Comparison, Pair, Row
+from workbench.analysis.side_by_side import Comparison, Pair, Row, weakest
 from workbench.grading.status import Status
 from workbench.show.json.base import (
     BROKEN_SUITES,
@@ -144,6 +144,18 @@ class PairReport(PairedReport, _Sides):
     discordant: tuple[DiscordantReport, ...]
 
 
+class WeakestReport(ReportModel):
+    """The models that fail most, among the cases that were graded with every model."""
+
+    models: tuple[str, ...]
+    failed: int = Field(description="number of cases that fail with each of these models")
+    cases: int = Field(description="number of cases that were graded with every model")
+    only_there: tuple[str, ...] = Field(description="names of the cases that fail with no other model")
+    best: tuple[str, ...] = Field(description="the models that fail least")
+    best_failed: int = Field(description="number of cases that fail with each of them")
+    differs: bool = Field(description="false if each case fails with all models or with none")
+
+
 class ComparisonReport(ReportModel):
     """A whole comparison."""
 
@@ -166,6 +178,9 @@ class ComparisonReport(ReportModel):
         default=None, description="the comparison with the batch of --baseline; null without this option"
     )
     broken_suites: tuple[BrokenSuiteReport, ...] = Field((), description=BROKEN_SUITES)
+    most_failures: WeakestReport | None = Field(
+        None, description="null for fewer than three models, or if no case was graded with all of them"
+    )
 
 
 def comparison_report(
@@ -185,6 +200,9 @@ def comparison_report(
     baseline = None
     if against is not None:
         baseline = baseline_report(against)
+    most_failures = None
+    if (found := weakest(comparison.columns)) is not None:
+        most_failures = WeakestReport.model_validate(found)
     rows = comparison.rows
     if only_differences:
         rows = tuple(row for row in rows if row.differs)
@@ -195,6 +213,7 @@ def comparison_report(
         exit_code=exit_code,
         nothing_graded=nothing_graded,
         broken_suites=broken_suites(broken),
+        most_failures=most_failures,
         batch=batch,
         models=comparison.models,
         only_differences=only_differences,

@@ -26,7 +26,7 @@ from workbench.analysis.measures import (
     GateMeasureName,
     Measure,
 )
-from workbench.analysis.side_by_side import Comparison, Pair, Row, front, points
+from workbench.analysis.side_by_side import Comparison, Pair, Row, front, points, weakest
 from workbench.analysis.totals import PERCENTILES
 from workbench.dataclasses import dataclass
 from workbench.grading.argument_counts import ToolArguments, ValidArguments
@@ -142,8 +142,45 @@ def summary_view(comparison: Comparison, *, interrupted: bool = False, titles: T
     yield from tests_view(comparison, titles)
 
 
+_MAX_ONLY_THERE = 3
+"""The most cases that are named as failing with the weakest model only."""
+
+
+def weakest_text(columns: Mapping[str, Iterable[Cell]]) -> str | None:
+    """Return a sentence on the models that fail most, or `None` if there is nothing to say."""
+    found = weakest(columns)
+    if found is None:
+        return None
+    everyone = f"all {count_text(len(columns))}"
+    failed = counted_of(found.failed, found.cases, "case")
+    if not found.failed:
+        return f"every case passes with {everyone}"
+    if not found.differs:
+        return f"with {everyone}, the same {failed} failed"
+    if found.failed == found.best_failed:
+        return f"with {everyone}, {failed} failed, but not the same ones"
+    text = f"most failures with {_names(found.models)}: {failed}"
+    if found.only_there:
+        named = [one_line(name) for name in found.only_there[:_MAX_ONLY_THERE]]
+        if more := len(found.only_there) - len(named):
+            named.append(f"{count_text(more)} more")
+        text += f", only there {', '.join(named)}"
+    return f"{text}; fewest with {_names(found.best)}: {count_text(found.best_failed)}"
+
+
+_MAX_NAMES = 2
+
+
+def _names(models: Sequence[str]) -> str:
+    if len(models) > _MAX_NAMES:
+        return f"{one_line(models[0])} and {count_text(len(models) - 1)} others"
+    return " and ".join(map(one_line, models))
+
+
 def tests_view(comparison: Comparison, titles: Titles | None = None) -> Iterator[Block]:
-    """Yield the tests between models, and notes on how to read them."""
+    """Yield which models fail most, the tests between models, and notes on how to read them."""
+    if (most_failures := weakest_text(comparison.columns)) is not None:
+        yield Paragraph(line_of(most_failures, "strong"))
     if rule := rule_line(comparison.repeat_rules):
         yield Paragraph(line_of(rule, "muted"))
     if comparison.pairs:

@@ -160,7 +160,9 @@ class CompareScreen(CellsScreen):
         text = short = counted(cases, "case")
         if shown != cases:
             text, short = counted_of(shown, cases, "case"), of_text(shown, cases)
-        about = (f"{text} {GLYPHS.dot} {counted(len(state.models), 'model')}", text, short)
+        about = [f"{text} {GLYPHS.dot} {counted(len(state.models), 'model')}", text, short]
+        if self.totals.most_failures is not None:
+            about.insert(0, f"{self.totals.most_failures} {GLYPHS.dot} {about[0]}")
         ends = self._title_ends([(Span(f"{each} ", "muted"),) for each in about])
         self.query_one("#compare-title", Bar).say(lambda width: title_line(left, ends, width))
         self._show_cell()
@@ -196,8 +198,11 @@ class CompareScreen(CellsScreen):
         """Compute as many totals as time allows, and the rest later."""
         if not self._shows_totals or not self.totals.is_behind or self._catching_up is not None:
             return
+        before = self.totals.most_failures
         self.totals.add_up()
         self._place_totals()
+        if self.state.source.live and (found := self.totals.most_failures) is not None and found != before:
+            self.stage.announce(found)
         if self.state.going:
             self._catching_up = self.set_timer(CATCH_UP_LIVE_S, self._catch_up)
         elif self.totals.is_behind:

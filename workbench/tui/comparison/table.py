@@ -32,7 +32,7 @@ from workbench.show.spans import (
 )
 from workbench.show.spans import Message as Text
 from workbench.show.views.cases import Title
-from workbench.show.views.comparison import CellRooms, cell_line, totals_rows
+from workbench.show.views.comparison import CellRooms, cell_line, totals_rows, weakest_text
 from workbench.show.visible import model_label, one_line
 from workbench.suite.grading_model import Gate
 from workbench.tui.comparison.sources import GOING, ComparedCase, Standing
@@ -386,6 +386,8 @@ class ComparedTotals:
         """The columns of `rows`. Empty if the rows are outdated."""
         self.rows: Sequence[tuple[str, Sequence[str]]] = ()
         """The measures, each with a value per column."""
+        self.most_failures: str | None = None
+        """A sentence on the models that fail most. `None` while runs are active, or if there is nothing to say."""
         self.floors: dict[str | None, int] = {}
         """The largest width so far of each column's values, and of the names of measures (`None`). The widths only
         grow, so columns do not jump."""
@@ -424,9 +426,11 @@ class ComparedTotals:
         self._models = state.models
         totals = [self._of.get(model) or model_totals(model, ()) for model in state.models]
         # Totals over shared cases need every cell again, so they are computed only when no run is active.
-        same = None
+        same = self.most_failures = None
         if not state.going:
-            same = totals_on_same_cases({model: state.cells(model) for model in state.models})
+            columns_cells = {model: state.cells(model) for model in state.models}
+            same = totals_on_same_cases(columns_cells)
+            self.most_failures = weakest_text(columns_cells)
         self.rows = sorted(totals_rows(totals, state.suite_names, len(state.cases), same), key=_place)
         columns: tuple[str | None, ...] = (None, *state.models)
         for name, values in self.rows:

@@ -90,6 +90,15 @@ class Starter:
         self._added: tuple[AddedVariants, ...] = ()
         """The variants that the command line adds to suites."""
 
+    def add_hosts(self) -> None:
+        """Give all suites the variants of the library of hosts, in memory."""
+        # Lazy imports: few sessions need the library.
+        from workbench.evaluation.options import AddedVariants
+        from workbench.suite.hosts import ORIGIN, host_variants
+
+        if all(added.origin != ORIGIN for added in self._added):
+            self._added = (*self._added, AddedVariants(host_variants(), ORIGIN))
+
     async def begin(self, begin: Begin) -> None:
         """Run the cases selected on the command line."""
         self._added = begin.options.added_variants

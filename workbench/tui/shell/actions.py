@@ -259,6 +259,10 @@ def _make(now: MainSituation) -> str | None:
 def _run(now: MainSituation) -> str | None:
     if not now.variants:
         return f"no suite here has variants; {key_for('variant')} makes one"
+    return _runnable(now)
+
+
+def _runnable(now: MainSituation) -> str | None:
     if now.runnable:
         return None
     return "there is no case here that could run"
@@ -295,6 +299,19 @@ class SetupActions(MainActions):
 
         self.app.part(VariantMaker).run_all()
 
+    @action(
+        "",
+        "Compare in hosts: other prompts, other tools",
+        name="variant.hosts",
+        needs=_runnable,
+        changes=True,
+        words="matrix host decoy distractor system prompt claude cursor agent",
+    )
+    def run_in_hosts(self) -> None:
+        from workbench.tui.variants.maker import VariantMaker
+
+        self.app.part(VariantMaker).run_in_hosts()
+
 
 def _suite_or_folder(now: MainSituation) -> str | None:
     if now.has_file or now.row == "folder":
@@ -322,12 +339,6 @@ def _failures(now: MainSituation) -> str | None:
     if now.failed:
         return None
     return "nothing has failed" + unless_read_only(f"; {key_for('run.suite')} runs the suite or folder")
-
-
-def _runnable(now: MainSituation) -> str | None:
-    if now.runnable:
-        return None
-    return "there is no case here that could run"
 
 
 def _cases(now: MainSituation) -> str | None:

@@ -17,6 +17,7 @@ from workbench.show.glyphs import GLYPHS
 from workbench.show.highlight import PlainColours
 from workbench.show.spans import EMPTY, Line, Role, Span, with_margin
 from workbench.show.visible import one_line
+from workbench.suite.hosts import HOST_NAMES
 from workbench.suite.problems import tables
 from workbench.suite.render import Table
 from workbench.suite.settings import settings_of
@@ -51,6 +52,14 @@ class VariantMaker:
         """Run the selected cases as written and as all variants, and open the comparison."""
         cases = self._selection.runnable_below(self._selection.tree.whole or self._selection.row)
         self._run_cases(cases, variants=Variants(all_of_them=True))
+        self._stage.perform("compare")
+
+    def run_in_hosts(self) -> None:
+        """Run the selected cases as written and in the library of hosts, and open the comparison."""
+        cases = self._selection.runnable_below(self._selection.tree.whole or self._selection.row)
+        starter = self._stage.services.starter
+        starter.add_hosts()
+        starter.run_soon(cases, variants=Variants(HOST_NAMES))
         self._stage.perform("compare")
 
     def of_prompt(self) -> None:
