@@ -431,7 +431,6 @@ def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
     Raises OptionsError.
     """
     from workbench.evaluation.options import AddedVariants, OptionsError
-    from workbench.suite.hosts import ORIGIN, host_variants
     from workbench.suite.suite_file import AddedVariantError, prompt_variant, variants_in
 
     added = []
@@ -442,6 +441,9 @@ def _added_variants(arguments: argparse.Namespace) -> tuple[AddedVariants, ...]:
         for file in getattr(arguments, "system", ()):
             added.append(AddedVariants((prompt_variant(file),), str(file)))
         if getattr(arguments, "hosts", False):
+            # Lazy import: few batches need the library.
+            from workbench.suite.hosts import ORIGIN, host_variants
+
             added.append(AddedVariants(host_variants(), ORIGIN))
     except AddedVariantError as error:
         raise OptionsError(str(error)) from error
