@@ -238,7 +238,7 @@ DOORS: tuple[Door, ...] = (
         "Streams that lead nowhere, and runs packed in memory.",
         (
             *("cli/main.py:_write_nothing_more", "standard_streams.py:open_closed_descriptors", "tui/app.py:let_go"),
-            "cli/detach.py:no_longer_heard",
+            "cli/detach.py:silence_descriptor",
             "grading/packed.py:_pickled",
         ),
     ),

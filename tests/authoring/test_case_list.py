@@ -11,7 +11,7 @@ from workbench.authoring.case_list import (
     free_id,
     free_name,
     free_path,
-    moved_over,
+    moved_to_suite,
     suite_name,
     tools_used,
     with_copy,
@@ -113,7 +113,7 @@ def test_after_a_deletion_the_cursor_is_on_the_next_case_or_the_one_before_or_th
 
 def test_a_case_goes_to_another_suite_with_its_comments_and_a_free_id() -> None:
     source, target = opened(), opened('format = 1\nname = "Other"\n\n[[cases]]\nname = "Movie night"\nuser = "y"\n')
-    left, arrived = moved_over(source, 0, target)
+    left, arrived = moved_to_suite(source, 0, target)
     assert taken(source, left) == [("off", "Lights off")]
     assert taken(target, arrived) == [("movie-night", "Movie night"), ("movie-night-2", "Movie night")]
     assert "# Dim them.\n[[cases]]" in target.document.text
@@ -138,7 +138,7 @@ def test_cases_in_brackets_are_changed_too() -> None:
     assert taken(suite, with_moved(suite, 1, 0)) == [("two", "Two"), ("one", "One")]
     assert taken(suite, without(suite, 0)) == [("one", "One")]
     target = opened(path="other.toml")
-    _, arrived = moved_over(suite, 0, target)
+    _, arrived = moved_to_suite(suite, 0, target)
     assert taken(target, arrived)[2] == ("one", "One")
 
 

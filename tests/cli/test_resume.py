@@ -17,7 +17,7 @@ from tests.cli.program import Program, read_until
 from tests.cli.suites import WEATHER
 from tests.history.foreign import HEAD, ONE_CASE, foreign_history, starting
 from tests.samples import SAMPLES
-from workbench.cli.batch_command import models_again
+from workbench.cli.batch_command import restored_model_options
 from workbench.trajectory.events import JsonValue
 
 
@@ -233,7 +233,7 @@ def test_the_way_to_go_on_has_the_address_that_only_the_command_line_gave(
     name: str, origin: str, url: str, options: str
 ) -> None:
     reached: dict[str, JsonValue] = {"origin": origin, "base_url": url, "params": {}}
-    assert models_again({"models": {name: reached, "offline": {"provider": "built in"}}}) == options
+    assert restored_model_options({"models": {name: reached, "offline": {"provider": "built in"}}}) == options
 
 
 def test_the_model_of_a_variant_may_be_named_again(program: Program) -> None:

@@ -15,7 +15,7 @@ from workbench.engine.history_recorder import HistoryRecorder
 from workbench.engine.plan import plan_runs
 from workbench.evaluation.plan import Plan
 from workbench.history.writer import HistoryWriter
-from workbench.remote.batch_server import Telling
+from workbench.remote.batch_server import BatchBroadcast
 from workbench.remote.records import Detached, address, claim_process
 from workbench.suite.suite_file import load_suite
 from workbench.trajectory.events import Event
@@ -38,7 +38,7 @@ class ToldBatch:
         claim_process(program.folders, history, 1)
         path = str(address(program.folders, history, 1))
         known = Detached(str(history), 1, "run", __version__, os.getpid(), path, len(self.runs), "2026-03-02T09:30:00Z")
-        self.telling = Telling(Plan.of(self.runs, program), known, lambda: None)
+        self.telling = BatchBroadcast(Plan.of(self.runs, program), known, lambda: None)
         self.happens = timed(in_turn(recorder.take, self.telling.take))
         self.events = [
             [Event(run.run_id, at, float(at), what) for at, what in enumerate(does(run))] for run in self.runs

@@ -158,7 +158,6 @@ def _asked_unapproved(specs: Specs, suite: Path) -> list[ModelSpec]:
 
 
 def _without(needs: SuiteNeeds, others: SuiteNeeds) -> SuiteNeeds:
-    """Return `needs` without the needs in `others`."""
     return replace(
         needs,
         commands=_new(needs.commands, others.commands),

@@ -220,7 +220,7 @@ def without(suite: OpenSuite, index: int) -> Restructured:
     return Restructured(document, f"Deleted {_name(suite, index)}", after, suite.cases[index].key)
 
 
-def moved_over(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restructured, Restructured]:
+def moved_to_suite(source: OpenSuite, index: int, target: OpenSuite) -> tuple[Restructured, Restructured]:
     """Move a case with its comments to the end of another suite; return the changes of both suites."""
     case = _sound(source.document, index)
     at = len(target.document.cases)

@@ -64,7 +64,6 @@ def _places(case: Case, issues: Iterable[Issue]) -> Iterator[Place]:
 
 
 def _places_of_calls(case: Case) -> Iterator[Place]:
-    """Yield the places of `Case.expected_calls()`."""
     for index, step in enumerate(case.steps):
         if step.expected_call is not None:
             yield ("steps", index)

@@ -96,7 +96,7 @@ def merge(
     if not all(version.in_blocks for version in (base, mine, theirs)):
         return None
     before = _units(base)
-    here, there = _known_as(before, mine), _known_as(before, theirs)
+    here, there = _keyed_like(before, mine), _keyed_like(before, theirs)
     # Units that cannot be paired with units of `base` could be merged with the wrong ones.
     if here is None or there is None:
         return None
@@ -127,7 +127,7 @@ def merge(
         text = BYTE_ORDER_MARK + text
     # The result is parsed and compared with the units, because a merge of text could change the meaning of TOML
     # unnoticed.
-    if not _holds(text, order, texts, mine, theirs):
+    if not _reads_as_units(text, order, texts, mine, theirs):
         return None
     return Merged(text, tuple(conflicts))
 
@@ -141,7 +141,7 @@ def news(before: SuiteText, after: SuiteText) -> str:
     if not (before.in_blocks and after.in_blocks):
         return "reloaded"
     old = _units(before)
-    new = _known_as(old, after)
+    new = _keyed_like(old, after)
     if new is None:
         return "reloaded"
     kept = _shared(new, old)
@@ -222,7 +222,7 @@ def _free(key: Key, counts: Counter[Key], *, is_named: bool) -> Key:
     return (*key, _AGAIN, counts[key])
 
 
-def _known_as(before: _Units, version: SuiteText) -> _Units | None:
+def _keyed_like(before: _Units, version: SuiteText) -> _Units | None:
     """Return the units of a version, keyed like the same units in `before`.
 
     A renamed case keeps its key, and so does a moved unit among units of the same name. Returns `None` if units of one
@@ -477,7 +477,9 @@ def _gap(comments: Sequence[str], *, is_last: bool) -> str:
     return gap + ("\n" if is_last else "\n\n")
 
 
-def _holds(text: str, order: Sequence[Key], texts: Mapping[Key, str], mine: SuiteText, theirs: SuiteText) -> bool:
+def _reads_as_units(
+    text: str, order: Sequence[Key], texts: Mapping[Key, str], mine: SuiteText, theirs: SuiteText
+) -> bool:
     """Return whether a text is a suite that reads as its units, with no more equal ids than either side."""
     try:
         version = SuiteText.of(text)

@@ -527,5 +527,4 @@ class OpenSuite:
 
 
 def _state(disk: SuiteFile) -> FileState | None:
-    """Return the state of a file on disk; `None` if it was not read."""
     return FileState(disk.hash) if disk.hash else None

@@ -104,7 +104,7 @@ def open_workspace(paths: Sequence[Path], models: ModelBook, search: Search | No
     return _read(found if search.is_stopped else roots, found, False, models)
 
 
-def to_begin(paths: Sequence[Path]) -> tuple[Path, ...]:
+def paths_of_new_suites(paths: Sequence[Path]) -> tuple[Path, ...]:
     """Return the given paths at which a new suite can begin:
 
     TOML files that do not exist yet, in existing folders.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.cli.parser import CASES, COMMON_OF_RUNS, REPORTS, add_exit_codes, group, show_first
-from workbench.cli.run_options import add_experiment_options, add_history_and_quiet, add_way_options, run_options
+from workbench.cli.run_options import add_execution_options, add_experiment_options, add_history_and_quiet, run_options
 from workbench.dataclasses import dataclass
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
 from workbench.startup import executes
@@ -47,7 +47,7 @@ DEFAULT_REPEATS = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser, repeats=f"run each case this often (default {DEFAULT_REPEATS})")
     group(parser, CASES).add_argument("--only-empty", action="store_true", help="only cases that expect nothing yet")
-    add_way_options(parser)
+    add_execution_options(parser)
     what = group(parser, REPORTS).add_mutually_exclusive_group()
     what.add_argument("--write", action="store_true", help="also write them into the suites")
     what.add_argument(
@@ -128,7 +128,6 @@ def accept(options: RunOptions, asked: AcceptOptions, *, trust: bool) -> int:
 
 
 def _chosen(plan: Plan, *, only_empty: bool) -> Plan:
-    """Return the plan reduced to the cases to accept."""
     runs = plan.runs
     if only_empty:
         runs = tuple(run for run in runs if not expects_something(case_table(run.file, run.case)[1]))

@@ -91,7 +91,7 @@ SHOWN_BEFORE = 20
 _GONE_S = 2.0
 """The time in seconds for a process to end after it has closed the connection."""
 
-_AGAIN_S = 0.05
+_POLL_S = 0.05
 """The seconds between two checks whether the process has ended."""
 
 
@@ -106,7 +106,7 @@ def attach(which: str | None, history: Path, output: Output, *, from_start: bool
                 if each.form is not None and each.form not in forms:
                     warn(f"'workbench {batch.known.command}' has no {each.form} report; there are {', '.join(forms)}")
                     return USAGE
-            return _Looking(batch.known, program, output, from_start).to_the_end()
+            return _TerminalView(batch.known, program, output, from_start).to_the_end()
         return report_of_stored(batch, program, output)
     except (AttachError, HistoryError) as error:
         warn(str(error), program.secrets)
@@ -140,7 +140,7 @@ def batch_and_suites(which: str | None, history: Path, program: Program) -> tupl
         return batch, tuple(file for file in files if file.is_file())
 
 
-class _Looking:
+class _TerminalView:
     """The terminal's view of one batch; it attaches again if the process drops the connection."""
 
     def __init__(self, known: Detached, program: Program, output: Output, from_start: bool) -> None:
@@ -278,7 +278,7 @@ def _ended_ms(row: RunRow) -> float:
 
 
 def _as_they_come(viewing: Viewing, bar: ProgressBar) -> Iterator[Seen]:
-    """Yield the messages of a batch while its progress is drawn.
+    """Yield the messages of a batch, drawing its progress.
 
     Raises the viewer's errors.
     """
@@ -312,7 +312,7 @@ def _is_still_there(known: Detached, program: Program) -> bool:
     while is_running(program.folders, known):
         if time.monotonic() > until:
             return True
-        time.sleep(_AGAIN_S)
+        time.sleep(_POLL_S)
     return False
 
 

@@ -280,7 +280,7 @@ def how_to_resume(history: Path, number: int, command: ResumedBy) -> str:
     # An unreadable history must not prevent the command from being printed.
     with suppress(HistoryError), History(history) as stored:
         settings = stored.batch(f"#{number}").settings
-        again, limit = models_again(settings), _limit_again(settings)
+        again, limit = restored_model_options(settings), _limit_again(settings)
     return f"{purpose}: workbench {command} --resume {number}{again}{history_option(history)}{limit}"
 
 
@@ -291,7 +291,7 @@ def _limit_again(settings: Mapping[str, JsonValue]) -> str:
     return f" --max-cost USD (without it, the limit stays {cost_text(usd)}, part of which is spent)"
 
 
-def models_again(settings: Mapping[str, JsonValue]) -> str:
+def restored_model_options(settings: Mapping[str, JsonValue]) -> str:
     """Return the options that restore the addresses of a batch's models, from the batch's settings.
 
     Options for keys are left out, because a history holds no keys.

@@ -24,7 +24,7 @@ if executes(__name__):
     from workbench.history.history import History
     from workbench.history.records import BatchRow, HistoryError
     from workbench.numerals import counted_of
-    from workbench.remote.records import AttachError, Found, found, going_in, is_running, running_ones, tidy
+    from workbench.remote.records import AttachError, Found, found, is_running, running_in, running_ones, tidy
     from workbench.remote.viewer import Connection, GoneError
     from workbench.show.text import paint_for, table_lines
     from workbench.show.views.batch_list import batch_table, called, facts_of
@@ -51,7 +51,7 @@ def execute(arguments: argparse.Namespace) -> int:
     return list_running(history, arguments.format)
 
 
-_AGAIN_S = 0.05
+_POLL_S = 0.05
 """The seconds between two checks whether the process has ended."""
 
 
@@ -115,7 +115,7 @@ def _running(program: Program, history: Path) -> Iterator[Running]:
         except HistoryError as error:
             warn(str(error), program.secrets)
     known = {(each.history, each.number) for each in attachable}
-    for batch in going_in(history):
+    for batch in running_in(history):
         if (history.resolve(), batch.number) not in known:
             yield Running(history, batch)
 
@@ -148,7 +148,7 @@ def stop(which: str, history: Path) -> int:
         # Wait for the end of the process: everything is written then.
         with Connection(known, "stop"):
             while is_running(program.folders, known):
-                time.sleep(_AGAIN_S)
+                time.sleep(_POLL_S)
         with History(known.file) as opened:
             stored = opened.batch(f"#{known.batch}")
     except GoneError as error:

@@ -31,13 +31,13 @@ from workbench.cli.run_options import (
     add_case_options,
     add_cluster_option,
     add_detach_option,
+    add_execution_options,
     add_max_cost_option,
     add_paths,
     add_repeat_rule_option,
     add_resume_options,
     add_until_option,
     add_variant_options,
-    add_way_options,
     folder,
     run_options,
 )
@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser)
     add_case_options(parser)
     add_variant_options(parser, compares=True)
-    add_way_options(parser)
+    add_execution_options(parser)
     add_by_option(parser)
     add_repeat_rule_option(parser)
     add_report_options(parser, "compare", "report in this format, without the app")

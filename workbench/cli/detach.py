@@ -196,7 +196,7 @@ def say(connection: socket.socket, answer: Answer) -> None:
         return
 
 
-def no_longer_heard(descriptor: int) -> None:
+def silence_descriptor(descriptor: int) -> None:
     """Redirect a standard stream to nowhere."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, descriptor)

@@ -18,9 +18,9 @@ from typing import Any
 
 from workbench.cli.batch_command import make_allowed
 from workbench.cli.compare import Comparing
-from workbench.cli.detach import Begun, Complaint, Job, Refused, no_longer_heard, say
+from workbench.cli.detach import Begun, Complaint, Job, Refused, say, silence_descriptor
 from workbench.cli.live import Show
-from workbench.cli.redaction import go_on_as, redacted, warn
+from workbench.cli.redaction import continue_as, redacted, warn
 from workbench.cli.report_output import Output
 from workbench.cli.run import report_on_runs
 from workbench.dataclasses import dataclass
@@ -32,7 +32,7 @@ from workbench.evaluation.runtime import Runtime
 from workbench.history.claims import claim
 from workbench.history.history import History
 from workbench.history.records import HistoryError
-from workbench.remote.batch_server import Telling
+from workbench.remote.batch_server import BatchBroadcast
 from workbench.remote.records import AttachError, Detached, address, claim_process, tidy
 from workbench.show.forms import forms_of
 from workbench.show.text import Paint
@@ -71,7 +71,7 @@ class _Process:
     def __init__(self, connection: socket.socket, job: Job, approval: Approval) -> None:
         self._connection = connection
         self._approval = approval
-        self._telling: Telling | None = None
+        self._broadcast: BatchBroadcast | None = None
         self._pieces: Deliver | None = None
         self._problem: str | None = None
         output = job.output
@@ -85,7 +85,7 @@ class _Process:
     def run(self) -> None:
         """Do the job, and end the process with the exit code of the command."""
         program = self._job.plan.program
-        go_on_as(program)
+        continue_as(program)
         # The CI job that started the batch may end before the batch does.
         for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
             os.environ.pop(name, None)
@@ -97,17 +97,17 @@ class _Process:
             _logger.exception("the batch broke")
             warn("the batch failed unexpectedly: the log has the reason")
         sys.stderr.flush()
-        no_longer_heard(_ERRORS)
+        silence_descriptor(_ERRORS)
         # A suite's processes may still hold standard error open, so the wait is limited.
         listening.join(_LAST_WORDS_S)
-        if self._telling is None:
+        if self._broadcast is None:
             say(self._connection, Refused(code))
         else:
-            self._telling.end(code)
+            self._broadcast.end(code)
             reports = None
             if self._pieces is not None:
                 reports = _as_wanted(self._pieces, self._job.command)
-            self._telling.serve_reports(reports)
+            self._broadcast.serve_reports(reports)
         sys.exit(code)
 
     def _make(self) -> int:
@@ -158,7 +158,7 @@ class _Process:
                 planned=count,
                 started_at=runtime.began_at(name) or "",
             )
-            self._telling = Telling(plan, known, _stop)
+            self._broadcast = BatchBroadcast(plan, known, _stop)
         except (AttachError, OSError) as error:
             self._problem = f"the batch was abandoned: {error}"
             runtime.stop_all()
@@ -168,8 +168,8 @@ class _Process:
 
     def take(self, event: BatchEvent) -> None:
         """Send an event to viewers."""
-        if self._telling is not None:
-            self._telling.take(event)
+        if self._broadcast is not None:
+            self._broadcast.take(event)
 
     def _keep(self, pieces: Deliver) -> None:
         self._pieces = pieces
@@ -185,8 +185,8 @@ class _Process:
             with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
                 for line in lines:
                     text = redacted(line.rstrip("\n"))
-                    if self._telling is not None:
-                        self._telling.said(text)
+                    if self._broadcast is not None:
+                        self._broadcast.said(text)
                     else:
                         say(self._connection, Complaint(text))
 
@@ -208,11 +208,11 @@ class _KeptOutput(Output):
         """
         self.keep(pieces)
         written = self.deliver_to_file(pieces, "; 'workbench attach' shows the report")
-        return self.deliver_beside(pieces) and written
+        return self.deliver_further(pieces) and written
 
 
 @dataclass(frozen=True)
-class _Seen(Output):
+class _ViewerOutput(Output):
     """A report's output for a viewer, in the form that the viewer asks for."""
 
     columns: int = 100
@@ -243,7 +243,7 @@ def _as_wanted(pieces: Deliver, command: str) -> Callable[[Mapping[str, Any]], I
             raise ValueError(f"'workbench {command}' has no {form} report to attach to; there are {', '.join(forms)}")
         columns = asked.get("columns")
         return pieces(
-            _Seen(
+            _ViewerOutput(
                 form=form,
                 quiet=asked.get("quiet") is True,
                 verbose=asked.get("verbose") is True,

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from workbench.cli.parser import COMMON_OF_RUNS, add_exit_codes, add_report_options, show_first
 from workbench.cli.run_options import (
     add_choice_options,
+    add_execution_options,
     add_experiment_options,
     add_history_and_quiet,
-    add_way_options,
     run_options,
 )
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HOW",
         help="which results of a tool are faulty: 'once' only the first, 'for-good' all; 'both' (default) tries each",
     )
-    add_way_options(parser)
+    add_execution_options(parser)
     add_report_options(parser, "faults", summary=False)
     add_history_and_quiet(parser)
     add_exit_codes(
@@ -113,7 +113,6 @@ def try_faults(options: RunOptions, faults: FaultOptions, output: Output, *, tru
 
 
 def _pieces(matrix: FaultMatrix, code: int, output: Output) -> Iterable[str]:
-    """Return the pieces of the report in the form of an output."""
     match output.form:
         case "json":
             return (json_report(json_of_faults(matrix, code)),)

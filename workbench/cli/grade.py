@@ -24,9 +24,9 @@ from workbench.startup import executes
 if executes(__name__):
     from workbench.cli.approval import approved
     from workbench.cli.batch_command import judge_is_known
-    from workbench.cli.redaction import begin_program, know_suites, printing_to, warn, warn_of_problems
+    from workbench.cli.redaction import begin_program, learn_suite_secrets, printing_to, warn, warn_of_problems
     from workbench.cli.report_output import Output
-    from workbench.cli.run import pieces_of_runs, tell_github
+    from workbench.cli.run import pieces_of_runs, report_to_github
     from workbench.config.model_book import ModelOptions
     from workbench.config.models import ConfigError
     from workbench.evaluation.regrade import BrokenSuiteError, GradeOptions, grade_recordings, plan_grading
@@ -168,7 +168,7 @@ def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) ->
             warn(problem.text, program.secrets)
     if not plan.runs:
         return USAGE
-    know_suites(program, plan.files)
+    learn_suite_secrets(program, plan.files)
     if not judge_is_known(options.judge, plan.files, program):
         return USAGE
     # One question covers all recordings with the same needs: there may be thousands.
@@ -179,5 +179,5 @@ def regrade_and_report(options: GradeOptions, output: Output, *, trust: bool) ->
     with printing_to(sys.stderr):
         report = grade_recordings(plan, approval)
     written = output.deliver(partial(pieces_of_runs, report))
-    tell_github(report, output)
+    report_to_github(report, output)
     return report.exit_code if written else USAGE

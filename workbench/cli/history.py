@@ -219,7 +219,6 @@ def _count(text: str) -> int:
 
 
 def _days(text: str) -> float:
-    """Return an age in days."""
     number, unit = text[:-1], text[-1:]
     if not number.isdecimal() or len(number) > 6 or unit not in _UNITS:
         raise argparse.ArgumentTypeError("write an age such as 30d (days), 8w (weeks) or 12h (hours)")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from workbench.cli.batch_command import models_again
+from workbench.cli.batch_command import restored_model_options
 from workbench.cli.history_command import HistoryCommand
 from workbench.cli.report_output import Output
 from workbench.cli.run import deliver_report
@@ -99,8 +99,8 @@ def execute(options: Options, command: HistoryCommand) -> int:
 def _baseline(which: str, uid: str, command: HistoryCommand) -> str:
     """Return the number of the batch to compare with.
 
-    An earlier merge of the same plan may have taken the name; then the batch that had the name before counts. Raises
-    HistoryError if there is none.
+    An earlier merge of the same plan may have taken the name. Then the batch that had the name before counts. Raises
+    HistoryError without such a batch.
     """
     try:
         with command.history() as history:
@@ -185,7 +185,7 @@ def _lines(batch: BatchRow, merged: Merged, option: str) -> Iterator[str]:
         else:
             if not merged.of_none:
                 ways.append(merge_hint(batch))
-            again = f"{batch.number}{models_again(batch.settings)}{option}"
+            again = f"{batch.number}{restored_model_options(batch.settings)}{option}"
             ways.append(f"'workbench run --resume {again}' makes them")
         yield f"{counted(batch.missing, 'run')} missing: {', or '.join(filter(None, ways))}"
         yield from merged.unfinished

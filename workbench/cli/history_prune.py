@@ -80,7 +80,6 @@ def execute(options: Options, command: HistoryCommand) -> int:
 
 
 def _named(history: History, options: Options) -> set[int]:
-    """Return the batches of `--batch`."""
     return {history.batch(which, damaged=True).number for which in options.batch}
 
 

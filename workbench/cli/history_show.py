@@ -7,7 +7,7 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from workbench.cli.batch_command import models_again
+from workbench.cli.batch_command import restored_model_options
 from workbench.cli.history_command import HistoryCommand, grading_of, newest
 from workbench.cli.redaction import json_report, lines_redacted
 from workbench.cli.report_output import Output
@@ -92,7 +92,7 @@ def _show_batch(
 
     def lines(output: Output) -> Iterator[str]:
         paint, option = output.paint, history_option(command.file)
-        resuming = f"{models_again(batch.settings)}{option}"
+        resuming = f"{restored_model_options(batch.settings)}{option}"
         yield from head_lines(batch, gradings, grading, runs, resuming, going=going, width=output.width, paint=paint)
         for line in later_runs(batch, grading, runs, option):
             yield paint(f"  {line}", "warned")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 if executes(__name__):
     import asyncio
 
-    from workbench.cli.redaction import begin_program, know_suites, printing_to, warn, warn_of_problems, write
+    from workbench.cli.redaction import begin_program, learn_suite_secrets, printing_to, warn, warn_of_problems, write
     from workbench.config.folders import SETTINGS_NAME, bundled, project_file
     from workbench.config.models import ConfigError, ModelSpec
     from workbench.config.program import Program
@@ -288,7 +288,7 @@ def _of_servers(options: StartOptions, program: Program) -> int:
         _spec_for_ci(options, folder, program)
     asked = servers_to_ask(found, name, path, folder, program)
     program, file = asked.program, asked.file
-    know_suites(program, [file])
+    learn_suite_secrets(program, [file])
     typed = all_typed(file) if options.from_config is None else {}
     approval = approved(Needs.of_servers([file], program, typed=typed), program, all_of_them=options.trust)
     if approval is None:

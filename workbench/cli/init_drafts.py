@@ -15,7 +15,7 @@ from workbench.authoring.document import Document
 from workbench.cli.approval import approved
 from workbench.cli.batch_command import make_runs, show_notices, show_of
 from workbench.cli.downloads import announce_download
-from workbench.cli.redaction import ask, know_suites, printing_to, warn, warn_of_problems, write
+from workbench.cli.redaction import ask, learn_suite_secrets, printing_to, warn, warn_of_problems, write
 from workbench.cli.report_output import Output
 from workbench.cli.tools import until_signalled
 from workbench.config.models import ConfigError
@@ -217,7 +217,7 @@ def add_drafts(path: Path, choose: Choose, options: DraftOptions, program: Progr
     if trust_store(program.folders).is_exempt(file):
         warn(f"no model was asked: {path} is a bundled sample, which is not changed; add to a copy of it")
         return USAGE
-    know_suites(program, [file])
+    learn_suite_secrets(program, [file])
     approval = approved(Needs.of_servers([file], program), program, all_of_them=trust)
     if approval is None:
         return USAGE

@@ -22,7 +22,7 @@ if executes(__name__):
     import asyncio
 
     from workbench.cli.approval import approved
-    from workbench.cli.redaction import begin_program, know_suites, shown_search, warn, write, write_redacted
+    from workbench.cli.redaction import begin_program, learn_suite_secrets, shown_search, warn, write, write_redacted
     from workbench.cli.tools import until_signalled
     from workbench.config.models import ConfigError
     from workbench.config.program import Program
@@ -138,7 +138,7 @@ def _target(options: LoginOptions, program: Program) -> _Target:
         return _Target(server, LoginSettings(options.server, "oauth"), None)
     with shown_search() as search:
         files = load_suites(options.paths or ["."], search)
-    know_suites(program, files)
+    learn_suite_secrets(program, files)
     targets: dict[str, _Target] = {}
     refusals: list[RefusedError] = []
     others: set[str] = set()

@@ -115,7 +115,7 @@ def complete_names(arguments: argparse.Namespace) -> None:
     arguments.model_lists = [[name] for name in full]
 
 
-def says_for_which_model(arguments: argparse.Namespace) -> bool:
+def names_a_model(arguments: argparse.Namespace) -> bool:
     """Return whether `--model` is given if options about a model are; report if it is missing."""
     from workbench.cli.redaction import warn
 
@@ -137,7 +137,7 @@ def model_options(arguments: argparse.Namespace) -> ModelOptions | None:
     from workbench.config.model_book import ModelOptions
     from workbench.config.models import ConfigError
 
-    if not says_for_which_model(arguments):
+    if not names_a_model(arguments):
         return None
     complete_names(arguments)
     models, url, key = frozenset(arguments.model), arguments.base_url, arguments.api_key_env

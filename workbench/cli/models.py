@@ -16,7 +16,7 @@ from workbench.startup import executes
 if executes(__name__):
     import asyncio
 
-    from workbench.cli.redaction import ask, know_suites, shown_search, warn, write, write_json
+    from workbench.cli.redaction import ask, learn_suite_secrets, shown_search, warn, write, write_json
     from workbench.config.program import Program
     from workbench.evaluation.model_list import (
         FoundModels,
@@ -100,7 +100,7 @@ def list_models(options: ModelList, program: Program) -> int:
             found = chosen_models(options.model, paths, program, search)
         else:
             found = named_models(paths, program, search)
-    know_suites(program, found.files)
+    learn_suite_secrets(program, found.files)
     for problem in found.problems:
         warn(problem, program.secrets)
     if options.check:

@@ -7,9 +7,9 @@ import argparse
 from workbench.cli.parser import COMMON_OF_RUNS, REPORTS, add_exit_codes, group, show_first
 from workbench.cli.run_options import (
     add_choice_options,
+    add_execution_options,
     add_experiment_options,
     add_history_and_quiet,
-    add_way_options,
     run_options,
 )
 from workbench.evaluation.exit_codes import INFRASTRUCTURE, INTERRUPTED, OK, QUALITY_MISSED, USAGE
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser)
     add_choice_options(parser, "--kind", KINDS, "mutants of this kind", "mutants")
     parser.add_argument("--all-cases", action="store_true", help="run every mutant on every case")
-    add_way_options(parser)
+    add_execution_options(parser)
     group(parser, REPORTS).add_argument(
         "--format", choices=("text", "json"), default="text", help="format of the report (default text)"
     )

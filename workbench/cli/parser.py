@@ -170,8 +170,6 @@ def named_in_groups(groups: Mapping[str, Iterable[str]]) -> str:
 
 
 class _HelpAll(argparse.Action):
-    """The argparse action of `--help-all`."""
-
     def __call__(self, parser: argparse.ArgumentParser, *arguments: object) -> NoReturn:
         parser._print_message(argparse.ArgumentParser.format_help(parser), sys.stdout)
         parser.exit()

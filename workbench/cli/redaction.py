@@ -37,11 +37,11 @@ def begin_program(options: ModelOptions | None = None) -> Program:
     from workbench.config.program import program_in
 
     program = program_in(user_folders(), os.environ, options or NOTHING_SAID)
-    go_on_as(program)
+    continue_as(program)
     return program
 
 
-def go_on_as(program: Program) -> None:
+def continue_as(program: Program) -> None:
     """Continue in this process as a program from another process."""
     from workbench.config.logs import log_to
 
@@ -49,7 +49,7 @@ def go_on_as(program: Program) -> None:
     log_to(program.folders.log, program.secrets)
 
 
-def know_suites(program: Program, files: Iterable[SuiteFile]) -> None:
+def learn_suite_secrets(program: Program, files: Iterable[SuiteFile]) -> None:
     """Register the secrets of suites for redaction.
 
     The commands that use the suites' settings report errors in them.

@@ -139,9 +139,9 @@ class Output:
         written = self.deliver_to_file(pieces, "; the report follows on standard output")
         if self.form != "jsonl" and (self.file is None or not written):
             _write_all(pieces(self), self.form)
-        return self.deliver_beside(pieces) and written
+        return self.deliver_further(pieces) and written
 
-    def deliver_beside(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
+    def deliver_further(self, pieces: Callable[[Output], Iterable[str]]) -> bool:
         """Write the further reports, and return whether all of them could be written."""
         written = [each.deliver_to_file(pieces) for each in self.beside]
         return all(written)
@@ -202,7 +202,7 @@ def output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
 
 
 def _output_of(arguments: argparse.Namespace, command: Command) -> Output | None:
-    beside = reports_beside(arguments, command)
+    beside = further_reports(arguments, command)
     if beside is None:
         return None
     file, asked = getattr(arguments, "output", None), arguments.format
@@ -230,7 +230,7 @@ def _output_of(arguments: argparse.Namespace, command: Command) -> Output | None
     return None
 
 
-def reports_beside(arguments: argparse.Namespace, command: Command) -> tuple[Output, ...] | None:
+def further_reports(arguments: argparse.Namespace, command: Command) -> tuple[Output, ...] | None:
     """Return the reports of `--report`; `None`, after reporting the reason, if one has no form."""
     files: list[Path] = arguments.report
     reports = []

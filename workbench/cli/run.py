@@ -33,6 +33,7 @@ from workbench.cli.run_options import (
     add_cluster_option,
     add_confirm_option,
     add_detach_option,
+    add_execution_options,
     add_max_cost_option,
     add_min_score_option,
     add_paths,
@@ -41,7 +42,6 @@ from workbench.cli.run_options import (
     add_shard_options,
     add_until_option,
     add_variant_options,
-    add_way_options,
     folder,
     run_options,
 )
@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_options(parser)
     add_case_options(parser)
     add_variant_options(parser, compares=False)
-    add_way_options(parser)
+    add_execution_options(parser)
     group(parser, TOOLS).add_argument(
         "--frozen", action="store_true", help="run nothing if a server's tools differ from their pins"
     )
@@ -324,7 +324,7 @@ def deliver_report(report: Report, output: Output, history: Path | None) -> bool
             warn(report.nothing_graded, report.secrets)
         name_broken(report.broken, report.secrets)
     written = output.deliver(partial(pieces_of_runs, report, history=history))
-    tell_github(report, output)
+    report_to_github(report, output)
     return written
 
 
@@ -341,7 +341,7 @@ def pieces_of_runs(report: Report, output: Output, *, history: Path | None = Non
     return (redacted(text),)
 
 
-def tell_github(report: Report, output: Output) -> None:
+def report_to_github(report: Report, output: Output) -> None:
     """In a job of GitHub Actions, annotate failed cases, and put the report into the summary."""
     if output.form != "github" and not any(name in os.environ for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY")):
         return

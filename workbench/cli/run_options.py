@@ -15,8 +15,8 @@ from workbench.cli.model_options import (
     add_model_options,
     add_user_options,
     complete_names,
+    names_a_model,
     params_of,
-    says_for_which_model,
 )
 from workbench.cli.parser import (
     BASELINE,
@@ -227,7 +227,7 @@ def add_max_cost_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_way_options(parser: argparse.ArgumentParser) -> None:
+def add_execution_options(parser: argparse.ArgumentParser) -> None:
     """Add options for execution, judges, trust and the speed of replayed recordings."""
     tools = group(parser, TOOLS)
     tools.add_argument(
@@ -305,7 +305,7 @@ def run_options(arguments: argparse.Namespace, *, compares: bool, command: str |
     from workbench.suite.variants import Variants
 
     resume: str | None = arguments.resume
-    if not says_for_which_model(arguments):
+    if not names_a_model(arguments):
         return None
     complete_names(arguments)
     paths = paths_of(arguments)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from workbench.cli.parser import COMMON_OF_RUNS, add_exit_codes, add_report_options, show_first
 from workbench.cli.run_options import (
     add_by_option,
+    add_execution_options,
     add_experiment_options,
     add_history_and_quiet,
-    add_way_options,
     run_options,
 )
 from workbench.evaluation.exit_codes import MEANINGS, USAGE
@@ -20,7 +20,7 @@ from workbench.show.forms import pieces_of
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_options(parser)
     add_by_option(parser)
-    add_way_options(parser)
+    add_execution_options(parser)
     add_report_options(parser, "submission", "format of the table (default: by the ending of --output, else markdown)")
     add_history_and_quiet(parser)
     add_exit_codes(parser, MEANINGS)
@@ -32,7 +32,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from workbench.cli.batch_command import make_runs, planned, show_of
     from workbench.cli.redaction import begin_program, warn
     from workbench.cli.report_output import output_of
-    from workbench.cli.run import tell_github
+    from workbench.cli.run import report_to_github
     from workbench.show.views.submission import what_is_missing
 
     output = output_of(arguments, "submission")
@@ -53,5 +53,5 @@ def execute(arguments: argparse.Namespace) -> int:
         return live
     report = live.outcome.report(plan)
     written = output.deliver(lambda each: pieces_of(str(each.form), "submission", report))
-    tell_github(report, output)
+    report_to_github(report, output)
     return report.exit_code if written else USAGE

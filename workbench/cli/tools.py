@@ -29,7 +29,7 @@ if executes(__name__):
     from workbench.cli.redaction import (
         begin_program,
         json_report,
-        know_suites,
+        learn_suite_secrets,
         printing_to,
         redacted,
         shown_search,
@@ -247,7 +247,7 @@ def list_or_call(options: ToolOptions) -> int:
     except (NoSuitesError, RefusedError, ValueError) as error:
         warn(str(error), program.secrets)
         return USAGE
-    know_suites(program, files)
+    learn_suite_secrets(program, files)
     started = []
     for file in files:
         if file.suite is not None and file.suite.servers:
@@ -332,7 +332,7 @@ async def _work(
         write_redacted(text(report_width(output), paint_for(output, os.environ)), output)
     else:
         write_json_text("".join(pieces(wanted)), output)
-    written = wanted.deliver_beside(pieces)
+    written = wanted.deliver_further(pieces)
     if options.lint:
         annotate(wanted, findings, output if wanted.is_text else None)
     if options.pin:

@@ -55,7 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Check the files; returns 0 if none has an error, otherwise 2, and 1 for a finding that `--fail-on` names."""
     # Lazy import: `--help` answers at once.
-    from workbench.cli.redaction import begin_program, know_suites, lines_redacted, shown_search, warn, warn_of_problems
+    from workbench.cli.redaction import (
+        begin_program,
+        learn_suite_secrets,
+        lines_redacted,
+        shown_search,
+        warn,
+        warn_of_problems,
+    )
     from workbench.cli.report_output import annotate, output_of
     from workbench.evaluation.suites import NoSuitesError, load_suites
     from workbench.numerals import count_text, counted
@@ -76,7 +83,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return USAGE
     files = _with_known_tools(loaded)
     program = begin_program()
-    know_suites(program, files)
+    learn_suite_secrets(program, files)
     warn_of_problems(chain.from_iterable(file.problems for file in files))
     # The settings of every folder with a suite are checked, not only those of the given paths.
     settings = _settings_problems([*map(Path, arguments.paths), *(file.path for file in files)], program)
@@ -149,8 +156,6 @@ def _with_known_tools(files: Iterable[SuiteFile]) -> list[SuiteFile]:
 
 
 class _Audited(NamedTuple):
-    """The findings of an audit of a valid suite."""
-
     file: SuiteFile
     findings: tuple[AuditFinding, ...]
     coverage: Coverage

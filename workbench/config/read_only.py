@@ -95,7 +95,6 @@ def _plain(path: object) -> str:
 
 
 def _named(place: object) -> str:
-    """Return a path or the address of a connection as text."""
     if isinstance(place, tuple):
         return ":".join(map(str, place[:2]))
     if isinstance(place, str | bytes | os.PathLike):

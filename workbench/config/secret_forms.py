@@ -162,7 +162,6 @@ def _plain(text: str) -> str:
 
 
 def _may_hold_token(text: str) -> bool:
-    """Return whether a text may contain the prefix of a token."""
     # Splitting at a single character is the fastest test of many prefixes.
     for sign, heads in _HEADS.items():
         if sign in text and any(part.endswith(heads) for part in text.split(sign)):

@@ -41,7 +41,7 @@ JSON_LEVELS = 3
 """The levels of JSON texts inside JSON texts in which a secret is found."""
 
 _FOR_HTML = late_pattern("[<>&]")
-_TELLING = late_pattern(
+_SECRET_WORDS = late_pattern(
     r".*(KEYS?|APIKEY|TOKEN|SECRETS?|PWD|JWT|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL
 )
 _PASSWORD = late_pattern(r".*(TOKEN|SECRETS?|PWD|CREDENTIALS?)|.*PASS(?!ED|ES|IVE|AGE).*|PAT", re.DOTALL)
@@ -80,7 +80,7 @@ def is_secret_if_used(name: str, value: str) -> bool:
 
     Exceptions are a single character, a word for yes, no or nothing, the path of an existing file, and two or three
     characters under an ordinary name."""
-    if len(value) < MIN_DECLARED_CHARS and not (len(value) >= MIN_NAMED_CHARS and _tells(name)):
+    if len(value) < MIN_DECLARED_CHARS and not (len(value) >= MIN_NAMED_CHARS and _marks_secret(name)):
         return False
     return not _NOTHING.fullmatch(value) and not _is_path(value)
 
@@ -100,18 +100,18 @@ def is_secret_of_file(name: str, value: str) -> bool:
         return value.upper() not in words
     if _SHORT_NUMBER.fullmatch(value) or _ADDRESS.fullmatch(value) or _IDENTIFIER.fullmatch(value):
         return False
-    return _tells(name) or (len(value) >= MIN_KEY_CHARS and not any(map(_EVERYDAY.fullmatch, words)))
+    return _marks_secret(name) or (len(value) >= MIN_KEY_CHARS and not any(map(_EVERYDAY.fullmatch, words)))
 
 
 def is_secret_by_look(name: str, value: str) -> bool:
     """Return whether an unused value of the environment is secret: its name suggests that, and it looks like a key."""
-    return _tells(name) and looks_like_key(value)
+    return _marks_secret(name) and looks_like_key(value)
 
 
 def names_a_secret(name: str) -> bool:
     """Return whether a variable's name is the name of a secret, such as API_KEY; TOKEN_URL is not."""
     words = _words(name)
-    return any(map(_TELLING.fullmatch, words)) and not _is_about(words)
+    return any(map(_SECRET_WORDS.fullmatch, words)) and not _is_about(words)
 
 
 def looks_like_key(value: str) -> bool:
@@ -214,14 +214,14 @@ def _base64_forms(data: bytes) -> Iterator[str]:
             yield form.translate(str.maketrans("+/", "-_"))
 
 
-def _tells(name: str) -> bool:
+def _marks_secret(name: str) -> bool:
     """Return whether a variable's name contains a word that marks secrets, such as KEY or TOKEN."""
-    return any(map(_TELLING.fullmatch, _words(name)))
+    return any(map(_SECRET_WORDS.fullmatch, _words(name)))
 
 
 def _is_about(words: list[str]) -> bool:
-    """Return whether a name is that of a property of a secret: TOKEN_URL, CREDENTIAL_HELPER."""
-    return _TELLING.fullmatch(words[-1]) is None
+    """Return whether a name means a property of a secret, such as TOKEN_URL or CREDENTIAL_HELPER."""
+    return _SECRET_WORDS.fullmatch(words[-1]) is None
 
 
 def _words(name: str) -> list[str]:
@@ -421,7 +421,7 @@ def _needles_of(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _pattern_of(values: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that finds the longest of some values at each position; `values` are in that order."""
+    """Return a pattern that finds the longest value at each position. `values` begin with the longest."""
     words, others = [], []
     for value in values:
         if _is_word(value):

@@ -294,7 +294,6 @@ def _spec(name: str, written: _Model, file: Path, origin: Origin) -> ModelSpec:
 
 
 def _problem(file: Path, text: str, found: ErrorDetails) -> str:
-    """Return a problem as one sentence."""
     # The message never quotes the file's content, which may be a key in the wrong place.
     place = tuple(str(part) for part in found["loc"] if part != "[key]")
     at = str(file)

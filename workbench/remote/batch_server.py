@@ -335,7 +335,7 @@ Pieces = Callable[[Mapping[str, Any]], Iterable[str]]
 
 
 @dataclass
-class _UnderWay:
+class _RunInProgress:
     """A run in progress: its events not yet converted to lines, and its lines so far."""
 
     place: int
@@ -346,7 +346,7 @@ class _UnderWay:
     lines: list[bytes] = field(default_factory=list)
 
 
-class Telling:
+class BatchBroadcast:
     """Sends the events of a batch to its viewers, and keeps the state for later viewers.
 
     Everything is redacted here. Use the object on one thread."""
@@ -359,7 +359,7 @@ class Telling:
         self._places = plan.places
         self._planned = plan.runs_by_id
         self._lines = recording_lines(self._secrets)
-        self._under_way: dict[str, _UnderWay] = {}
+        self._under_way: dict[str, _RunInProgress] = {}
         self._over = 0
         if plan.resumed is not None:
             self._over = plan.resumed.before.count
@@ -384,12 +384,12 @@ class Telling:
                     run = self._run(happened.run_id)
                     run.events.append(happened)
                     if server.watched:
-                        for line in self._told(run):
+                        for line in self._unsent_lines(run):
                             server.tell(line)
                 case RunDone(result=result):
                     run = self._run(result.run_id)
                     if server.watched:
-                        for line in (*self._told(run), *self._rest(run), *self._done(run.place, event)):
+                        for line in (*self._unsent_lines(run), *self._rest(run), *self._done(run.place, event)):
                             server.tell(line)
                     del self._under_way[result.run_id]
                     self._over += result.status != Status.STOPPED
@@ -436,22 +436,24 @@ class Telling:
             until = time.monotonic() + SILENT_S
         server.close()
 
-    def _run(self, run_id: str) -> _UnderWay:
+    def _run(self, run_id: str) -> _RunInProgress:
         run = self._under_way.get(run_id)
         if run is None:
-            run = self._under_way[run_id] = _UnderWay(self._places[run_id], self._lines.redaction(), time.monotonic())
+            run = self._under_way[run_id] = _RunInProgress(
+                self._places[run_id], self._lines.redaction(), time.monotonic()
+            )
         return run
 
-    def _told(self, run: _UnderWay) -> Iterator[bytes]:
+    def _unsent_lines(self, run: _RunInProgress) -> Iterator[bytes]:
         """Yield the lines of a run's unsent events."""
         while run.events:
             # An event whose text may end inside a secret is held back and sent with the next event.
             yield from self._kept(run, run.redaction.take(run.events.pop(0)))
 
-    def _rest(self, run: _UnderWay) -> Iterator[bytes]:
+    def _rest(self, run: _RunInProgress) -> Iterator[bytes]:
         return self._kept(run, run.redaction.rest())
 
-    def _kept(self, run: _UnderWay, events: Iterable[Event]) -> Iterator[bytes]:
+    def _kept(self, run: _RunInProgress, events: Iterable[Event]) -> Iterator[bytes]:
         for event in events:
             try:
                 line = event_line(run.place, event_to_line(event))
@@ -473,7 +475,7 @@ class Telling:
         for line in self._said:
             yield packed(said=line)
         for run in self._under_way.values():
-            for _ in self._told(run):
+            for _ in self._unsent_lines(run):
                 pass
             if run.lines:
                 yield begun_line(run.place, (time.monotonic() - run.began_s) * 1000)

@@ -363,7 +363,7 @@ def _only(running: list[Found], folders: Folders) -> Found:
     raise AttachError(f"no batch runs without a terminal{ended}")
 
 
-def going_in(history: Path) -> list[BatchRow]:
+def running_in(history: Path) -> list[BatchRow]:
     """Return the batches of a history that a program is running, the newest first; none if it cannot be read."""
     running = []
     with suppress(HistoryError), History(history) as opened:

@@ -47,7 +47,7 @@ class FreshServers:
         self._failure: ServerError | None = None
         self._told = False
 
-    def tell_once(self) -> bool:
+    def is_first_report(self) -> bool:
         """Return whether this is the first call in the batch: only the first caller reports notices on all servers."""
         told, self._told = self._told, True
         return not told

@@ -95,7 +95,7 @@ class Handshake:
             finally:
                 for task in (asked, greeted):
                     if task is not None:
-                        await _over(task)
+                        await _end(task)
 
         session._dispatcher.send_raw_request = untimed  # type: ignore[method-assign]
         session.send_discover = first_answer  # type: ignore[method-assign]
@@ -114,7 +114,7 @@ class Handshake:
         return False
 
 
-async def _over(task: asyncio.Task[Any]) -> None:
+async def _end(task: asyncio.Task[Any]) -> None:
     """End a task, and retrieve its error, which asyncio would otherwise print."""
     task.cancel()
     await asyncio.wait({task})

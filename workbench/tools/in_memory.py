@@ -147,7 +147,6 @@ class ModuleConnection:
         return f"{type(error).__name__}: {first_line(error)}"
 
     def _run(self, ready: asyncio.Future[None]) -> None:
-        """Run the server on its own thread."""
         functions = PythonFunctions(self._code)
         # The code of a suite may raise anything, even SystemExit: `why_not_started` and `why_lost` report it.
         try:

@@ -79,7 +79,7 @@ class Logins:
             suite = str(resolved(self.suite_file))
         return f"workbench login {shlex.quote(server)} {shlex.quote(suite)}"
 
-    def way_to_begin(self, server: str, url: str) -> str:
+    def how_to_log_in(self, server: str, url: str) -> str:
         """Return how to log in to a server that demands a login and has no `auth`, as the end of a sentence."""
         # The suite does not exist yet. It will use the login that is stored for the address.
         if not self.suite_file.exists():

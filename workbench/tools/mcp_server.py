@@ -284,7 +284,6 @@ class McpServer:
             self._note_wait(f"left server/discover without an answer for {waited}")
 
     async def _renew(self, old: Session) -> None:
-        """Replace a session that has ended or expired."""
         name = self._server.name
         if old.expired:
             notice, output = f"server {name!r} had forgotten the session, and got a new one", None

@@ -163,7 +163,7 @@ def _as_text(value: object) -> str:
 
 
 def _written_answer(mock: Mock, call: ToolCall, occurrence: int, row: Row) -> ToolAnswer | None:
-    """Return a mock's answer to the matching call number `occurrence`, from 1; `None` if a function makes it."""
+    """Return the written answer to the matching call number `occurrence`, from 1; `None` without one."""
     if mock.error is not None:
         return ToolAnswer(mock.error, is_error=True)
     if mock.python is not None:

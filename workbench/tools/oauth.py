@@ -341,7 +341,7 @@ class _MachineProvider(ClientCredentialsOAuthProvider):
 def _at_issuer(advertised: list[str], issuer: str | None) -> str:
     """Choose among the authorization servers that the server names.
 
-    Raises OAuthFlowError if the suite names another one."""
+    Raises OAuthFlowError if the suite names another server."""
     if issuer is None:
         return advertised[0]
     for each in advertised:

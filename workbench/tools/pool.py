@@ -382,7 +382,7 @@ class ServerPool:
             if news.output is not None:
                 outputs.append(news.output)
         cannot_tell = leases is not None and server.url is not None and started.is_stateless
-        if cannot_tell and self._fresh[_key(suite_file, server)].tell_once():
+        if cannot_tell and self._fresh[_key(suite_file, server)].is_first_report():
             notices.append(
                 f"server {server.name!r} speaks a protocol without sessions, so it cannot tell runs apart: "
                 'state = "run" separates nothing behind its URL; protocol = "legacy" in its [[servers]] gives each run '
@@ -483,7 +483,7 @@ class ServerPool:
 def _roots(server: Server, suite_file: Path) -> list[Path]:
     """Return the folders that a server may use, with links resolved.
 
-    Raises ServerError for one that is not a folder inside the suite's folder."""
+    Raises ServerError for a root that is not a folder inside the suite's folder."""
     inside, roots = resolved(suite_file.absolute().parent), []
     for number, root in enumerate(server.roots):
         folder = resolved(inside / root)

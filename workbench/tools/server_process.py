@@ -170,7 +170,7 @@ class ServerLog:
         self._changed()
 
     def _shorten(self, file: BinaryIO) -> None:
-        """Drop all of the file but its end."""
+        """Drop the beginning of the file."""
         # The file is changed and not replaced, because another Workbench may be writing to it too.
         with self._path.open("rb") as reading:
             if not os.path.samestat(os.fstat(reading.fileno()), os.fstat(file.fileno())):
@@ -761,7 +761,6 @@ class CommandConnection:
 
     @property
     def _shown_command(self) -> str:
-        """The command on one line of limited length."""
         return shorten(shlex.join(self._command), MAX_COMMAND_CHARS, placeholder=" …")
 
     def _in_words(self, error: OSError) -> str:

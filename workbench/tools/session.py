@@ -207,7 +207,7 @@ class Session:
             if not self._connecting:
                 await self._end()
             self.failed_call = True
-            raise self._gone()
+            raise self._down_error()
         if not _is_text(arguments):
             return ToolAnswer("The arguments hold text that is not valid Unicode.", is_error=True)
         refusal = Refusal()
@@ -284,7 +284,7 @@ class Session:
                 return self._fit(error_of(error), tool)
         self.failed_call = True
         await self._end()
-        raise self._gone()
+        raise self._down_error()
 
     async def changed(self, seen: tuple[ToolDefinition, ...]) -> None:
         """Wait until a started server is down, or has listed different tools than `seen`."""
@@ -314,7 +314,7 @@ class Session:
         await asyncio.to_thread(importlib.import_module, "mcp")
         silence_sdk_logging()
         if self._down is not None:
-            raise self._gone()
+            raise self._down_error()
         loop = asyncio.get_running_loop()
         self._stop, self._relisting = loop.create_future(), loop.create_future()
         listed: asyncio.Future[None] = loop.create_future()
@@ -514,8 +514,7 @@ class Session:
     def _forgotten(self) -> ExpiredError:
         return ExpiredError(self._says("has forgotten the session: it was probably restarted"))
 
-    def _gone(self) -> ServerError:
-        """Return the error for a server that does not run."""
+    def _down_error(self) -> ServerError:
         return ServerError(self._down or self._says("is not running"), self._output)
 
     def _cut(self, text: str) -> str:
@@ -530,7 +529,7 @@ class Session:
         if isinstance(error, ServerError):
             return error
         if self._down is not None:
-            return self._gone()
+            return self._down_error()
         if isinstance(error, MissingVariableError):
             return self._failure(f"needs the environment variable {error.name}, which is not set")
         return self._failure(self._connection.why_not_started(error))

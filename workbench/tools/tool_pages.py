@@ -115,7 +115,7 @@ class ToolPages:
         return ListedTools(tuple(tools.values()), tuple(dict.fromkeys(self._found)))
 
     def _add(self, page: Sequence[Tool], tools: dict[str, Tool]) -> bool:
-        """Add the tools of a page, and return whether any of them was not listed before."""
+        """Add the tools of a page, and return whether any tool is new."""
         news = False
         for tool in page:
             first = tools.setdefault(tool.name, tool)
@@ -261,7 +261,6 @@ def _place(root: str, path: Sequence[str | int]) -> str:
 
 
 def _shown(value: object, redact: Callable[[str], str]) -> str:
-    """Return a value as JSON, cut to a limit."""
     # Redacted before the cut: half of a secret would not be recognised.
     text = redact(json.dumps(value, ensure_ascii=False, default=str))
     if len(text) <= MAX_SHOWN_CHARS:

@@ -61,7 +61,6 @@ def _changed(definition: ToolDefinition, change: ToolChange) -> ToolDefinition:
 
 
 def _renamed(parameters: Mapping[str, JsonValue], change: ToolChange) -> dict[str, JsonValue]:
-    """Return a schema with renamed parameters, in their order."""
     properties = cast("dict[str, JsonValue]", parameters.get("properties") or {})
     names = change.arguments
     for name in names:

@@ -263,7 +263,7 @@ class UrlConnection:
         self._way_out = ""
         is_free = self._login is None and not any(name.lower() == "authorization" for name in self._server.headers)
         if is_free and _OFFERS_LOGIN.search(response.headers.get("www-authenticate", "")):
-            self._way_out = f": {self._logins.way_to_begin(self._server.name, self._url)}"
+            self._way_out = f": {self._logins.how_to_log_in(self._server.name, self._url)}"
         if self._login is not None and response.status_code == 403:
             from workbench.tools.oauth import wanted_scope
 

@@ -167,7 +167,6 @@ def _content(file: str) -> bytes:
 
 
 def _command() -> tuple[list[bytes], dict[bytes, bytes]]:
-    """Return the words of the command, and its environment."""
     words, variables = _texts(), _texts()
     return words, dict(variable.split(b"=", 1) for variable in variables)
 

@@ -12,9 +12,9 @@ from workbench.authoring.form.row import (
     Field,
     FormRow,
     FormSource,
-    as_it_stands,
     field_row,
     heading,
+    raw_row,
     result_rows,
     section,
     tool_cell,
@@ -60,7 +60,7 @@ def _tool_row(source: FormSource, place: Place, answer: Table, indent: int) -> F
 def _content_rows(answer: Table, place: Place, indent: int) -> Iterator[FormRow]:
     content = answer.get("content", {})
     if not isinstance(content, dict):
-        yield as_it_stands(place, indent, content)
+        yield raw_row(place, indent, content)
         return
     yield heading(place, indent, content)
     for name, value in content.items():

@@ -78,7 +78,7 @@ class ArgumentInfo:
 
 
 @dataclass(frozen=True)
-class _Kept(Generic[_T]):
+class _IdentityCache(Generic[_T]):
     """A cache by object identity. It holds a reference to each object, so no identity is reused."""
 
     make: Callable[[Any], _T]
@@ -212,8 +212,8 @@ def _validator_of(schema: Schema) -> Draft202012Validator | None:
         return None
 
 
-_arguments = _Kept(_read_arguments)
-_validators = _Kept(_validator_of)
+_arguments = _IdentityCache(_read_arguments)
+_validators = _IdentityCache(_validator_of)
 
 
 def _refused(value: object, schema: Schema) -> str | None:
@@ -254,7 +254,6 @@ def _way_out(value: object, schema: Schema) -> str:
 
 
 def _in_plain_words(error: ValidationError) -> str:
-    """Return a validator's error in plain English."""
     wanted: Any = error.validator_value
     instance: Any = error.instance
     bound = "least" if str(error.validator).startswith("min") else "most"

@@ -10,11 +10,11 @@ from workbench.authoring.form.row import (
     Field,
     FormRow,
     FormSource,
-    as_it_stands,
     call_rows,
     field_row,
     given_rows,
     heading,
+    raw_row,
     result_rows,
     section,
     tool_cell,
@@ -39,7 +39,7 @@ def final_section(source: FormSource) -> Iterator[FormRow]:
     written = source.table.get("final", {})
     place: Place = ("final",)
     if not isinstance(written, dict):
-        yield as_it_stands(place, 0, written)
+        yield raw_row(place, 0, written)
         return
     yield FormRow("section", place, 0, "final", absent=not written, rare=True, note="" if written else "none")
     inner = 2
@@ -53,7 +53,7 @@ def _changes(source: FormSource, final: Table, indent: int) -> Iterator[FormRow]
     place: Place = ("final", "changes")
     changes = final.get("changes", ABSENT)
     if changes is not ABSENT and not isinstance(changes, list):
-        yield as_it_stands(place, indent, changes)
+        yield raw_row(place, indent, changes)
         return
     row = heading(place, indent, changes is not ABSENT, rare=True)
     yield row
@@ -65,13 +65,13 @@ def _states(source: FormSource, final: Table, indent: int) -> Iterator[FormRow]:
     place: Place = ("final", "state")
     states = final.get("state", ABSENT)
     if states is not ABSENT and not isinstance(states, list):
-        yield as_it_stands(place, indent, states)
+        yield raw_row(place, indent, states)
         return
     yield heading(place, indent, states if states is not ABSENT else [], rare=True)
     for index, state in enumerate(items_at(source.table, place)):
         at = (*place, index)
         if not isinstance(state, dict):
-            yield as_it_stands(at, indent + 1, state, str(index + 1))
+            yield raw_row(at, indent + 1, state, str(index + 1))
             continue
         yield from _call(source, at, state, indent + 1)
         yield from result_rows(at, state, indent + 1 + DETAIL, rare="is_error" in state)

@@ -232,7 +232,7 @@ def field_row(table: Table, owner: Place, field: Field, indent: int = 0) -> Form
     if not absent:
         written = text_of(field.kind, value)
         if written is None:  # a value of another type is shown as TOML, to be corrected
-            return as_it_stands(place, indent, value)
+            return raw_row(place, indent, value)
         text, shown = written, _when_empty(field)
     cell = Cell(
         field.kind,
@@ -293,7 +293,7 @@ def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def as_it_stands(place: Place, indent: int, value: object, label: str = "") -> FormRow:
+def raw_row(place: Place, indent: int, value: object, label: str = "") -> FormRow:
     """Return the row of a value that has the wrong type or an unknown key."""
     text = shown_value(value)
     return FormRow("field", place, indent, label or str(place[-1]), (Cell("value", place, text),))
@@ -323,7 +323,7 @@ def calls_section(source: FormSource, key: str) -> Iterator[FormRow]:
     """Yield the rows of a list of expected calls, including groups in `ordered`."""
     written = value_at(source.table, (key,))
     if written is not ABSENT and not isinstance(written, list):
-        yield as_it_stands((key,), 0, written)
+        yield raw_row((key,), 0, written)
         return
     items = items_at(source.table, (key,))
     yield heading((key,), 0, items)
@@ -343,7 +343,7 @@ def calls_section(source: FormSource, key: str) -> Iterator[FormRow]:
 def call_rows(source: FormSource, place: Place, call: object, indent: int, label: str) -> Iterator[FormRow]:
     """Yield the rows of one expected call."""
     if not isinstance(call, dict):
-        yield as_it_stands(place, indent, call, label)
+        yield raw_row(place, indent, call, label)
         return
     inner = indent + DETAIL
     if isinstance(call.get("any_of"), list):
@@ -429,7 +429,7 @@ def step_rows(source: FormSource, index: int, step: object, system: str) -> Iter
     """Yield the rows of one step of a chain. `system` is the prompt that applies if the step has none."""
     place: Place = ("steps", index)
     if not isinstance(step, dict):
-        yield as_it_stands(place, 1, step, str(index + 1))
+        yield raw_row(place, 1, step, str(index + 1))
         return
     head = _tool_row(place, step, 1, str(index + 1))
     if isinstance(step.get("any_of"), list):
@@ -465,7 +465,7 @@ def argument_rows(source: FormSource, place: Place, args: object, indent: int, c
         cell = Cell("args", place, shown, is_absent, shown, choices=("any", "none"))
         return [FormRow("section", place, indent, key, (cell,), absent=is_absent)]
     if not isinstance(args, dict):
-        return [as_it_stands(place, indent, args)]
+        return [raw_row(place, indent, args)]
     rows: list[FormRow] = []
     deeper = indent
     if key != "args":
@@ -547,7 +547,7 @@ def unknown_rows(table: Table, place: Place, indent: int, known: tuple[str, ...]
     """Yield rows for unknown keys, so that they can be corrected or removed."""
     for key in table:
         if key not in known:
-            yield as_it_stands((*place, key), indent, table[key])
+            yield raw_row((*place, key), indent, table[key])
 
 
 def tool_marks(source: FormSource, call: Table) -> tuple[str, ...]:
@@ -572,7 +572,7 @@ def tool_cell(place: Place, tool: object) -> Cell:
         return Cell("tool", place, shown="which tool?")
     if isinstance(tool, str):
         return Cell("tool", place, shown_name(tool))
-    return as_it_stands(place, 0, tool).cells[0]
+    return raw_row(place, 0, tool).cells[0]
 
 
 Role = Literal["user", "assistant", "tool"]
@@ -610,7 +610,7 @@ def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = Fal
     """Yield the rows of a list of tables: a heading, then each table."""
     written = source.table.get(key, ABSENT)
     if written is not ABSENT and not isinstance(written, list):
-        yield as_it_stands((key,), 0, written)
+        yield raw_row((key,), 0, written)
         return
     items = items_at(source.table, (key,))
     yield heading((key,), 0, items, rare=rare)
@@ -618,7 +618,7 @@ def section(source: FormSource, key: str, rows_of: ItemRows, *, rare: bool = Fal
         if isinstance(item, dict):
             yield from rows_of(source, (key, index), item)
         else:
-            yield as_it_stands((key, index), 1, item, str(index + 1))
+            yield raw_row((key, index), 1, item, str(index + 1))
 
 
 def one_of_keys(table: Table, place: Place, keys: tuple[str, ...], kinds: dict[str, CellKind], indent: int) -> FormRow:
@@ -656,7 +656,7 @@ def _mock_rows(source: FormSource, place: Place, mock: Table) -> Iterator[FormRo
         answers.append(one_of_keys(mock, place, ANSWERS, kinds, indent))
         # Two answers are an error of the suite. The second one is shown so that it can be removed.
         for key in list(only_keys(mock, ANSWERS))[1:]:
-            answers.append(as_it_stands((*place, key), indent, mock[key]))
+            answers.append(raw_row((*place, key), indent, mock[key]))
     fields = [DELAY_MS]
     if "python" in mock or "state" in mock:
         fields.insert(0, STATE)
@@ -707,7 +707,7 @@ def _message_rows(source: FormSource, place: Place, message: Table) -> Iterator[
 
 def _past_call_rows(source: FormSource, place: Place, call: object, indent: int) -> Iterator[FormRow]:
     if not isinstance(call, dict):
-        yield as_it_stands(place, indent, call)
+        yield raw_row(place, indent, call)
         return
     yield FormRow("item", place, indent, _number(place), (tool_cell((*place, "tool"), call.get("tool", ABSENT)),))
     indent += DETAIL
@@ -733,7 +733,7 @@ def given_rows(source: FormSource, place: Place, call: Table, indent: int) -> li
             text = mark_name(tool, name) or mark({"equals": value}, schema)
             rows.append(FormRow("pair", at, indent, "", cells, marks=_marks(text)))
     else:
-        rows.append(as_it_stands((*place, "args"), indent, arguments))
+        rows.append(raw_row((*place, "args"), indent, arguments))
     return rows
 
 

@@ -18,7 +18,6 @@ from workbench.authoring.form.row import (
     FormRow,
     FormSource,
     Limits,
-    as_it_stands,
     calls_section,
     cell_id,
     check_cells,
@@ -28,6 +27,7 @@ from workbench.authoring.form.row import (
     mocks_section,
     one_of_keys,
     option_rows,
+    raw_row,
     section,
     step_rows,
     tool_cell,
@@ -133,7 +133,7 @@ def settings_rows(source: FormSource, key: str, *, rare: bool) -> Iterator[FormR
 def _table_rows(source: FormSource, place: Place, rare: bool) -> Iterator[FormRow]:
     written = value_at(source.table, place)
     if written is not ABSENT and not isinstance(written, dict):
-        yield as_it_stands(place, 0, written, ".".join(map(str, place)))
+        yield raw_row(place, 0, written, ".".join(map(str, place)))
         return
     table: Table = written if isinstance(written, dict) else {}
     # Nested tables have sections of their own.
@@ -358,7 +358,7 @@ def tool_rows(_: FormSource, place: Place, tool: Table) -> Iterator[FormRow]:
     yield from unknown_rows(tool, place, indent, ("name", "description", "parameters", "annotations"))
     at = (*place, "annotations")
     if not isinstance(annotations, dict):
-        yield as_it_stands(at, indent, annotations)
+        yield raw_row(at, indent, annotations)
         return
     yield FormRow("section", at, indent, "annotations", absent=not annotations, rare=True)
     yield field_row(annotations, at, Field("title", "text", rare=True), indent + 2)
@@ -386,7 +386,7 @@ def named_row(place: Place, table: Table) -> FormRow:
     elif isinstance(name, str):
         cell = Cell("text", at, name, shown="" if name else "which name?", empty_stays=True)
     else:
-        cell = as_it_stands(at, 0, name).cells[0]
+        cell = raw_row(at, 0, name).cells[0]
     return FormRow("item", place, 1, str(index + 1), (cell,))
 
 
@@ -428,16 +428,15 @@ def rows_of_suite(source: FormSource) -> Iterator[FormRow]:
 
 
 def _subject_rows(table: Table) -> Iterator[FormRow]:
-    """Yield the rows of the subject, if the suite has one."""
     subject = table.get("subject")
     if not isinstance(subject, dict):
         if subject is not None:
-            yield as_it_stands(("subject",), 0, subject)
+            yield raw_row(("subject",), 0, subject)
         return
     place: Place = ("subject",)
     yield FormRow("section", place, 0, "subject")
     if "command" in subject:
-        yield as_it_stands((*place, "command"), 1, subject["command"])
+        yield raw_row((*place, "command"), 1, subject["command"])
     if "python" in subject:
         yield field_row(subject, place, Field("python", "text"), 1)
     yield field_row(subject, place, Field("name", "text", "subject"), 1)
@@ -457,7 +456,7 @@ def _server_rows(_: FormSource, place: Place, server: Table) -> Iterator[FormRow
     yield one_of_keys(server, place, REACHED, _REACHED_form_names, indent)
     # Two of these keys in one server are an error. All are shown, so that the surplus can be removed.
     for key in list(only_keys(server, REACHED))[1:]:
-        yield as_it_stands((*place, key), indent, server[key])
+        yield raw_row((*place, key), indent, server[key])
     fields = [
         Field("prefix", "text", rare=True),
         Field("protocol", "choice", "auto", choices=("auto", "legacy"), rare=True),
@@ -491,7 +490,7 @@ def _map_rows(table: Table, place: Place, indent: int) -> Iterator[FormRow]:
     """Yield the rows of a table with free names and text values, such as environment variables or headers."""
     written = table.get(str(place[-1]), {})
     if not isinstance(written, dict):
-        yield as_it_stands(place, indent, written)
+        yield raw_row(place, indent, written)
         return
     yield heading(place, indent, written)
     for name, value in written.items():
@@ -532,7 +531,7 @@ def _variant_rows(source: FormSource, place: Place, variant: Table) -> Iterator[
         for index, change in enumerate(changes):
             yield from _change_rows(source, (*at, index), change, indent + 1)
     else:
-        yield as_it_stands(at, indent, changes)
+        yield raw_row(at, indent, changes)
     yield from unknown_rows(variant, place, indent, ("name", "names", "changes", *_keys_of(_OF_VARIANT)))
 
 
@@ -540,7 +539,7 @@ def _change_rows(source: FormSource, place: Place, change: object, indent: int) 
     """Yield the rows of a variant's changes to one tool."""
     label = str(int(place[-1]) + 1)
     if not isinstance(change, dict):
-        yield as_it_stands(place, indent, change, label)
+        yield raw_row(place, indent, change, label)
         return
     cell = tool_cell((*place, "tool"), change.get("tool", ABSENT))
     yield FormRow("item", place, indent, label, (cell,), marks=tool_marks(source, change))
@@ -567,7 +566,7 @@ def _aggregate_rows(_: FormSource, place: Place, aggregate: Table) -> Iterator[F
     for key in ("at_least", "above", "at_most"):
         at, written = (*place, key), aggregate.get(key, {})
         if not isinstance(written, dict):
-            yield as_it_stands(at, indent, written)
+            yield raw_row(at, indent, written)
             continue
         yield heading(at, indent, written)
         for name in STATISTICS:
@@ -610,7 +609,7 @@ def form_rows(source: FormSource) -> list[FormRow]:
 
 def _unfolded(rows: Sequence[FormRow], revealed: Place | None) -> Iterator[FormRow]:
     """Yield the visible rows, with the headings of their tables."""
-    wanted = {row.place for row in rows if row.absent and (row.place == revealed or _says_something(row))}
+    wanted = {row.place for row in rows if row.absent and (row.place == revealed or _shows_expectation(row))}
     for row in rows:
         is_heading = row.kind == "section" and any(place[: len(row.place)] == row.place for place in wanted)
         if not row.absent or row.place in wanted or is_heading:
@@ -624,7 +623,7 @@ def _with_invalid_texts(source: FormSource, row: FormRow) -> FormRow:
     return replace(row, cells=tuple(cells))
 
 
-def _says_something(row: FormRow) -> bool:
+def _shows_expectation(row: FormRow) -> bool:
     """Return whether a row without a written key shows more than a default."""
     # "Any arguments" is an expectation too, and arguments are added at this row.
     if row.problems or row.kind == "pair" or row.place[-1] in ("args", "when"):

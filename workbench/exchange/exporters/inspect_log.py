@@ -69,7 +69,7 @@ def _add(log: _Log, run: ExportedRun) -> None:
 
 
 def _name(run: ExportedRun) -> str:
-    """Return a name of the form that Inspect looks for: the time, the task and an id."""
+    """Return a file name as Inspect expects it: the time, the task and an id."""
     when = re.sub(r"[:+]", "-", run.started.isoformat(timespec="seconds"))
     task = re.sub(r"[^A-Za-z0-9-]+", "-", run.suite.removesuffix(".toml")).strip("-") or "suite"
     return f"{when}_{task}_{run.key[:22]}.json"
@@ -177,7 +177,7 @@ def _events(run: ExportedRun, answers: list[Round], entries: list[Entry]) -> Ite
 
 
 def _event(run: ExportedRun, answer: Round, entries: list[Entry]) -> Json:
-    """Return a request of the model as an event, which is where Inspect has the tools on offer."""
+    """Return a request of the model as an event. In Inspect, the event has the tools on offer."""
     model, span = run.result.model, run.requests.get(answer.number)
     start_ms = 0.0 if span is None else span.start_ms
     return {

@@ -69,8 +69,6 @@ def resource_spans(run: ExportedRun, *, content: bool) -> Json:
 
 
 class _Trace:
-    """The spans of one run."""
-
     def __init__(self, run: ExportedRun, content: bool) -> None:
         self._run = run
         self._content = content

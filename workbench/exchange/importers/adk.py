@@ -79,7 +79,6 @@ def _read(source: Source) -> Imported:
 
 
 def _conversations(source: Source, notes: list[Note]) -> Iterator[tuple[str, list[Node]]]:
-    """Yield each conversation of a set: its name and its turns."""
     if _at(source.root, "eval_cases").value is None:
         if source.records and _is_turn(source.records[0]):
             yield source.name, source.records

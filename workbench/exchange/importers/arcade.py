@@ -182,7 +182,6 @@ def _mcp_address(url: str) -> str:
 
 
 def _variant(name: str, servers: list[Table], tools: list[Table]) -> Table:
-    """Return a track as a variant."""
     variant: Table = {"name": " ".join(name.split())}
     if servers:
         variant["servers"] = servers

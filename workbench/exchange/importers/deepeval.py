@@ -91,7 +91,7 @@ def _case(record: Node, match: Match | None) -> ImportedCase:
 
 
 def _calls(record: Node, key: str, ids: Calls) -> tuple[list[ToolCall], dict[str, ExternalResult]]:
-    """Return tools of a golden as calls, and their results. In CSV they are a JSON text."""
+    """Return a golden's tools as calls, and their results. In CSV, the tools are a JSON text."""
     calls: list[ToolCall] = []
     results: dict[str, ExternalResult] = {}
     if not record.value_of(key):

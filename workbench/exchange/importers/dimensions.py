@@ -174,7 +174,7 @@ def _expected(call: Node, notes: list[Note]) -> Table:
 
 
 def _value_checks(name: str, required: dict[str, JsonValue], call: Node, notes: list[Note]) -> Iterator[object]:
-    """Yield the check of a required value; nothing for a value that no check expresses, or none."""
+    """Yield the check of a required value; nothing without a value or a fitting check."""
     if name not in required:
         return
     value = required[name]

@@ -183,7 +183,7 @@ def _with_shared_tools(tables: list[Table], offers_others: bool) -> tuple[list[T
     """Move tools that several cases share into the suite, and return these tools and the changed cases.
 
     A tool is shared if it has one definition and at least two cases offer it. A case keeps its other tools. It gets an
-    `offer` if the suite has tools that the case does not offer, or with `offers_others` a server has."""
+    `offer` if the suite or, with `offers_others`, a server has tools that the case does not offer."""
     definitions: dict[str, list[Table]] = {}
     offered: Counter[str] = Counter()
     for table in tables:

@@ -116,7 +116,6 @@ def _asked(record: Node, messages: Node) -> list[JsonValue]:
 
 
 def _texts_in(table: Node) -> Iterator[str]:
-    """Yield the values of a table that are texts."""
     for value in table.table().values():
         if isinstance(value, str):
             yield value

@@ -408,7 +408,6 @@ def _case(group: list[Node], tools: tuple[Table, ...], model_of: Callable[[str],
 
 
 def _scores(result: Node) -> tuple[SourceScore, ...]:
-    """Return promptfoo's own score and verdict."""
     success, score = result.value_of("success"), number_of(result.get("score"))
     if not isinstance(success, bool):
         return ()

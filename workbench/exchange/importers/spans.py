@@ -184,7 +184,6 @@ def tools_of(span: Attributes) -> list[JsonValue]:
 
 
 def _in_order(numbered: Mapping[int, _Numbered]) -> Iterator[_Numbered]:
-    """Yield the values of numbered attributes in the order of their numbers."""
     # The attributes of a span have no order in OTLP.
     for number in sorted(numbered):
         yield numbered[number]

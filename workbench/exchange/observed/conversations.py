@@ -383,7 +383,7 @@ SUFFIX = ".kept.jsonl"
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _StoredStep:
     """A request with its answer.
 
     Requests repeat the whole conversation, and storing all repetitions would make the file grow quadratically.
@@ -403,7 +403,7 @@ class _Kept:
     notes: tuple[str, ...] = ()
 
 
-_READ = reader_of(_Kept)
+_READ = reader_of(_StoredStep)
 
 
 class Keeper:
@@ -445,7 +445,7 @@ class Keeper:
         same = 0
         while same < min(len(step.messages), len(earlier)) and step.messages[same] == earlier[same]:
             same += 1
-        kept = _Kept(
+        kept = _StoredStep(
             conversation.number,
             conversation.wire,
             conversation.started_at,
@@ -507,7 +507,7 @@ def read_kept(path: Path, secrets: Secrets) -> list[ObservedConversation]:
     # The last piece is empty, or a line that was written only in part.
     for number, line in enumerate(lines[:-1], 1):
         try:
-            kept: _Kept = _READ(parsed_json(line.decode("utf-8")))
+            kept: _StoredStep = _READ(parsed_json(line.decode("utf-8")))
             conversation = found.setdefault(
                 kept.conversation, ObservedConversation(len(found) + 1, kept.wire, kept.started_at)
             )
@@ -517,7 +517,7 @@ def read_kept(path: Path, secrets: Secrets) -> list[ObservedConversation]:
     return list(found.values())
 
 
-def _step(kept: _Kept, conversation: ObservedConversation, secrets: Secrets) -> Step:
+def _step(kept: _StoredStep, conversation: ObservedConversation, secrets: Secrets) -> Step:
     messages = list(kept.messages)
     if conversation.steps:
         messages = conversation.steps[-1].messages[: kept.same] + messages

@@ -251,7 +251,7 @@ class RecordingProxy:
             self._observer.answered(step)
 
     def _url(self, path: str) -> str:
-        """Return the address of a path at the endpoint, with the base URL's own path once."""
+        """Return the address of a path at the endpoint, without repeating the base URL's path."""
         base = self._parts.path
         if base and not (path == base or path.startswith((f"{base}/", f"{base}?"))):
             path = base + path
@@ -294,7 +294,6 @@ def _kept(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
 
 
 def _sent_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """Return the headers for the request to the endpoint."""
     kept = _kept(headers)
     # aiohttp sets these headers itself.
     for name in ("host", "content-length", "expect"):

@@ -113,7 +113,7 @@ def _of_openai(
 
 
 def _aws_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions of AWS's library, which a signature may raise too; none if it is not installed."""
+    """Return the exceptions of AWS's library, which a signature may raise; none without the library."""
     try:
         from botocore.exceptions import BotoCoreError
     except ImportError:

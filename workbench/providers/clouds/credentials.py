@@ -74,10 +74,10 @@ class Renewed(Generic[_Value]):
         """Return valid credentials.
 
         Raises ModelError."""
-        if (value := self._lasting(MIN_LIFETIME_S)) is not None:
+        if (value := self._valid_for(MIN_LIFETIME_S)) is not None:
             return value
         async with self._fetching:
-            if (value := self._lasting(MIN_LIFETIME_S)) is not None:
+            if (value := self._valid_for(MIN_LIFETIME_S)) is not None:
                 return value
             if self._failure is None or time.monotonic() - self._failure[0] > FAILURE_S:
                 await self._renew()
@@ -85,7 +85,7 @@ class Renewed(Generic[_Value]):
                 assert self._value is not None
                 return self._value
             # Credentials that cannot be renewed stay in use until they expire.
-            if (value := self._lasting(0.0)) is not None:
+            if (value := self._valid_for(0.0)) is not None:
                 return value
             failed = self._failure[1]
             raise ModelError(str(failed), retryable=failed.retryable) from failed
@@ -105,7 +105,7 @@ class Renewed(Generic[_Value]):
         """Fetch new credentials for the next request, because the cloud has refused these."""
         self._value = None
 
-    def _lasting(self, seconds: float) -> _Value | None:
+    def _valid_for(self, seconds: float) -> _Value | None:
         """Return the present credentials if they stay valid for more than these seconds."""
         value = self._value
         if value is not None and value.expires_s is not None and value.expires_s - time.time() <= seconds:

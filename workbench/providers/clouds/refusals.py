@@ -104,12 +104,12 @@ def _bedrock(spec: ModelSpec, status: int, lowered: str) -> CloudRefusal | None:
     if is_identity and ("expiredtoken" in lowered or ("token" in lowered and "expired" in lowered)):
         return CloudRefusal("says that the credentials are expired", _renewal(spec))
     if is_identity and ("signature" in lowered or "unrecognizedclient" in lowered or "security token" in lowered):
-        return CloudRefusal(f"does not accept {_whose(spec)}", "correct them, or the clock of this machine")
+        return CloudRefusal(f"does not accept {_credentials_of(spec)}", "correct them, or the clock of this machine")
     if status in (401, 403) and "api key" in lowered and not spec.credentials:
         return None
     if status == 403:
         return CloudRefusal(
-            f"does not let {_whose(spec)} use {spec.model}",
+            f"does not let {_credentials_of(spec)} use {spec.model}",
             "ask for access to the model in the console, allow bedrock:InvokeModelWithResponseStream to the role, or"
             " correct region",
         )
@@ -133,7 +133,7 @@ def _renewal(spec: ModelSpec) -> str:
     return "run 'aws sso login'"
 
 
-def _whose(spec: ModelSpec) -> str:
+def _credentials_of(spec: ModelSpec) -> str:
     """Return a model's credentials in words, without the programs that may fetch them."""
     if spec.api_key_env is not None:
         return f"the key in {spec.api_key_env}"
@@ -151,7 +151,7 @@ def _vertex(spec: ModelSpec, status: int, lowered: str) -> CloudRefusal | None:
         return CloudRefusal("requires billing", "enable billing for the project")
     if status == 403:
         return CloudRefusal(
-            f"does not let {_whose(spec)} use {spec.model}",
+            f"does not let {_credentials_of(spec)} use {spec.model}",
             "give them the role 'Vertex AI User' (roles/aiplatform.user) of the project, and enable the model in Model"
             " Garden",
         )

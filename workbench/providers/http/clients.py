@@ -361,7 +361,6 @@ async def _renewed(command: KeyCommand, refused: str, response: aiohttp.ClientRe
 
 
 def _with_key(header: str, key: str) -> dict[str, str]:
-    """Return the header that carries a key."""
     if header == "authorization":
         key = f"Bearer {key}"
     return {header: key}
@@ -402,7 +401,6 @@ def _vendor_headers(spec: ModelSpec) -> dict[str, str]:
 
 
 def _headers(spec: ModelSpec, access: Access) -> dict[str, str]:
-    """Return the headers that every request to an endpoint needs."""
     headers = {
         "accept": "application/json",
         "accept-encoding": "identity",

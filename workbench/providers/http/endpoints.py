@@ -672,7 +672,7 @@ class Endpoints:
         return self._commands[place]
 
     def _variables_of(self, spec: ModelSpec, environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-        """Return the variables with credentials of a model at a cloud that are set; keys in them become secrets."""
+        """Return the set variables with a cloud model's credentials. Keys in them become secrets."""
         if spec.place is None:
             return ()
         source, given = spec.place.source, {}

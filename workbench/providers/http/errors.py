@@ -360,7 +360,7 @@ def _is_in_tls(error: BaseException) -> bool:
 
 
 def _is_incomplete(error: BaseException) -> bool:
-    """Return whether an error of HTTP is a missing end of the body."""
+    """Return whether an HTTP error means that the end of the body is missing."""
     from aiohttp import http_exceptions
 
     return isinstance(error, http_exceptions.PayloadEncodingError) and "Not enough data" in str(error)

@@ -135,7 +135,6 @@ class KeyCommand:
         return self._key_in(_result(printed), _result(stderr), ended.result())
 
     def _key_in(self, printed: bytes, stderr: bytes, code: int) -> str:
-        """Return the key in the output of the command."""
         if len(printed) > MAX_KEY_BYTES:
             raise self._failed(f"printed {MAX_KEY_BYTES.exceeded()}", MAX_KEY_BYTES.way_out)
         key = printed.decode("utf-8", "replace").strip()
@@ -160,7 +159,7 @@ class KeyCommand:
         return key
 
     def _last_words(self, stderr: bytes) -> str:
-        """Return the last lines of the standard error without secrets: the reason stands at its end."""
+        """Return the last lines of the standard error, without secrets. The reason is at the end."""
         lines = self._secrets.redact(stderr.decode("utf-8", "replace")).splitlines()
         return quoted("\n".join([line for line in lines if line.strip()][-_LAST_LINES:]), self._secrets)
 

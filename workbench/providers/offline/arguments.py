@@ -175,7 +175,7 @@ def _overlaps(one: Evidence, spans: Iterable[Span]) -> bool:
 
 
 def _unused(clause: Clause, used: Collection[Span]) -> Iterator[Word]:
-    """Yield the words of a clause outside of some places."""
+    """Yield the words of a clause outside the used places."""
     for word in clause.words:
         if not any(start <= word.start < end for start, end in used):
             yield word

@@ -76,7 +76,7 @@ class Decision(NamedTuple):
     answer: str = ""
 
 
-class _Made(NamedTuple):
+class _PastCall(NamedTuple):
     """A call of the conversation, and its result; `None` while it is unanswered."""
 
     call: PlannedCall
@@ -113,7 +113,7 @@ def decide(messages: Sequence[Message], index: ToolIndex) -> Decision:
     said = [number for number, message in enumerate(messages) if message.role == "user"]
     if not said or not index.tools:
         return Decision("No request." if not said else "No tools on offer.", answer=NO_TOOLS)
-    asked = next((n for n in reversed(said) if not _goes_on(messages[n].content, index)), said[-1])
+    asked = next((n for n in reversed(said) if not _only_continues(messages[n].content, index)), said[-1])
     made = [one for one in _calls_in(messages[asked : said[-1]]) if not (one.result and one.result.is_error)]
     made += _calls_in(messages[said[-1] :])
     if asked:
@@ -136,7 +136,7 @@ def _request_for(tool: Tool, filled: Filled) -> str:
     return text
 
 
-def _goes_on(message: str, index: ToolIndex) -> bool:
+def _only_continues(message: str, index: ToolIndex) -> bool:
     """Return whether a message only asks to continue, as "go on" does, and is not a request to a tool."""
     match = _GO_ON.match(message)
     if match is None or not _OF_ANY_TASK.issuperset(stems_of(message[match.end() :])):
@@ -145,10 +145,9 @@ def _goes_on(message: str, index: ToolIndex) -> bool:
     return not any(verb in split_name(tool.name) for tool in index.tools)
 
 
-def _calls_in(messages: Sequence[Message]) -> list[_Made]:
-    """Return the calls in some messages, with their results."""
+def _calls_in(messages: Sequence[Message]) -> list[_PastCall]:
     results = {one.call_id: ToolResult(one.content, one.is_error) for one in messages if one.role == "tool"}
-    return [_Made(_planned(call), results.get(call.id)) for call in _tool_calls(messages)]
+    return [_PastCall(_planned(call), results.get(call.id)) for call in _tool_calls(messages)]
 
 
 def _planned(call: ToolCall) -> PlannedCall:
@@ -210,7 +209,7 @@ def _candidates(clause: Clause, request: str, earlier: Sequence[Message]) -> lis
 
 
 def _from_earlier(tool: Tool, clause: Clause, earlier: Sequence[Message]) -> Filled | None:
-    """Return arguments from the result of the last call before the request; `None` if some are not found there."""
+    """Return arguments from the result of the last call before the request; `None` if some are missing there."""
     result = next((one.result for one in reversed(_calls_in(earlier))), None)
     mention = clause.result_mention
     if result is None or result.is_error or (mention and _OF_WHAT.match(clause.text, mention.end())):
@@ -230,8 +229,8 @@ def _recalled(earlier: Sequence[Message]) -> list[Evidence]:
     return sorted(found, key=lambda one: one.weak)
 
 
-def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ...]:
-    """Return the missing calls of the first turn that still lacks any, `_MAX_CALLS` at most."""
+def _due(tasks: Sequence[_Task], made: Sequence[_PastCall]) -> tuple[PlannedCall, ...]:
+    """Return the missing calls of the first incomplete turn, at most `_MAX_CALLS`."""
     results: dict[int, ToolResult | None] = {}
     left = list(made)
     for turn in sorted({task.turn for task in tasks}):
@@ -262,7 +261,7 @@ def _due(tasks: Sequence[_Task], made: Sequence[_Made]) -> tuple[PlannedCall, ..
 
 
 def _arguments_now(task: _Task, results: Mapping[int, ToolResult | None]) -> list[dict[str, JsonValue]]:
-    """Return the arguments of each call of a task; none if the result that the task needs is missing."""
+    """Return the arguments of each call of a task; none if the needed result is missing."""
     if task.before is None:
         return task.filled.calls()
     result = results.get(task.before)
@@ -285,7 +284,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MAX_SHOWN_CLAUSE_CHARS else text[: _MAX_SHOWN_CLAUSE_CHARS - 1] + "…"
 
 
-def _outcome(made: _Made) -> str:
+def _outcome(made: _PastCall) -> str:
     if made.result is None:
         return f"{made.call.tool} gave no result."
     if made.result.is_error:

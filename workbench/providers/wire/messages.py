@@ -512,7 +512,6 @@ def _call_ids(message: Message) -> Iterator[str]:
 
 
 def _content(message: Message) -> Iterator[dict[str, Any]]:
-    """Yield the texts and images of a message."""
     for part in text_and_media(message.content, message.media):
         if isinstance(part, Media):
             source = {"type": "base64", "media_type": part.media_type, "data": part.data}

@@ -14,7 +14,7 @@ from workbench.trajectory.media import Media
 
 
 class SseEvent(NamedTuple):
-    """One server-sent event: its name, by default `message`, and its data; lines of data are joined by `\n`."""
+    """One server-sent event: its name, by default `message`, and its data. Lines of data are joined by `\\n`."""
 
     event: str
     data: str

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from workbench.authoring.workspace import Workspace, open_workspace, to_begin
+from workbench.authoring.workspace import Workspace, open_workspace, paths_of_new_suites
 from workbench.config.model_book import ModelBook
 from workbench.config.models import ConfigError
 from workbench.numerals import counted
@@ -199,7 +199,7 @@ class Starting:
         app, services = self._app, self._app.services
         selection, models = services.selection, services.program.models
         if self._begin is None:
-            self._new = to_begin(self._paths)
+            self._new = paths_of_new_suites(self._paths)
         workspace = open_workspace(self._paths, models, search)
         if self._new:
             workspace = replace(workspace, files=tuple(f for f in workspace.files if f.path not in self._new))

@@ -15,7 +15,7 @@ from workbench.authoring.case_list import (
     free_name,
     free_path,
     index_of,
-    moved_over,
+    moved_to_suite,
     tools_used,
     with_copy,
     with_moved,
@@ -120,7 +120,7 @@ class SuiteChanger:
             for suite in (source, target):
                 self._check_open(suite)
             index = index_of(source, key)
-            left, arrived = moved_over(source, index, target)
+            left, arrived = moved_to_suite(source, index, target)
         except SpliceError as error:
             self._refuse(error)
             return
