@@ -45,7 +45,7 @@ _KNOWN = (
         "codex",
         ("codex-acp",),
         "npm install -g @agentclientprotocol/codex-acp @openai/codex",
-        (*_OPENAI, "CODEX_API_KEY"),
+        (*_OPENAI, "OPENAI_MODEL", "CODEX_API_KEY"),
         "read-only",
     ),
     KnownAgent(

@@ -10,14 +10,15 @@ A prompt holds a JSON list of actions, each a list whose first word names it:
 - `["own", TITLE, ARGUMENTS, OUTPUT]`: a call of a tool of its own; `["ask", TITLE]` asks for the permission first;
 - `["permit", TOOL, ARGUMENTS]`: asks for the permission to call a tool of a server, and calls it if it is given;
 - `["raw", TEXT]`: a line as it is; `["update", {…}]`: a session update as it is; `["errors", BYTES]`,
-  `["words", VARIABLE]`: standard error;
+  `["words", VARIABLE]`: standard error; `["tell", METHOD]`: a notification; `["ask for", METHOD]`: a request;
 - `["crash", CODE]`, `["kill"]`, `["hang"]`, `["flood", MESSAGES]`,
-  `["stop", REASON]`, `["usage", {…}]`, `["cost", USD]`;
+  `["stop", REASON]`, `["answer", {…}]` (further fields of the answer to the prompt), `["cost", USD]`;
 - `["big", CHARACTERS]`: a long message; `["stranger"]`: says what the relay answers without the token;
 - `["env", NAME]`, `["cwd"]`, `["spawn", FILE]`: says a variable or its folder, starts a process that stays.
 
 Options on the command line: `--no-list` lists no tools, `--login` demands a login, `--deaf` ignores SIGTERM,
-cancelling and the end of its input, `--slow-start` never answers `initialize`.
+cancelling and the end of its input, `--slow-start` never answers `initialize`, `--late` starts its servers only after
+the session was opened, and `--gone` ends then.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from typing import Any
 OPTIONS = sys.argv[1:]
 OUT = threading.Lock()
 CANCELLED = threading.Event()
+LISTED = threading.Event()
 ANSWERS: dict[Any, Any] = {}
 ANSWERED = threading.Condition()
 
@@ -75,6 +77,7 @@ class Server:
         self.write(method="notifications/initialized")
         self.tools: list[dict[str, Any]] = []
         if "--no-list" not in OPTIONS:
+            LISTED.set()
             self.tools = self.request("tools/list", {})["tools"]
 
     def write(self, **message: Any) -> None:
@@ -108,8 +111,13 @@ class Agent:
         self.servers = servers
         self.calls = 0
         self.result: Any = None
-        self.usage: Any = None
+        self.answer: dict[str, Any] = {}
+        self.started = threading.Event()
         self.stop = "end_turn"
+
+    def start(self, servers: list[Any]) -> None:
+        self.servers = [*map(Server, servers)]
+        self.started.set()
 
     def server_of(self, tool: str) -> Server:
         for server in self.servers:
@@ -227,8 +235,12 @@ class Agent:
                     update("plan", entries=[{"content": f"step {step}", "status": "pending"}])
             case "stop":
                 self.stop = words[0]
-            case "usage":
-                self.usage = words[0]
+            case "answer":
+                self.answer = words[0]
+            case "tell":
+                send(method=words[0], params={})
+            case "ask for":
+                ask("asked", words[0], {})
             case "cost":
                 update("usage_update", used=1, size=2, cost={"amount": words[0], "currency": "USD"})
             case "env":
@@ -241,18 +253,19 @@ class Agent:
 
     def prompt(self, number: Any, text: str) -> None:
         actions = json.loads(text[text.index("[[") :])
+        if not LISTED.is_set() and "--late" in OPTIONS:
+            actions = [["say", "there are no tools yet"]]
+        self.started.wait()
         for action in actions:
             if CANCELLED.is_set():
                 break
             self.act(action)
-        result: dict[str, Any] = {"stopReason": "cancelled" if CANCELLED.is_set() else self.stop}
-        if self.usage is not None:
-            result["usage"] = self.usage
-        send(id=number, result=result)
+        reason = "cancelled" if CANCELLED.is_set() else self.stop
+        send(id=number, result={"stopReason": reason, **self.answer})
 
 
 def said(text: str) -> None:
-    update("agent_message_chunk", content={"type": "text", "text": text})
+    update("agent_message_chunk", content={"type": "text", "text": text}, messageId="m1")
 
 
 def main() -> None:
@@ -273,10 +286,17 @@ def main() -> None:
             case "session/new" if "--login" in OPTIONS:
                 send(id=number, error={"code": -32000, "message": "Authentication required"})
             case "session/new":
-                agent = Agent([*map(Server, message["params"]["mcpServers"])])
+                agent = Agent([])
+                if "--late" not in OPTIONS:
+                    agent.start(message["params"]["mcpServers"])
                 modes = [{"id": "default", "name": "Default"}, {"id": "plan", "name": "Plan"}]
                 result = {"sessionId": "s1", "modes": {"currentModeId": "default", "availableModes": modes}}
                 send(id=number, result=result)
+                if "--late" in OPTIONS:
+                    told = message["params"]["mcpServers"]
+                    threading.Thread(target=agent.start, args=(told,), daemon=True).start()
+                if "--gone" in OPTIONS:
+                    os._exit(3)
             case "session/set_mode":
                 send(id=number, result={})
             case "session/prompt":

@@ -231,6 +231,7 @@ def test_calls_that_never_arrived_are_shown_as_not_forwarded(tmp_path: Path) -> 
     ("actions", "options", "subject", "message"),
     [
         ([OSLO, ["crash", 3]], [], {}, "the agent subject ended with exit code 3: it fell over"),
+        ([["say", "hi"]], ["--gone"], {"agent": "codex", "mode": "default"}, "ended with exit code 3"),
         ([["kill"]], [], {}, "the agent subject was ended by SIGKILL"),
         ([["say", "hi"]], ["--no-list"], {}, "without having listed the tools of workbench"),
         ([["say", "hi"]], ["--login"], {}, "the agent subject needs a login"),
@@ -316,11 +317,62 @@ def test_floods_are_bounded_and_standard_error_is_always_read(tmp_path: Path) ->
     assert notes[-1] == ("message", "200 notes; further ones are left out")
 
 
-def test_tokens_and_cost_are_those_that_the_agent_tells(tmp_path: Path) -> None:
-    told = {"inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 5, "thoughtTokens": 3, "totalTokens": 128}
-    [result] = report_of(tmp_path, OSLO, ["usage", told], ["cost", 0.25], ["say", "."]).results
-    assert result.trajectory.usage == workbench.Usage(105, 23, 5, 3)
-    assert result.cost_usd == 0.25
+TOLD = {"inputTokens": 100, "outputTokens": 20, "cachedReadTokens": 5, "thoughtTokens": 3, "totalTokens": 128}
+OF_GEMINI = {"_meta": {"quota": {"token_count": {"input_tokens": 44, "output_tokens": 28}}}}
+CHUNK_OF_QWEN = {
+    "sessionUpdate": "agent_message_chunk",
+    "content": {"type": "text", "text": ""},
+    "_meta": {"usage": {"inputTokens": 11, "outputTokens": 7, "totalTokens": 18, "cachedReadTokens": 4}},
+}
+
+
+@pytest.mark.parametrize(
+    ("agent", "told", "usage"),
+    [
+        (None, [["answer", {"usage": TOLD}]], workbench.Usage(105, 23, 5, 3)),
+        ("gemini", [["answer", OF_GEMINI]], workbench.Usage(44, 28)),
+        ("qwen", [["update", CHUNK_OF_QWEN], ["update", CHUNK_OF_QWEN]], workbench.Usage(22, 14, 8)),
+        ("opencode", [["answer", {"usage": TOLD}]], None),
+        ("codex", [], None),
+    ],
+)
+def test_tokens_of_prompts_are_added_and_cost_is_that_of_the_session(
+    tmp_path: Path, agent: str | None, told: list[Any], usage: workbench.Usage | None
+) -> None:
+    prompts = [json.dumps([*told, ["cost", cost], ["say", "."]]) for cost in (0.25, 0.375)]
+    steps = [{"user": f"Do {prompt}"} for prompt in prompts]
+    preset = {} if agent is None else {"agent": agent, "mode": "default"}
+    path = suite_of(tmp_path, subject=preset, user="", steps=steps)
+    path.write_text(path.read_text(encoding="utf-8").replace('user = ""\n', ""), encoding="utf-8")
+    [result] = workbench.evaluate(path, approve=workbench.ALL).results
+    run = result.trajectory
+    assert [round_.usage for round_ in run.rounds] == [usage, usage]
+    assert run.usage == (None if usage is None else usage + usage)
+    assert result.cost_usd == 0.375
+
+
+def test_methods_of_the_agents_own_are_left_alone_and_those_of_the_protocol_are_shown(tmp_path: Path) -> None:
+    told = ["_auth/status_update", "qwen/notify/session/mode-update", "session/unknown"]
+    asked = ["craft/drainMidTurnQueue", "fs/read_text_file"]
+    run = run_of(tmp_path, *[["tell", each] for each in told], *[["ask for", each] for each in asked], ["say", "."])
+    assert [text for _, text in notes_of(run)] == [
+        "an unknown notification: session/unknown",
+        "the agent asked for fs/read_text_file, which is not offered",
+    ]
+
+
+def test_warnings_of_codex_are_no_part_of_the_answer(tmp_path: Path) -> None:
+    warning = {**CHUNK_OF_QWEN, "content": {"type": "text", "text": "Warning: unknown model\n\n"}}
+    codex = {"agent": "codex", "mode": "default"}
+    run = run_of(tmp_path, ["update", warning], ["say", "Hello"], subject=codex)
+    assert run.final_answer == "Hello"
+    assert notes_of(run) == [("message", "Warning: unknown model")]
+
+
+def test_codex_is_asked_only_when_it_has_listed_the_tools(tmp_path: Path) -> None:
+    codex = {"agent": "codex", "mode": "default"}
+    run = run_of(tmp_path, OSLO, ["say", "."], options=["--late"], subject=codex)
+    assert calls_of(run) == [("get_weather", {"city": "Oslo"})]
 
 
 @pytest.mark.parametrize("options", [[], ["--deaf"]])

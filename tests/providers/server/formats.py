@@ -19,11 +19,14 @@ APIS: tuple[Api, ...] = ("openai", "openai-responses", "anthropic")
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call; `arguments` as an object, or as the text that stands for them."""
+    """A tool call; `arguments` as an object, or as the text that stands for them.
+
+    `namespace` is that of the tool in the Responses API."""
 
     tool: str
     arguments: dict[str, Any] | str
     id: str = "call_1"
+    namespace: str = ""
 
     @property
     def text(self) -> str:
@@ -203,6 +206,8 @@ def _message_item(text: str) -> dict[str, Any]:
 
 def _call_item(call: Call) -> dict[str, Any]:
     ids = {"id": f"fc_{call.id}", "call_id": call.id}
+    if call.namespace:
+        ids["namespace"] = call.namespace
     return {"type": "function_call", **ids, "name": call.tool, "arguments": call.text, "status": "completed"}
 
 

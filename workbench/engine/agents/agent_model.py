@@ -35,6 +35,7 @@ from workbench.engine.agents.setup import (
     set_up,
 )
 from workbench.engine.agents.tool_server import ForwardedCall, OfferedServer, ToolServer
+from workbench.engine.agents.usage import PromptUsage
 from workbench.limits import MAX_AGENT_ITEMS, MAX_AGENT_LINES
 from workbench.providers.function import call_events, tool_call
 from workbench.providers.model import AnswerFinished, ModelError, ModelRequest, TooMuchError
@@ -55,7 +56,6 @@ from workbench.trajectory.events import (
     StopReason,
     TextDelta,
     ToolDefinition,
-    Usage,
 )
 from workbench.trajectory.media import Media
 
@@ -75,6 +75,7 @@ _SETTLING = 3
 _IGNORED = (
     *("user_message_chunk", "available_commands_update", "current_mode_update", "config_option_update"),
     "session_info_update",
+    "usage_update",
 )
 """Updates that say nothing about a run."""
 
@@ -85,8 +86,14 @@ _STOP_REASONS: Mapping[str, StopReason] = {
     "refusal": "refused",
 }
 
-_USAGE_OF_LAST_REQUEST = ("opencode",)
-"""Agents whose usage is that of their last request alone, so that the tokens of a run are unknown."""
+_NUMBERED_ANSWERS = ("codex",)
+"""Agents that number the messages of their model; their own warnings, which come in the same way, have no number."""
+
+_LISTS_MEANWHILE = ("codex",)
+"""Agents that ask their model while their servers may still be starting, so that it would have no tools."""
+
+LISTING_S = 30.0
+"""Seconds that such an agent has to list the tools before its first prompt is sent."""
 
 
 class AgentModel:
@@ -138,11 +145,7 @@ class AgentModel:
         self._messages = self._notes = 0
         self._waiting_notes: list[tuple[AgentNoteKind, str]] = []
         self._unknown: set[str] = set()
-        self._usage: Usage | None = None
-        """The tokens of the session so far, as the agent told them last."""
-        self._usage_before = Usage()
-        self._cost: float | None = None
-        self._cost_before = 0.0
+        self._usage = PromptUsage(subject.agent)
 
     async def start(self) -> None:
         """Do nothing: the agent is started with its tools."""
@@ -282,6 +285,8 @@ class AgentModel:
                     yield event
                 return
             if self._prompt is None:
+                if not self._prompted and self._subject.agent in _LISTS_MEANWHILE:
+                    await self._listing()
                 self._begin_prompt()
             incoming = await self._next()
             if isinstance(incoming, ForwardedCall):
@@ -301,7 +306,7 @@ class AgentModel:
                 for event in self._last_events(number):
                     yield event
                 if not self._prompts:
-                    usage, cost = self._used()
+                    usage, cost = self._usage.take()
                     yield AnswerFinished(reason, usage, cost_usd=cost)
                     return
 
@@ -316,6 +321,18 @@ class AgentModel:
                 raise ModelError(f"{self._who} cannot be given an earlier conversation: remove `messages` of the case")
         if self._waiting:
             raise ModelError(f"{self._who} cannot be asked again before its call is answered")
+
+    async def _listing(self) -> None:
+        """Wait until the agent has listed the tools, has ended, or takes too long."""
+        assert self._tools is not None
+        if not self._tools.unlisted:
+            return
+        waiting = {asyncio.ensure_future(event.wait()) for event in (self._tools.all_listed, self._connection.lost)}
+        try:
+            await asyncio.wait(waiting, timeout=LISTING_S, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waiting:
+                each.cancel()
 
     def _begin_prompt(self) -> None:
         blocks: list[dict[str, Any]] = []
@@ -379,16 +396,21 @@ class AgentModel:
                 yield from self._permit(number, incoming)
             case Asked(method=method):
                 self._connection.refuse(incoming)
-                yield from self._once(number, f"the agent asked for {method}, which is not offered")
+                if _is_of_protocol(method):
+                    yield from self._once(number, f"the agent asked for {method}, which is not offered")
             case Told(method="session/update", params=params):
                 yield from self._update(number, _object(params.get("update")))
-            case Told(method=method):
+            case Told(method=method) if _is_of_protocol(method):
                 yield from self._once(number, f"an unknown notification: {method}")
 
     def _update(self, number: int, update: Mapping[str, Any]) -> Iterator[ModelEvent]:
+        self._usage.update(update)
         match kind := update.get("sessionUpdate"):
             case "agent_message_chunk":
-                if text := _text(update.get("content")):
+                text = _text(update.get("content"))
+                if text and self._subject.agent in _NUMBERED_ANSWERS and "messageId" not in update:
+                    yield from self._note(number, "message", text.strip())
+                elif text:
                     yield TextDelta(number, text)
             case "agent_thought_chunk":
                 if text := _text(update.get("content")):
@@ -400,10 +422,6 @@ class AgentModel:
                 entries = _objects(update.get("entries"))
                 steps = [f"{entry.get('content')} ({entry.get('status')})" for entry in entries]
                 yield from self._note(number, "plan", "; ".join(steps))
-            case "usage_update":
-                cost = _object(update.get("cost"))
-                if isinstance(amount := cost.get("amount"), int | float) and cost.get("currency") == "USD":
-                    self._cost = max(float(amount), 0.0)
             case _ if kind not in _IGNORED:
                 yield from self._once(number, f"an unknown update: {kind}")
 
@@ -464,43 +482,13 @@ class AgentModel:
                 f"{self._who} answered without having listed the tools of {names}, so its model had none of them; "
                 "this may be a slow start, a setting of the agent, or a server that it does not start"
             )
-        self._take_usage(_object(result.get("usage")))
+        self._usage.prompt_ended(result)
         reason = result.get("stopReason")
         if reason == "cancelled":
             raise self._connection.error(f"{self._who} cancelled the prompt by itself")
         if reason not in _STOP_REASONS or reason == "max_turn_requests":
             self._waiting_notes.append(("message", f"the agent stopped for the reason {reason}"))
         return _STOP_REASONS.get(str(reason), "answered")
-
-    def _take_usage(self, told: Mapping[str, Any]) -> None:
-        if self._subject.agent in _USAGE_OF_LAST_REQUEST:
-            return
-        keys = ("inputTokens", "outputTokens", "cachedReadTokens", "cachedWriteTokens", "thoughtTokens", "totalTokens")
-        counts = [told.get(key) for key in keys]
-        tokens = [count if isinstance(count, int) and count > 0 else 0 for count in counts]
-        read, written, cached, cached_anew, thought, total = tokens
-        if not read + written:
-            return
-        # ACP counts cached tokens and those of thoughts beside the others; some agents count them among these.
-        if total != read + written:
-            read, written = read + cached + cached_anew, written + thought
-        self._usage = Usage(read, written, cached, thought)
-
-    def _used(self) -> tuple[Usage | None, float | None]:
-        """Return the tokens and the cost since they were last returned; `None` for what the agent does not tell."""
-        usage: Usage | None = None
-        cost: float | None = None
-        if self._usage is not None:
-            before, self._usage_before = self._usage_before, self._usage
-            usage = Usage(
-                max(self._usage.input_tokens - before.input_tokens, 0),
-                max(self._usage.output_tokens - before.output_tokens, 0),
-                max(self._usage.cached_input_tokens - before.cached_input_tokens, 0),
-                max(self._usage.reasoning_tokens - before.reasoning_tokens, 0),
-            )
-        if self._cost is not None:
-            cost, self._cost_before = max(self._cost - self._cost_before, 0.0), self._cost
-        return usage, cost
 
     def _taken_notes(self, number: int) -> Iterator[ModelEvent]:
         notes, self._waiting_notes = self._waiting_notes, []
@@ -556,6 +544,11 @@ def _offered_servers(tools: Toolbox) -> tuple[OfferedServer, ...]:
             by_server.setdefault(name, []).append(tool)
     instructions = {server_name(each.server): each.text for each in tools.instructions}
     return tuple(OfferedServer(name, tuple(of), instructions.get(name, "")) for name, of in by_server.items())
+
+
+def _is_of_protocol(method: str) -> bool:
+    """Return whether a method is one of ACP; agents have others of their own, which clients may leave alone."""
+    return method.startswith(("session/", "fs/", "terminal/", "elicitation/"))
 
 
 def _option(options: object, kinds: Sequence[str]) -> str | None:

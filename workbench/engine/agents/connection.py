@@ -108,6 +108,8 @@ class AgentConnection:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._why_lost = ""
         self._closing = False
+        self.lost = asyncio.Event()
+        """Is set when the agent has ended, or broken the limit of a message."""
 
     async def start(self, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
         """Start the agent's command in a process group of its own.
@@ -198,6 +200,7 @@ class AgentConnection:
         except ValueError:
             why = MAX_MESSAGE_BYTES.exceeded(what="a message")
         self._why_lost = why
+        self.lost.set()
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(self.lost_error())

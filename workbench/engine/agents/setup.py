@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import tomlkit
 
 from workbench.config.agents import KNOWN_AGENTS, BuiltIn
-from workbench.config.secrets import Secrets
+from workbench.config.secrets import Secrets, names_a_secret
 from workbench.dataclasses import dataclass, json_text, parsed_json
 from workbench.engine.agents.connection import AgentError
 from workbench.limits import MAX_SOCKET_PATH_BYTES
@@ -109,7 +110,7 @@ def set_up(
     for name in () if known is None else known.variables:
         if name in environment:
             variables[name] = environment[name]
-            secrets.add(name, environment[name])
+            _learn(name, environment[name], secrets)
     try:
         for name, value in subject.env.items():
             variables[name] = filled(value, environment, secrets)
@@ -124,6 +125,31 @@ def set_up(
     else:
         _PRESETS[subject.agent](wanted, home, setup)
     return setup
+
+
+def _learn(variable: str, value: str, secrets: Secrets) -> None:
+    """Register the secrets in a variable of an agent: a key, passwords in addresses, and keys in settings in JSON."""
+    if names_a_secret(variable):
+        secrets.add(variable, value)
+    secrets.add_passwords(variable, value)
+    if value.startswith("{"):
+        # What is not JSON is refused later, by the agent or its preset.
+        with suppress(ValueError):
+            _learn_settings(variable, "", parsed_json(value), secrets)
+
+
+def _learn_settings(variable: str, key: str, value: object, secrets: Secrets) -> None:
+    match value:
+        case dict():
+            for name, inner in value.items():
+                _learn_settings(variable, name, inner, secrets)
+        case list():
+            for inner in value:
+                _learn_settings(variable, key, inner, secrets)
+        case str() if key.lower() == "authorization":
+            secrets.add(variable, value.rpartition(" ")[2])
+        case str() if names_a_secret(key):
+            secrets.add(variable, value)
 
 
 def _places(home: Path) -> dict[str, str]:
@@ -242,7 +268,12 @@ def _set_up_opencode(wanted: Wanted, home: Path, setup: Setup) -> None:
     elif wanted.builtin == "forbid":
         config["permission"] = {"*": "ask"}
     config |= {"autoupdate": False, "share": "disabled", "agent": {**config.get("agent", {}), **agents}}
-    setup.environment["OPENCODE_CONFIG_CONTENT"] = json_text(config)
+    setup.environment |= {
+        "OPENCODE_CONFIG_CONTENT": json_text(config),
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+    }
 
 
 _QWEN_TOOLS = (

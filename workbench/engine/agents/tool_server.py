@@ -78,8 +78,9 @@ class ToolServer:
         self._token = secrets.token_hex(16)
         self._listener: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self.listed: set[str] = set()
-        """The names of the servers whose tools the agent has listed."""
+        self._listed: set[str] = set()
+        self.all_listed = asyncio.Event()
+        """Is set when the agent has listed the tools of all servers."""
 
     async def start(self) -> None:
         """Begin to listen.
@@ -97,7 +98,13 @@ class ToolServer:
     @property
     def unlisted(self) -> tuple[str, ...]:
         """The names of the servers whose tools the agent has not listed."""
-        return tuple([name for name in self._servers if name not in self.listed])
+        return tuple([name for name in self._servers if name not in self._listed])
+
+    def has_listed(self, name: str) -> None:
+        """Remember that the agent lists the tools of a server."""
+        self._listed.add(name)
+        if not self.unlisted:
+            self.all_listed.set()
 
     @property
     def as_mcp_servers(self) -> list[JsonValue]:
@@ -174,8 +181,8 @@ class _Session:
             case "ping":
                 await self._result(number, {})
             case "tools/list":
-                self._owner.listed.add(self._server.name)
                 await self._result(number, {"tools": [_tool(tool) for tool in self._server.tools]})
+                self._owner.has_listed(self._server.name)
             case "tools/call" if isinstance(tool := params.get("name"), str):
                 call = ForwardedCall(self._server.name, tool, params.get("arguments") or {})
                 await self._owner.forwarded(call)

@@ -1,0 +1,77 @@
+"""The tokens and the cost of an agent's prompts, as far as the agent tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.trajectory.events import Usage
+
+_USAGE_OF_LAST_REQUEST = ("opencode",)
+"""Agents whose usage is that of their last request alone, so that the tokens of a run are unknown."""
+
+
+class PromptUsage:
+    """What the prompts since the last `take` used.
+
+    The answer to a prompt has its tokens in `usage`; Gemini has them in `_meta`, and Qwen tells those of each request
+    of its model with a piece of text. The cost that updates tell is that of the session so far."""
+
+    def __init__(self, agent: str | None) -> None:
+        self._tells_tokens = agent not in _USAGE_OF_LAST_REQUEST
+        self._tokens: Usage | None = None
+        self._of_requests: Usage | None = None
+        self._cost: float | None = None
+        self._cost_before = 0.0
+
+    def update(self, update: Mapping[str, Any]) -> None:
+        """Take in an update of the session."""
+        cost = _object(update.get("cost"))
+        if isinstance(amount := cost.get("amount"), int | float) and cost.get("currency") == "USD":
+            self._cost = max(float(amount), 0.0)
+        self._of_requests = _sum(self._of_requests, _tokens(_object(_object(update.get("_meta")).get("usage"))))
+
+    def prompt_ended(self, result: Mapping[str, Any]) -> None:
+        """Take in the answer to a prompt."""
+        quota = _object(_object(_object(result.get("_meta")).get("quota")).get("token_count"))
+        told = _tokens(_object(result.get("usage"))) or _tokens(quota) or self._of_requests
+        self._of_requests = None
+        if self._tells_tokens:
+            self._tokens = _sum(self._tokens, told)
+
+    def take(self) -> tuple[Usage | None, float | None]:
+        """Return the tokens and the cost in dollars since the last time; `None` for what the agent does not tell."""
+        tokens, self._tokens = self._tokens, None
+        if self._cost is None:
+            return tokens, None
+        cost, self._cost_before = max(self._cost - self._cost_before, 0.0), self._cost
+        return tokens, cost
+
+
+def _tokens(told: Mapping[str, Any]) -> Usage | None:
+    """Return the tokens of an object as ACP or Gemini writes it; `None` if it has none."""
+    read, written = (_count(told, f"{what}Tokens") or _count(told, f"{what}_tokens") for what in ("input", "output"))
+    cached, cached_anew, thought, total = [
+        _count(told, key) for key in ("cachedReadTokens", "cachedWriteTokens", "thoughtTokens", "totalTokens")
+    ]
+    if not read + written:
+        return None
+    # ACP counts cached tokens and those of thoughts beside the others; some agents count them among these.
+    if total != read + written:
+        read, written = read + cached + cached_anew, written + thought
+    return Usage(read, written, cached, thought)
+
+
+def _count(told: Mapping[str, Any], key: str) -> int:
+    count = told.get(key)
+    return max(count, 0) if isinstance(count, int) else 0
+
+
+def _sum(first: Usage | None, second: Usage | None) -> Usage | None:
+    if first is None or second is None:
+        return first or second
+    return first + second
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
