@@ -75,7 +75,7 @@ def test_texts_that_are_no_relative_time(text: str) -> None:
         ("Europe", "there is no time zone 'Europe': write Europe/Berlin, or 2026-06-09T10:00 Europe/Berlin"),
         ("../secret", "there is no time zone '../secret': write Europe/Berlin, or 2026-06-09T10:00 Europe/Berlin"),
         ("2026-06-09T10:00 Mars/Base", "there is no time zone 'Mars/Base'"),
-        ("2026-06-31T10:00 UTC", "2026-06-31T10:00 is no date and time: day is out of range for month"),
+        ("2026-06-31T10:00 UTC", "2026-06-31T10:00 is not a date and time: day is out of range for month"),
         ("2026-03-29T02:30 Europe/Berlin", "Europe/Berlin skips 2026-03-29T02:30, when its clocks are put forward"),
         ("2026-10-25T02:30 Europe/Berlin", "twice, when its clocks are put back: write 2026-10-25T02:30+02:00 or 2026"),
         ("2026-06-09T10:00+05:00 Europe/Berlin", "Europe/Berlin does not have the offset +05:00 at 2026-06-09T10:00"),

@@ -123,7 +123,7 @@ def test_words_that_mean_no_variant_are_refused(program: Program) -> None:
         (("--variants",), "no suite has variants"),
         (("--variant", "bad.toml"), "bad.toml is not TOML"),
         (("--system", "gone.txt"), "gone.txt cannot be read"),
-        (("--model", "offline × v9"), "name the variant by --variant"),
+        (("--model", "offline × v9"), "choose the variant with --variant"),
     ):
         done = program.run("run", "suite.toml", *words)
         assert done.returncode == 2

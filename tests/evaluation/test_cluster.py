@@ -264,7 +264,7 @@ async def test_what_is_not_as_approved_is_refused_before_the_first_run(
         "key": r": mine needs a key, and OTHER_KEY is not set there: set it where the worker is started",
         "code": r": refused, because it differs from the approval: the code of checks \(of weather.toml\) is different",
         "model": r": refused, .*: the model 'mine', test at http://127.0.0.1:10/v1 with no key, is different there",
-        "secret": r"a secret would travel: .*weather.toml:\d+ \(.*\) holds a secret: write \$\{CITY_TOKEN\}",
+        "secret": r"a secret would be sent .*: .*weather.toml:\d+ \(.*\) holds a secret: write \$\{CITY_TOKEN\}",
         "folder": r": refused, because it differs from the approval: the code of checks",
     }
     assert refused.match(expected[what])
@@ -408,7 +408,7 @@ async def test_what_answers_and_is_no_scheduler_is_said_in_time(monkeypatch: pyt
     monkeypatch.setattr(dask, "CONNECT_TIMEOUT_S", 1.0)
     async with await asyncio.start_server(answering, "127.0.0.1") as server:
         cluster = dask.DaskCluster(cluster_address(f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
-        with pytest.raises(ClusterError, match=r"what answers there is not a dask scheduler \(it s"):
+        with pytest.raises(ClusterError, match=r"there is no dask scheduler at this address \(it s"):
             await cluster.open()
 
 

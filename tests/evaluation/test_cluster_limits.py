@@ -14,7 +14,7 @@ from tests.effort import examples
 from tests.providers.http.test_rate_limiter import World
 from workbench.evaluation.cluster.dask import SILENCE_S
 from workbench.evaluation.cluster.endpoint_limits import LOST_S, EndpointLimits
-from workbench.evaluation.cluster_worker import Asked
+from workbench.evaluation.cluster_worker import RequestWatch
 from workbench.limits import MAX_HOLD_SECONDS
 from workbench.providers.http.rate_limits import LeasedLimiter
 
@@ -106,10 +106,10 @@ def test_parts_are_fair_and_what_a_lost_worker_had_rests_before_it_is_lent_again
 
 def test_a_worker_that_was_frozen_until_it_was_given_up_does_not_take_old_questions_for_news() -> None:
     now = [100.0]
-    asked = Asked(lambda: now[0])
+    watch = RequestWatch(lambda: now[0])
     now[0] += 500.0  # the first question may take long: all others are asked, too
-    assert asked.heard() and not asked.no_more
+    assert watch.note() and not watch.is_silent
     now[0] += SILENCE_S - 0.1
-    assert asked.heard()
+    assert watch.note()
     now[0] += SILENCE_S + 0.1
-    assert asked.no_more and not asked.heard() and asked.no_more
+    assert watch.is_silent and not watch.note() and watch.is_silent

@@ -382,7 +382,6 @@ def _first_texts(run: Trajectory) -> list[str]:
 
 
 def _texts(kind: Kind, rounds: tuple[int, int], left: Sequence[str], right: Sequence[str]) -> Iterator[Row]:
-    """Yield rows that pair texts in order."""
     lefts = (Part(kind, rounds[0], text) for text in left)
     rights = (Part(kind, rounds[1], text) for text in right)
     for old, new in zip_longest(lefts, rights):

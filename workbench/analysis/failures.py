@@ -261,7 +261,7 @@ def _symptoms(result: RunResult, case: Case) -> tuple[Symptom, ...]:
         why = "not graded"
         if result.grade is not None:
             why = reason_of(result.grade)
-        # The limit of rounds cuts a conversation off, whatever its score.
+        # The limit of rounds ends a conversation regardless of its score.
         cut = result.trajectory.finish_reason == "rounds exhausted"
         found.append(Symptom("over budget" if cut else "low score", why))
     if model_of(result.model) == BASELINE:
@@ -422,7 +422,6 @@ def _tools(symptoms: Iterable[Symptom]) -> set[str | None]:
 
 
 def _of_another_tool(calls: Iterable[Symptom], symptom: Symptom) -> Symptom | None:
-    """Return the first call of a tool other than the symptom's."""
     for call in calls:
         if call.tool != symptom.tool:
             return call

@@ -150,8 +150,6 @@ class _Values:
 
 
 class _AggregateFold:
-    """One aggregate of a suite, accumulated from its runs."""
-
     def __init__(self, path: str, suite: Suite, aggregate: Aggregate) -> None:
         self._path = path
         self._aggregate = aggregate
@@ -306,7 +304,7 @@ class GateResult:
 
 @dataclass(frozen=True, slots=True)
 class UserErrors:
-    """The number of a suite's runs that simulated users spoilt, and the share of them that is allowed."""
+    """The number of a suite's runs spoilt by simulated users, and the allowed share of such runs."""
 
     suite: str
     spoilt: int
@@ -315,12 +313,12 @@ class UserErrors:
 
     @property
     def met(self) -> bool:
-        """Whether no more runs were spoilt than allowed."""
+        """Whether the number of spoilt runs is within the limit."""
         return self.spoilt <= self.limit * self.runs + SLACK
 
     @property
     def text(self) -> str:
-        """What was missed, in words."""
+        """The missed limit in words."""
         return f"simulated users spoilt {self.spoilt} of {self.runs} runs, and at most {self.limit:.0%} may be"
 
 
@@ -335,7 +333,7 @@ class Quality:
     nothing_graded: str | None = None
     """The reason why no run that counts was graded, in a sentence; `None` if at least one was."""
     user_errors: tuple[UserErrors, ...] = ()
-    """The runs that simulated users spoilt, for each suite that limits their share."""
+    """The runs spoilt by simulated users, for each suite that limits their share."""
 
     @property
     def demands_met(self) -> bool:
@@ -344,7 +342,7 @@ class Quality:
 
 
 def user_errors_of(results: Sequence[RunResult], gates: Mapping[str, Gate]) -> tuple[UserErrors, ...]:
-    """Return the runs that simulated users spoilt, for each suite with `gate.max_user_errors`."""
+    """Return the runs spoilt by simulated users, for each suite with `gate.max_user_errors`."""
     limits = {path: gate.max_user_errors for path, gate in gates.items() if gate.max_user_errors is not None}
     spoilt, runs = Counter[str](), Counter[str]()
     for result in results if limits else ():

@@ -192,7 +192,6 @@ def _scores(runs: Iterable[RunResult]) -> list[float]:
 
 
 def _percent(score: float | None) -> int:
-    """Return a score in whole percent."""
     # The scorer rounds as JavaScript does, halves up; Python's `round` would round 0.5 to 0.
     return math.floor(100 * (score or 0.0) + 0.5)
 
@@ -243,8 +242,6 @@ class _Run:
 
 
 class _Case(NamedTuple):
-    """A case with one model."""
-
     case_id: str
     model: str
     status: Status
@@ -468,7 +465,6 @@ def graded_test(run: RunResult) -> GradedTest:
 
 
 def _groups(grade: Grade) -> Iterator[Group]:
-    """Yield the failure groups of a grade's issues."""
     expects_calls = bool(grade.expected_pairings)
     for issue in grade.issues:
         # The published system counts an extra call as a wrong tool, unless no call is expected.
@@ -592,7 +588,6 @@ class PublishedReport:
 
 
 def _by_its_grader(run: RunResult, verdict: Status) -> RunResult:
-    """Return the run with the grader's verdict as its status."""
     if run.status == verdict:
         return run
     return run.with_status(verdict)

@@ -102,7 +102,6 @@ class _Position(NamedTuple):
 
 
 def _inside(schema: Schema, at: _Position) -> Iterator[Parameter]:
-    """Yield the parameters inside a schema."""
     required = required_names(schema) if at.sure else ()
     for name, written in properties_of(schema).items():
         place = f"{at.path}.{name}" if at.path else name

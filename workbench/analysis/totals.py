@@ -146,7 +146,8 @@ class Totals(StatusCounts):
     cost_limited: int = 0
     """The number of stopped runs that a cost limit prevented."""
     user_cost_usd: float | None = 0.0
-    """US dollars for the models that played users, which the cost leaves out; `None` if some is unknown."""
+    """The cost of the models that played users, in US dollars; `None` if some of it is unknown. `cost_usd` excludes
+    it."""
     judging: JudgeUse = NOBODY_ASKED
     """The usage of judge models. Cost, tokens and latency exclude it."""
     valid_arguments: ValidArguments = NOTHING_CHECKED

@@ -11,7 +11,7 @@ from workbench.checks.check import CHECK_CLASSES, Check, CheckBase, Checks, chec
 
 
 def answer_check_names(table: Mapping[str, Any]) -> list[str]:
-    """Return the keys of a `response` table that make it one check instead of a table of named checks."""
+    """Return the keys of a `response` table that name a check. A table with such a key is one check."""
     return [name for name in check_names_in(table) if not CHECK_CLASSES[name].is_newer]
 
 

@@ -64,7 +64,7 @@ def fixed_clock(text: str) -> Clock | None:
     except OverflowError:
         raise ValueError(f"{written} is beyond the calendar") from None
     except ValueError as error:
-        raise ValueError(f"{written} is no date and time: {error}") from None
+        raise ValueError(f"{written} is not a date and time: {error}") from None
     if shown != at:
         raise ValueError(f"{name} skips {written}, when its clocks are put forward: write another time")
     if found["offset"] is not None:

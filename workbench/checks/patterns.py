@@ -81,7 +81,6 @@ def _size(tree: Iterable[Any]) -> int:
 
 
 def _parts(operation: object, argument: Any) -> list[Any]:
-    """Return the patterns nested in an element."""
     match str(operation):
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             return [argument[2]]

@@ -168,7 +168,7 @@ class _Audited(NamedTuple):
 
 def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
     """Yield the audit of each valid suite, with the tools that servers listed last."""
-    from workbench.analysis.audit.audit import audit_suite, unsaid
+    from workbench.analysis.audit.audit import audit_suite, unreported
     from workbench.config.folders import user_folders
     from workbench.tools.listings import Listings
 
@@ -176,7 +176,7 @@ def _audited(files: Iterable[SuiteFile]) -> Iterator[_Audited]:
     for file in files:
         if file.suite is not None:
             audit = audit_suite(file.suite, listings.of(file.suite, file.path))
-            yield _Audited(file, unsaid(file, audit.findings), audit.coverage)
+            yield _Audited(file, unreported(file, audit.findings), audit.coverage)
 
 
 def _unjudged(files: Iterable[SuiteFile], program: Program) -> tuple[str, ...]:

@@ -110,7 +110,7 @@ class Approval:
         if grant is None:
             return f"{suite.name} is not trusted: it would send requests to {spec.base_url}"
         if model_need(spec) not in grant.needs.models:
-            return f"the model {spec.name!r} at {spec.base_url} is not among those that were approved for {suite.name}"
+            return f"the model {spec.name!r} at {spec.base_url} was not approved for {suite.name}"
         return None
 
 
@@ -460,9 +460,9 @@ def with_asked(needs: SuiteNeeds, asked: Collection[ModelNeed]) -> SuiteNeeds:
 
 
 def with_agents(needs: SuiteNeeds, runs: Iterable[PlannedRun]) -> SuiteNeeds:
-    """Return the needs of a suite with the agents that its runs would start and the user did not choose.
+    """Return the needs of a suite together with the agents that its runs would start, except the user's choices.
 
-    A history from elsewhere may name agents that the suite does not."""
+    A history from elsewhere may name agents that the suite does not name."""
     commands = {*needs.commands}
     for run in runs:
         if run.model_of_suite and run.subject is not None and run.subject.is_agent:
@@ -516,7 +516,7 @@ def judges_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs, *, mocks:
 
 
 def players_asked(file: SuiteFile, cases: Iterable[Case], specs: Specs) -> frozenset[ModelNeed]:
-    """Return those models among a valid suite's needs that play the users of these cases."""
+    """Return the models that need trust and would play the users of cases in a valid suite."""
     found = set()
     for case in cases:
         try:

@@ -93,7 +93,7 @@ def note_on_suite(path: str, before: Suite | None, after: Suite, urgent: Collect
 
 def _differences(before: Suite, after: Suite, urgent: Collection[str]) -> Iterator[str]:
     if not same_value(before.model_copy(update={"cases": ()}), after.model_copy(update={"cases": ()})):
-        yield "what all its cases share"
+        yield "settings of all cases"
     then, now = cases_by_id(before), cases_by_id(after)
     found: dict[str, list[Case]] = {"changed": [], "added": [], "removed": []}
     for id_, case in now.items():

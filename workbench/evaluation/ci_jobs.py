@@ -189,7 +189,7 @@ def _remote_of(clone: Path) -> str | None:
 
 
 def _public(url: str) -> str | None:
-    """Return an address as https without user and password; `None` if it needs an account or this machine."""
+    """Return an address as https without user and password; `None` if the address is not public."""
     if match := re.fullmatch(r"(?:ssh://)?git@([\w.-]+)[:/](.+)", url):
         return f"https://{match[1]}/{match[2]}"
     parts = urlsplit(url)

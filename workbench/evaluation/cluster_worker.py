@@ -47,7 +47,7 @@ from workbench.evaluation.cluster.endpoint_limits import approved_things, lackin
 from workbench.evaluation.plan import Plan
 from workbench.evaluation.runtime import Runtime
 from workbench.evaluation.trust import trust_store
-from workbench.evaluation.worker import OBJECTS_BETWEEN_COLLECTIONS, Teller
+from workbench.evaluation.worker import OBJECTS_BETWEEN_COLLECTIONS, RunSender
 from workbench.evaluation.worker_pool import Hold
 from workbench.grading.packed import pickled
 from workbench.history.packing import PackedRun, RunPacker, Search
@@ -91,7 +91,7 @@ async def exchange(token: str, seen: int, sent: bytes) -> bytes | None:
     Returns `None` if this worker no longer works for the errand.
     """
     node = _NODES.get(token)
-    if node is None or not node.asked.heard():
+    if node is None or not node.requests.note():
         return None
     messages: tuple[ToWorker, ...] = pickle.loads(sent)
     for message in messages:
@@ -155,7 +155,7 @@ def _enlisted(errand: Errand) -> tuple[str, ...]:
     return problems
 
 
-class Asked:
+class RequestWatch:
     """Records whether the program still sends requests.
 
     A silence above the limit is final: other workers have the leases by then, and a process that was frozen must not
@@ -167,11 +167,11 @@ class Asked:
         self._until_s = clock() + FIRST_SILENCE_S
 
     @property
-    def no_more(self) -> bool:
+    def is_silent(self) -> bool:
         """Whether the silence has exceeded the limit."""
         return self._clock() > self._until_s
 
-    def heard(self) -> bool:
+    def note(self) -> bool:
         """Record a request; return whether it is in time."""
         now_s = self._clock()
         if in_time := now_s <= self._until_s:
@@ -210,7 +210,7 @@ class Node:
         self._redacted_cases: dict[str, Case] = {}
         self._outbox: deque[tuple[int, FromWorker]] = deque()
         self._saying = threading.Lock()
-        self.asked = Asked()
+        self.requests = RequestWatch()
         self._batches: dict[int, Batch] = {}
         self._stopped: set[str | None] = set()
         """Ids of runs to stop, `None` for all; they stay, because their portion may arrive later."""
@@ -241,10 +241,10 @@ class Node:
         def on_hold(url: str, model: str, seconds: float) -> None:
             self._say(Hold(url, model, seconds))
 
-        self._leases = Leases(on_hold, lambda: not self.asked.no_more)
+        self._leases = Leases(on_hold, lambda: not self.requests.is_silent)
         redaction = _PackingRedaction(RunRedaction(SuiteParts(self._secrets), self._redacted_cases))
         self._runtime = Runtime(
-            _OutsideTeller(self._say, self._secrets, redaction, errand).take,
+            _RedactingSender(self._say, self._secrets, redaction, errand).take,
             self._plan.program,
             own_pace=errand.own_pace,
             judge_anew=errand.judge_anew,
@@ -275,7 +275,7 @@ class Node:
             if self._outbox:
                 break
             await asyncio.sleep(LOOK_S)
-        if not self.asked.heard():
+        if not self.requests.note():
             return None
         with self._saying:
             return pickled(tuple(islice(self._outbox, MAX_MESSAGES)))
@@ -320,7 +320,7 @@ class Node:
     def _watch(self) -> None:
         while not self._closed:
             time.sleep(LOOK_S * 10)
-            if self.asked.no_more:
+            if self.requests.is_silent:
                 _logger.warning("the program sends no more requests: stopping")
                 if _NODES.get(self._errand.token) is self:
                     del _NODES[self._errand.token]
@@ -364,7 +364,7 @@ class _PackingRedaction:
         return self._passed or run, row
 
 
-class _OutsideTeller(Teller):
+class _RedactingSender(RunSender):
     """Sends redacted events of runs to another machine without revealing which secrets exist."""
 
     def __init__(
@@ -374,10 +374,10 @@ class _OutsideTeller(Teller):
         self._redaction = redaction
         self._history = errand.history
 
-    def _tell(self, event: BatchEvent) -> None:
+    def _send_event(self, event: BatchEvent) -> None:
         # Listings are stored on the worker, below a separate path.
         if not isinstance(event, ToolsListed):
-            super()._tell(self._secrets.redacted(event))
+            super()._send_event(self._secrets.redacted(event))
 
     def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:
         run, row = self._redaction.through(done_run(done, events))

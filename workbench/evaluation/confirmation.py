@@ -225,9 +225,9 @@ def _why_sure(baseline: Baseline, change: CaseChange, runs: Sequence[RunResult])
     if not model.startswith(REPLAY):
         return f"{model} always gives the same answer"
     # A recording replaced since the baseline may answer differently.
-    before = set(map(_said, _before(baseline, change)))
+    before = set(map(_response_of, _before(baseline, change)))
     for run in runs:
-        if run.status == Status.FAILED and _said(run.trajectory) not in before:
+        if run.status == Status.FAILED and _response_of(run.trajectory) not in before:
             return None
     return "the recording answers as it did in the baseline"
 
@@ -242,7 +242,7 @@ def _before(baseline: Baseline, change: CaseChange) -> Iterator[Trajectory]:
                     yield history.recording(run).trajectory
 
 
-def _said(trajectory: Trajectory) -> str:
+def _response_of(trajectory: Trajectory) -> str:
     """Return a hashable description of a run's calls and answer."""
     # Dictionaries are not hashable, so `repr` represents the arguments.
     calls = [(call.tool, dict(call.arguments)) for call in trajectory.calls]
@@ -265,7 +265,6 @@ def _why_not(
     *,
     interrupted: bool,
 ) -> str | None:
-    """Return the reason why a case cannot be rerun; `None` if it can."""
     if model_of(change.model).startswith(REPLAY):
         return "a recording always gives the same answer, and its repeats do not decide"
     if interrupted:

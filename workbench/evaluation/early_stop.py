@@ -73,7 +73,7 @@ def _seed_of(runs: Iterable[PlannedRun]) -> int:
 
 
 def out_of_reach(until: Until, runs: Iterable[PlannedRun], files: Iterable[SuiteFile]) -> list[str]:
-    """Return a sentence for each gate that these runs cannot decide early with any verdicts."""
+    """Return a sentence for each gate that these runs can never decide early."""
     found = Watch(until, dict(enumerate(map(place_of, runs))), gates_of(files)).out_of_reach
     return [": ".join(filter(None, (each.suite, each.sentence))) for each in found]
 

@@ -332,7 +332,6 @@ def _in_words(tool: ToolDefinition, name: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """Return the first sentence of a text."""
     text = text.strip().partition("\n\n")[0]
     # The next sentence begins with a capital, so "e.g. this" does not end a sentence.
     return re.split(r"(?<=[.!?])\s+(?=[A-Z])", " ".join(text.split()), maxsplit=1)[0]

@@ -337,7 +337,6 @@ def chosen_models(names: Sequence[str], paths: Sequence[Path], program: Program,
 
 
 def _folders(paths: Iterable[Path]) -> dict[Path, None]:
-    """Return the folders of paths, each once."""
     return dict.fromkeys(map(Path.absolute, map(folder_of, paths)))
 
 

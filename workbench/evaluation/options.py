@@ -147,9 +147,9 @@ class CommonOptions:
     judge: str | None = None
     """The judge of checks that name none, instead of the judge in `workbench.toml`."""
     user_model: str | None = None
-    """The model that plays the users of conversations that name none."""
+    """The model that plays the users of conversations without a model of their own."""
     users: str | None = None
-    """Recordings (`replay:DIR`) whose users speak in place of those of the cases, while the model is live."""
+    """Recordings (`replay:DIR`) whose users replace the users of the cases, while the model is live."""
     judge_anew: bool = False
     """Whether judges are asked again about values that they have already judged."""
     own_pace: bool = False
@@ -183,7 +183,6 @@ class RunOptions(CommonOptions):
     """Whether the user named this history. If so, a failure to write it is an error."""
 
     def __post_init__(self) -> None:
-        """Raise OptionsError with all problems."""
         problems = [*self._problems()]
         if problems:
             raise OptionsError(*problems)
@@ -239,11 +238,11 @@ class RunOptions(CommonOptions):
             yield "a model has no name"
         for name in self.model_names:
             if SEPARATOR in name:
-                yield f"{model_of(name)!r} is the model of {name!r}: name the variant by --variant"
+                yield f"{model_of(name)!r} is the model of {name!r}: choose the variant with --variant"
         for name, own in self.own_models.items():
             # Results identify models only by name.
             if is_built_in(name) or any(model != own and _name(model) == name for model in self.models):
-                yield f"two models are called {name!r}: give the model of your own another name"
+                yield f"two models are called {name!r}: give your own model another name"
         if self.repeats is not None and not 1 <= self.repeats <= MAX_REPEATS:
             yield f"repeats {MAX_REPEATS.reached(given=self.repeats)}"
         if self.concurrency < 1:

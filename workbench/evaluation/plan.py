@@ -132,7 +132,7 @@ class LazyRuns(Lazy[FinishedRun]):
         raise NotImplementedError
 
     def each(self) -> Iterator[FinishedRun]:
-        """Yield the runs once, as whole as each will be needed."""
+        """Yield the runs once, each with the parts that will be needed."""
         return iter(self)
 
 

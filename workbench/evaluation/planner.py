@@ -278,7 +278,7 @@ def part_of(shard: Shard, runs: Sequence[PlannedRun], program: Program, specs: S
         places = places_in_turn(len(runs), shard.index, shard.of)
     else:
         if not shard.costs.exists():
-            raise HistoryError(f"there is no history {shard.costs}, by whose latencies runs would be divided")
+            raise HistoryError(f"there is no history {shard.costs} to divide the runs by: name an existing one")
         with History(shard.costs) as history:
             means = history.mean_latencies()
         paths = project_paths({run.file.path for run in runs}, program.environment.home)

@@ -368,7 +368,6 @@ def _by_suite(runs: Sequence[RunToGrade], results: Sequence[RunResult]) -> tuple
 
 
 def _recorded_suite(result: RunResult) -> str:
-    """Return the hash of the recorded suite."""
     start = result.trajectory.start
     if start is not None:
         return start.suite_hash

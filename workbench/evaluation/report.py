@@ -111,7 +111,7 @@ class CaseResults(Lazy[CaseResult]):
                 run = case.runs[0]
                 there_are.append(f"model {run.model!r} of suite {run.suite!r}")
             which = "; ".join(there_are)
-            raise LookupError(f"there are several results of {case_id!r}: say which one with of(…): {which}")
+            raise LookupError(f"there are several results of {case_id!r}: choose one with of(…): {which}")
         return found[0]
 
 
@@ -328,7 +328,7 @@ class Report:
 
     @property
     def _infrastructure_errors(self) -> int:
-        # Runs that users spoilt have a limit of their own in a suite with `gate.max_user_errors`.
+        # In a suite with `gate.max_user_errors`, runs spoilt by users have their own limit.
         return self.totals.errors - sum(each.spoilt for each in self.quality.user_errors)
 
     @property

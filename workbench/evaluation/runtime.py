@@ -126,7 +126,7 @@ class RuntimeModels:
     def users(
         self, approval: Approval, concurrency: int
     ) -> Callable[[PlannedRun, Recorder, Decisions], NextReply | None]:
-        """Return a function that returns the played or recorded user of each run of a batch; `None` for a script."""
+        """Return a function that returns the simulated or recorded user of a run; `None` for a script."""
         specs = approval.specs
         recorded = BuiltInModels()
 
@@ -465,7 +465,6 @@ class Runtime:
         return WorkerPool(setup, processes, self._listener, self._program.secrets)
 
     def _worker_group(self, plan: Plan, approval: Approval, *, events: bool) -> WorkerGroup | None:
-        """Return the cluster workers of a plan; `None` without a cluster."""
         if plan.cluster is None:
             return None
         # Lazy import: few batches have a cluster.

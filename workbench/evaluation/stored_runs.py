@@ -205,7 +205,7 @@ class StoredRuns(Columns, LazyRuns):
         return self._cases.get(result.suite, {}).get(result.case_id)
 
     def each(self) -> Iterator[FinishedRun]:
-        # A report that needs every run once, and no figures before, reads each only once.
+        # If a report needs every run only once and its figures were not read before, each run is read only once.
         if self._places is not None:
             yield from self
             return
@@ -216,9 +216,9 @@ class StoredRuns(Columns, LazyRuns):
         return FinishedRun(self._rows[place].place, self.case_of(result), result)
 
     def read_figures(self) -> array[int]:
-        """Read the figures of all runs into the columns, unless they are there, and return the places of the runs."""
+        """Read the figures of all runs into the columns, unless already read; return the places of the runs."""
         if self._places is None:
-            # Set first, because adding a run asks for the number of runs so far.
+            # Set first because adding a run reads the number of runs so far.
             self._places = array("L")
             for place, result in self._whole_results():
                 self._places.append(place)
@@ -285,7 +285,7 @@ class LetGo(Columns):
         if number is not None:
             row = history.run_at(number, place)
         if row is None or row.figures is None:
-            raise HistoryError(f"the history {self._file} no longer has run {place + 1} of the batch that was recorded")
+            raise HistoryError(f"the history {self._file} no longer has run {place + 1} of this batch")
         # These fields are compared with the plan, and nothing in the plan is redacted.
         kept = {name: getattr(self.result(index), name) for name in KEPT}
         return replace(result_of_row(row, *history.recording_and_outcome(row)), **kept)

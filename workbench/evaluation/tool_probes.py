@@ -170,7 +170,6 @@ def _failure(case: Case, result: RunResult) -> ProbeResult:
 
 
 def _reaction(result: RunResult) -> str:
-    """Return a sentence on the calls and the answer of a model."""
     trajectory = result.trajectory
     parts = [f"called {one_line(describe_call(call))}" for call in trajectory.calls]
     if answer := trajectory.final_answer:

@@ -73,8 +73,6 @@ class _Channel:
 
 
 class _Worker:
-    """Executes the runs of one plan."""
-
     def __init__(self, channel: _Channel, setup: Setup) -> None:
         plan = setup.plan
         self._channel = channel
@@ -84,7 +82,7 @@ class _Worker:
             packer = RunPacker(redaction_of(plan.runs, self._secrets))
         self._runs = plan.runs_by_id
         self._runtime = Runtime(
-            Teller(channel.send, self._secrets, packer, hears_events=setup.events).take,
+            RunSender(channel.send, self._secrets, packer, hears_events=setup.events).take,
             plan.program,
             own_pace=plan.own_pace,
             judge_anew=plan.judge_anew,
@@ -110,13 +108,13 @@ class _Worker:
                 case Learned(secrets):
                     self._secrets.take(secrets)
                 case _:
-                    raise TypeError(f"no message to a worker: {message}")
+                    raise TypeError(f"unknown message to a worker: {message}")
         self._runtime.stop_run(self._batch, None)
         wait(tuple(made), timeout=5.0)
         self._runtime.close()
 
 
-class Teller:
+class RunSender:
     """Sends the events of runs to another process.
 
     A run is sent when it ends: its result, its row for the history if there is a `packer`, and its events if the
@@ -144,9 +142,9 @@ class Teller:
             case BatchStarted() | BatchDone():
                 pass
             case _:
-                self._tell(event)
+                self._send_event(event)
 
-    def _tell(self, event: BatchEvent) -> None:
+    def _send_event(self, event: BatchEvent) -> None:
         self._send(Happened(event))
 
     def _tell_done(self, done: RunDone, events: tuple[Event, ...]) -> None:

@@ -302,7 +302,7 @@ class WorkerPool:
             case Happened(event):
                 self._listener(event)
             case _:
-                raise TypeError(f"no message from a worker: {message}")
+                raise TypeError(f"unknown message from a worker: {message}")
 
     def _learned(self, worker: _Worker) -> None:
         for other in self._workers:

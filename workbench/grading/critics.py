@@ -746,7 +746,6 @@ def _beyond_wildcards(wanted: Sequence[str], made: Sequence[str]) -> str | None:
 
 
 def _sums(pairings: Sequence[CallPairing], options: CriticsOptions) -> tuple[float, float]:
-    """Return the earned and the possible credit."""
     earned: list[float] = []
     possible: list[float] = []
     for line in pairings:

@@ -150,8 +150,6 @@ class TextCall(NamedTuple):
 
 
 class _Python(NamedTuple):
-    """A call in Python notation, with positional and named arguments."""
-
     name: str
     positional: tuple[JsonValue, ...]
     named: Mapping[str, JsonValue]

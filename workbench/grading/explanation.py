@@ -232,8 +232,8 @@ def _critics(grade: Grade, grading: Grading) -> Reading:
         more.append("An extra call earns nothing and costs nothing.")
     if not options.arcade_compatible:
         more.append(
-            "An argument without a weight must pass its check, or the run fails whatever its score; one with a weight "
-            "only counts toward the score. `required` overrides this for an argument."
+            "An argument without a weight must pass its check, or the run fails regardless of its score. An argument "
+            "with a weight only counts toward the score. `required` overrides this for an argument."
         )
     if options.fail_on_tool_selection:
         more.append("fail_on_tool_selection: if other tools were called than expected, the score is 0.")
@@ -462,8 +462,8 @@ def _dimensions(grade: Grade, grading: Grading) -> Reading:
         verdict,
         (
             f"Precision: the share of the calls whose tool is expected. {recall}",
-            "Parameters: for each expected call the mean of its arguments, where a right one earns 1, a wrong one 0.5 "
-            "and one that is not given 0; forbidden and invalid ones count as further zeros.",
+            "Parameters: for each expected call, the mean over its arguments: 1 for a right one, 0.5 for a wrong one, "
+            "0 for a missing one. Forbidden and invalid arguments count as further zeros.",
             compared,
             "Content: the share of the keywords (response_contains) in the final answer.",
             "Latency is shown next to the score and does not change it.",

@@ -62,7 +62,7 @@ class Judgement:
         return CheckVerdict((self.number - low) / (high - low), self.holds, rated, number=self.number)
 
     def by(self, check: Judged) -> Judgement:
-        """Return the judgement with `holds` by the `at_least` of a check that asks for a number."""
+        """Return the judgement for a check: if the check asks for a number, its `at_least` decides `holds`."""
         # Checks with the same scale share one rating, but each check has its own minimum.
         if self.number is None or check.at_least is None:
             return self
@@ -420,7 +420,7 @@ SIMULATED_USER = "the simulated user"
 
 @dataclass(frozen=True, slots=True)
 class AgentFacts:
-    """An agent as it reports itself, what happens to its own tools, and the numbers of what was not graded."""
+    """The facts that an agent reports about itself, the handling of its own tools, and the counts of ungraded parts."""
 
     name: str
     version: str
@@ -537,7 +537,7 @@ class RunResult:
 
     @property
     def user_cost_usd(self) -> float | None:
-        """The cost of the model that played the user, in US dollars; 0 without one, `None` if it is unknown."""
+        """The cost of the model that played the user, in US dollars: 0 without a model, `None` if it is unknown."""
         return self.trajectory.user_cost_usd
 
     @property
@@ -597,7 +597,7 @@ class RunResult:
 
     @property
     def agent(self) -> AgentFacts | None:
-        """The agent that ran the case, and what it did beside its graded calls; `None` for a model."""
+        """The agent that ran the case and its ungraded activity; `None` for a model."""
         started = self.trajectory.agent
         if started is None:
             return None

@@ -637,8 +637,8 @@ class StepRound(NamedTuple):
 def rounds_of_steps(case: Case, trajectory: Trajectory) -> tuple[StepRound | None, ...]:
     """Return the round of each step of a chain; `None` for steps that were never reached.
 
-    Rounds name their step. If no round of the run does, the k-th round belongs to the k-th step. The calls of several
-    rounds of a step, which agents make, are joined in the first.
+    Rounds name their step. If no round of the run does, the k-th round belongs to the k-th step. An agent may make
+    several rounds for a step; their calls are joined in the first of these rounds.
     """
     rounds = trajectory.rounds
     some_name_steps = any(round_.step is not None for round_ in rounds)

@@ -153,8 +153,6 @@ def _compares_places(by: GraderName, case: Case, grading: Grading) -> bool:
 # keeps a call of its tool. A tool therefore has only as many surplus calls as were made beyond the expected number, and
 # a wrong call stays wrong.
 class _Surplus:
-    """The surplus calls of a run among the `candidates` that the rule frees."""
-
     def __init__(
         self,
         expected: Sequence[ExpectedCall],
@@ -269,7 +267,6 @@ def _best_in_order(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
 
 
 def _without(trajectory: Trajectory, calls: Collection[int]) -> Trajectory:
-    """Return a trajectory without the calls at these indices."""
     rounds, first = [], 0
     for each in trajectory.rounds:
         kept = []
@@ -345,7 +342,6 @@ def unknown_tools(case: Case, trajectory: Trajectory) -> Iterator[Issue]:
 
 
 def _nearest(name: str, names: list[str]) -> str | None:
-    """Return the most similar of some names; `None` if none is similar."""
     from rapidfuzz import fuzz, process  # on use: most runs call tools that exist
 
     found = process.extractOne(name, names, scorer=fuzz.WRatio, processor=str.lower, score_cutoff=60)
@@ -751,7 +747,6 @@ def _limit_issues(case: Case, limits: Limits, trajectory: Trajectory) -> Iterato
 
 
 def _calls_of_turns(trajectory: Trajectory) -> Mapping[int | None, list[CallRecord]]:
-    """Return the calls of a conversation by turn number."""
     turns: defaultdict[int | None, list[CallRecord]] = defaultdict(list)
     for round_ in trajectory.rounds:
         turns[round_.turn] += round_.calls

@@ -134,7 +134,7 @@ def _written_fast(value: Any) -> str | None:
 def _as_dictionary(value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} is nothing that JSON has")
+    raise TypeError(f"JSON has no {type(value).__name__}")
 
 
 def _by_names(item: Any) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def outcome_from_json(data: Mapping[str, JsonValue]) -> Outcome:
     for each in rated:
         scale = each.scale
         if scale is not None and not scale[0] < scale[1]:
-            raise ValueError(f"a scale must rise, and {scale[0]} to {scale[1]} does not")
+            raise ValueError(f"a scale must be [low, high] with low < high, not [{scale[0]}, {scale[1]}]")
     scored: list[Outcome | Grade | StepGrade] = [outcome, *outcome.grades, *outcome.steps]
     if not any(_is_infinite(each.score) for each in scored):
         return outcome

@@ -604,7 +604,7 @@ def _raise_if_done(case: Case, trajectory: Trajectory, context: CheckContext) ->
 
 
 def _raise_if_user_at_fault(user: UserTable, trajectory: Trajectory, context: CheckContext) -> None:
-    """Raise UserFaultError if a judge finds that a played user seriously broke its instructions in a failed run."""
+    """Raise UserFaultError if a judge finds that a simulated user seriously broke its instructions in a failed run."""
     if user.review != "failed":
         return
     told: dict[str, JsonValue] = {"goal": user.goal, "style": user.style, "opening": user.opening}
@@ -616,7 +616,7 @@ def _raise_if_user_at_fault(user: UserTable, trajectory: Trajectory, context: Ch
 
 
 def _never_asked(user: UserTable, trajectory: Trajectory) -> Iterator[Issue]:
-    """Yield an issue about the facts that a played user could not tell, because no answer met their conditions."""
+    """Yield an issue about the facts that the simulated user never disclosed because no answer met their conditions."""
     requests = [request for turn in trajectory.user_turns for request in turn.requests]
     if not requests:
         return

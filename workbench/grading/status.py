@@ -172,7 +172,7 @@ class Status(StrEnum):
 
     @property
     def column(self) -> str:
-        """The history's column, or the key in JSON, with the number of the status."""
+        """The name of the history's column, and of the key in JSON, with the count of the status."""
         return self._value_.replace(" ", "_")
 
     # A status equals its name as text, so the name is also its `repr`.

@@ -196,7 +196,6 @@ class _Reading:
         return paired_in_turn(members, calls, self._fits, self._among)
 
     def _fits(self, expected: int, call: int) -> bool:
-        """Return whether the call meets the expectation."""
         if not self._same_tool(expected, call):
             return False
         fits = self._fitting.get((expected, call))

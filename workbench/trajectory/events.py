@@ -291,8 +291,8 @@ class PromptProgress:
 class AgentStarted:
     """An agent was started through the Agent Client Protocol.
 
-    `preset` names how it was set up, empty without one; `command` is its command as started. `name` and `version` are
-    those that it reports. `mode` is the mode of its session, and `builtin` says what happens to tools of its own.
+    `preset` is the name of its setup, empty without a preset; `command` is its command as started. The agent reports
+    `name` and `version`. `mode` is the mode of its session. `builtin` is the handling of the agent's own tools.
     """
 
     round: int
@@ -305,13 +305,15 @@ class AgentStarted:
 
 
 AgentNoteKind = Literal["plan", "permission", "not forwarded", "message"]
-"""`plan`: the agent's plan. `permission`: a permission that was refused. `not forwarded`: a call of an offered tool
-that the agent reports and that never reached Workbench. `message`: anything else that was out of the ordinary."""
+"""The kind of an agent's note.
+
+`plan`: the agent's plan. `permission`: a refused permission. `not forwarded`: a call of an offered tool that the agent
+reports but that never reached Workbench. `message`: any other unusual event."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentNoted:
-    """Something that an agent told beside its answer and its calls; it is shown, and never graded."""
+    """A note of an agent beside its answer and its calls. It is shown but never graded."""
 
     round: int
     kind: AgentNoteKind

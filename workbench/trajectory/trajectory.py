@@ -282,7 +282,7 @@ class Trajectory:
     held_ms: float = 0.0
     """The time while the run was held, in milliseconds."""
     agent: AgentStarted | None = None
-    """The agent that was started for the run; `None` for a model."""
+    """The agent started for the run; `None` for a model."""
     fork: Forked | None = None
     """The event that ends the replayed part of a forked run."""
     added: tuple[str, ...] = ()

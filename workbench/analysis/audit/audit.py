@@ -204,7 +204,7 @@ def audit_case(suite: Suite, index: int, table: ToolTable, *, with_mutants: bool
     yield from found
 
 
-def unsaid(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
+def unreported(file: SuiteFile, findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
     """Return the findings without a corresponding warning of the suite, each once, in the order of the file."""
     reported = set()
     for problem in file.warnings:

@@ -133,12 +133,12 @@ class WorkerGroup:
         """
         for file in self._plan.files:
             if (where := next(written_out(file, self._secrets), None)) is not None:
-                raise ClusterError(f"a secret would travel: {where}")
+                raise ClusterError(f"a secret would be sent to the cluster: {where}")
         self._packed = pickled(self._errand)
         # The scheduler and all its other clients can read messages.
         if self._secrets.finder.may_be_in(_as_text(self._packed)):
             raise ClusterError(
-                "a secret would travel with the options of this batch: name it by its variable, as in --api-key-env"
+                "a secret in the options would be sent to the cluster: give its variable instead, as in --api-key-env"
             )
         await self.cluster.open()
         try:

@@ -264,7 +264,7 @@ class DaskCluster:
             async with asyncio.timeout(CALL_TIMEOUT_S):
                 return frozenset(await self._client.scheduler.ncores())
         except Exception as error:
-            raise UnreachableError(_said(error)) from error
+            raise UnreachableError(_reason_of(error)) from error
 
     async def why_not(self, worker: str) -> str | None:
         """Return the reason why a worker cannot be used; `None` if it can.
@@ -293,7 +293,7 @@ class DaskCluster:
                 answers = await self._client.run(function, *arguments, workers=[worker])
             return answers[worker]
         except Exception as error:
-            raise UnreachableError(_said(error)) from error
+            raise UnreachableError(_reason_of(error)) from error
 
     def submit(self, worker: str, key: str, function: Callable[..., object], *arguments: object) -> Any:
         """Return a task for one worker."""
@@ -304,7 +304,7 @@ class DaskCluster:
         try:
             return await task
         except Exception as error:
-            raise UnreachableError(_said(error)) from error
+            raise UnreachableError(_reason_of(error)) from error
 
     async def close(self) -> None:
         """Leave the cluster; end the workers that were started here."""
@@ -367,11 +367,11 @@ async def _ask_for_scheduler(address: str, connecting: dict[str, Any]) -> None:
     except Exception:  # noqa: BLE001 (dask fails in many ways on foreign bytes, with MemoryError for one)
         why = "it speaks another language"
     raise ValueError(
-        f"what answers there is not a dask scheduler ({why}): give the address that 'dask scheduler' shows as it starts"
+        f"there is no dask scheduler at this address ({why}): give the address that 'dask scheduler' prints"
     )
 
 
-def _said(error: Exception) -> str:
+def _reason_of(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "it does not answer"
     if isinstance(error, OSError):
@@ -455,7 +455,7 @@ class LocalWorkers:
                     dead += 1
                     if nanny.is_alive():
                         dead = 0
-                _logger.warning("worker %d of this machine: nobody watches it any more; another one is started", place)
+                _logger.warning("worker %d of this machine: its nanny has ended; another one is started", place)
             # Any error counts because a process can fail to start in many ways.
             except Exception as error:
                 _logger.warning("worker %d of this machine could not be started", place, exc_info=True)
@@ -478,7 +478,7 @@ def _why(error: Exception) -> str:
     while isinstance(error.__cause__, Exception):
         error = error.__cause__
     if isinstance(error, TimeoutError):
-        return f"it was not there within {seconds_text(START_TIMEOUT_S)}"
+        return f"it did not start within {seconds_text(START_TIMEOUT_S)}"
     return f"{type(error).__name__}: {error}"
 
 

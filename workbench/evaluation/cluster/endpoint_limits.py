@@ -122,7 +122,7 @@ def lacking(approval: Approval, samples: Iterable[PlannedRun]) -> Iterator[str]:
                 if name not in variables:
                     yield f"{path.name} needs the variable {name}, which is not set there"
         if (needs.commands or needs.modules or needs.python) and not needs.folder.is_dir():
-            yield f"{path.name} starts or imports something of {needs.folder}, and there is no such folder there"
+            yield f"{path.name} needs the folder {needs.folder}, which does not exist there"
     built_in = BuiltInModels()
     for run in samples:
         if run.subject is None and is_built_in(run.asked_model):
